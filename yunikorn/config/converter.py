@@ -1,0 +1,187 @@
+"""From text to types, strictly: the one converter for configuration and plugin options.
+
+YAML scalars stay text until their target type is known (decision 1), so every number and boolean is
+read here, and what does not fit is refused instead of bent: `"false"` never becomes true.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import attrs
+import cattrs
+from cattrs.gen import make_dict_structure_fn
+
+TRUE = frozenset({"true", "yes", "on", "y"})
+FALSE = frozenset({"false", "no", "off", "n"})
+_INTEGER = re.compile(r"[+-]?\d+\Z")
+
+
+def to_int(value: object, _: Any = None) -> int:
+    """An integer from an integer or its decimal text; raises `ValueError`."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and _INTEGER.match(value):
+        return int(value)
+    raise ValueError(f"expected a whole number, got {show(value)}")
+
+
+def to_float(value: object, _: Any = None) -> float:
+    """A finite number from a number or its text; raises `ValueError`."""
+    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if number - number == 0:
+            return number
+    raise ValueError(f"expected a number, got {show(value)}")
+
+
+def to_bool(value: object, _: Any = None) -> bool:
+    """True or false from a boolean or one of the texts `TRUE` and `FALSE`, any case; raises `ValueError`."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in TRUE | FALSE:
+        return value.lower() in TRUE
+    raise ValueError(f"expected true or false, got {show(value)}")
+
+
+def to_text(value: object, _: Any = None) -> str:
+    """Text, and nothing but text; raises `ValueError`."""
+    if isinstance(value, str):
+        return value
+    raise ValueError(f"expected text, got {show(value)}")
+
+
+def show(value: object) -> str:
+    """`value` as a message names it."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    return "nothing" if value is None else repr(value)
+
+
+def make_converter(*, comma_lists: bool = False) -> cattrs.Converter:
+    """A strict converter: unknown keys are errors, scalars must fit.
+
+    `comma_lists` reads a text as a comma-separated list where a list is wanted (queue properties).
+    """
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    for target, hook in ((int, to_int), (float, to_float), (bool, to_bool), (str, to_text)):
+        converter.register_structure_hook(target, hook)
+    converter.register_structure_hook(Path, lambda value, _: Path(to_text(value)))
+    converter.register_structure_hook_factory(_is_list, lambda kind: _list_hook(converter, kind, comma_lists))
+    converter.register_structure_hook_factory(_is_mapping, lambda kind: _mapping_hook(converter, kind))
+    converter.register_structure_hook_factory(attrs.has, lambda cls: _class_hook(converter, cls))
+    return converter
+
+
+def _is_list(kind: Any) -> bool:
+    return get_origin(kind) in (list, tuple, set, frozenset) or kind in (list, tuple, set, frozenset)
+
+
+def _is_mapping(kind: Any) -> bool:
+    return get_origin(kind) is dict or kind is dict
+
+
+def _list_hook(converter: cattrs.Converter, kind: Any, comma_lists: bool) -> Callable[[Any, Any], Any]:
+    container = get_origin(kind) or kind
+    arguments = [argument for argument in get_args(kind) if argument is not Ellipsis]
+    fixed = container is tuple and bool(arguments) and Ellipsis not in get_args(kind)
+    inner = list[arguments[0]] if arguments and not fixed else list  # type: ignore[valid-type]
+    element = arguments[0] if arguments else Any
+
+    def structure(value: Any, _: Any) -> Any:
+        if comma_lists and isinstance(value, str):
+            value = [part.strip() for part in value.split(",")] if value.strip() else []
+        if not isinstance(value, (list, tuple, set, frozenset)):
+            raise ValueError(f"expected a list, got {show(value)}")
+        if fixed:
+            if len(value) != len(arguments):
+                raise ValueError(f"expected {len(arguments)} entries, got {len(value)}")
+            return tuple(converter.structure(item, want) for item, want in zip(value, arguments, strict=True))
+        return container(_structure_each(converter, value, element, inner))
+
+    return structure
+
+
+def _structure_each(converter: cattrs.Converter, values: Any, element: Any, inner: Any) -> list[Any]:
+    results, faults = [], []
+    for index, value in enumerate(values):
+        try:
+            results.append(converter.structure(value, element))
+        except Exception as error:
+            error.add_note(
+                cattrs.IterableValidationNote(f"Structuring {inner} @ index {index}", index, element)
+            )
+            faults.append(error)
+    if faults:
+        raise cattrs.IterableValidationError(f"While structuring {inner}", faults, inner)
+    return results
+
+
+def _mapping_hook(converter: cattrs.Converter, kind: Any) -> Callable[[Any, Any], Any]:
+    key_type, value_type = get_args(kind) or (Any, Any)
+
+    def structure(value: Any, _: Any) -> Any:
+        if not isinstance(value, dict):
+            raise ValueError(f"expected a mapping, got {show(value)}")
+        result, faults = {}, []
+        for key, item in value.items():
+            try:
+                result[converter.structure(key, key_type)] = converter.structure(item, value_type)
+            except Exception as error:
+                error.add_note(
+                    cattrs.IterableValidationNote(f"Structuring mapping @ key {key!r}", key, value_type)
+                )
+                faults.append(error)
+        if faults:
+            raise cattrs.IterableValidationError("While structuring mapping", faults, dict)
+        return result
+
+    return structure
+
+
+def _class_hook(converter: cattrs.Converter, cls: Any) -> Callable[[Any, Any], Any]:
+    generated = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True)
+
+    def structure(value: Any, target: Any) -> Any:
+        if not isinstance(value, dict):
+            raise ValueError(f"expected a mapping, got {show(value)}")
+        return generated(value, target)
+
+    return structure
+
+
+def faults(error: Exception) -> list[tuple[str, str]]:
+    """What a failed `structure` found, as (path, message); a path is like `.teams[0].name`."""
+    found: list[tuple[str, str]] = []
+    _collect(error, "", found)
+    return found
+
+
+def _collect(error: BaseException, path: str, found: list[tuple[str, str]]) -> None:
+    if isinstance(error, cattrs.ClassValidationError):
+        with_notes, without = error.group_exceptions()
+        for inner, note in with_notes:
+            _collect(inner, f"{path}.{note.name}", found)
+        for inner in without:
+            _collect(inner, path, found)
+    elif isinstance(error, cattrs.IterableValidationError):
+        with_index, without = error.group_exceptions()
+        for inner, index in with_index:
+            step = f"[{index.index}]" if isinstance(index.index, int) else f".{index.index}"
+            _collect(inner, f"{path}{step}", found)
+        for inner in without:
+            _collect(inner, path, found)
+    elif isinstance(error, cattrs.ForbiddenExtraKeysError):
+        found.extend((f"{path}.{name}", "unknown key") for name in sorted(error.extra_fields))
+    elif isinstance(error, KeyError):
+        found.append((path, "required, but missing"))
+    else:
+        found.append((path, str(error)))
