@@ -1,0 +1,70 @@
+"""Whom a placement rule is for: the filter of a rule.
+
+Source: facts §4.4, decision 6. No entries at all let everybody in (`allow`) or nobody (`deny`). One
+entry is a literal name, or a regular expression (RE2 syntax) that is searched anywhere in the name when it
+has one of the marks ``^$*+?()[{}|``. Several entries are always literal names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.config.names import is_expression, is_group_name, is_user_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+@attrs.frozen
+class FilterConfig:
+    """Lets users through, or keeps them out, by their name or one of their groups."""
+
+    allow: bool = True
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    _is_user: Callable[[str], bool] = attrs.field(init=False, eq=False, repr=False)
+    _is_group: Callable[[str], bool] = attrs.field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_is_user", _matcher(self.users, is_user_name))
+        object.__setattr__(self, "_is_group", _matcher(self.groups, is_group_name))
+
+    def allows(self, user: str, groups: Iterable[str]) -> bool:
+        """Whether the rule is for this user, who is in these groups."""
+        if not self.users and not self.groups:
+            return self.allow
+        if self._is_user(user) or any(self._is_group(group) for group in groups):
+            return self.allow
+        return not self.allow
+
+
+def expression_fault(entry: str) -> str | None:
+    """Why `entry` is no regular expression (RE2 syntax), or None when it is one."""
+    try:
+        _compile(entry)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _matcher(entries: tuple[str, ...], is_name: Callable[[str], bool]) -> Callable[[str], bool]:
+    if len(entries) == 1 and is_expression(entries[0]):
+        search = _compile(entries[0]).search
+        return lambda name: search(name) is not None
+    return frozenset(entry for entry in entries if is_name(entry)).__contains__
+
+
+def _compile(entry: str):  # type: ignore[no-untyped-def]
+    # Imported here: the library costs start-up time that only filters with expressions need.
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(entry, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise ValueError(text) from None
