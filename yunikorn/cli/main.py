@@ -1,0 +1,128 @@
+"""The command `yunikorn`: finds the sub-command, and turns every failure into one clear line.
+
+Exit status: what the sub-command says; 2 when the call or its input cannot be used, 130 after Ctrl-C,
+141 when the reader of a pipe went away, 70 for a bug of ours.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from yunikorn import __version__
+from yunikorn.errors import YunikornError
+
+UNUSABLE = 2
+BUG = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+COMMANDS = {
+    "simulate": "Run a workload on a virtual clock and report what was scheduled.",
+    "validate": "Check queues.yaml files and list everything that is wrong.",
+    "place": "Say which queue an application would land in, and by which rule.",
+    "plugins": "List the installed plugins, their options, and what is broken.",
+}
+"""Each command with its line of help, kept here so that `--help` imports none of them."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called: `yunikorn.cli.NAME:command`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now; None when there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"yunikorn.cli.{cmd_name}").command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"yunikorn.cli.{cmd_name}.command is not a click command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with their lines of help, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error of ours becomes a message."""
+        try:
+            return super().invoke(ctx)
+        except YunikornError as error:
+            refusal = click.ClickException(str(error))
+            refusal.exit_code = UNUSABLE
+            raise refusal from error
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Each command has its own --help.",
+)
+@click.version_option(__version__, prog_name="yunikorn", message="%(prog)s %(version)s")
+@click.option("--traceback", is_flag=True, help="Show the Python traceback of a bug.")
+def group(traceback: bool) -> None:
+    """YuniKorn for Python: a resource scheduler in which every policy is a plugin."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line with `arguments` (those of the process if None); returns the exit status."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon_stdout()
+        return BROKEN_PIPE
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        status = group.main(arguments, prog_name="yunikorn", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        click.echo("yunikorn: interrupted", err=True)
+        return INTERRUPTED
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else UNUSABLE
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        click.echo(f"Error: {describe(error)}", err=True)
+        return UNUSABLE
+    except Exception as error:
+        if "--traceback" in arguments:
+            raise
+        click.echo(f"Error: {type(error).__name__}: {error}", err=True)
+        click.echo("This is a bug of yunikorn. `yunikorn --traceback COMMAND ...` shows where.", err=True)
+        return BUG
+    return status if isinstance(status, int) else 0
+
+
+def describe(error: OSError) -> str:
+    """A failure of the operating system as one line: `FILE: No such file or directory`."""
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def _abandon_stdout() -> None:
+    # What is still buffered would fail again when the interpreter flushes at exit.
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
