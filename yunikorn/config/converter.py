@@ -7,6 +7,7 @@ read here, and what does not fit is refused instead of bent: `"false"` never bec
 from __future__ import annotations
 
 import re
+from collections import abc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -17,6 +18,8 @@ from cattrs.gen import make_dict_structure_fn
 
 TRUE = frozenset({"true", "yes", "on", "y"})
 FALSE = frozenset({"false", "no", "off", "n"})
+MISSING = "required, but missing"
+UNKNOWN_KEY = "unknown key"
 _INTEGER = re.compile(r"[+-]?\d+\Z")
 
 
@@ -81,16 +84,29 @@ def make_converter(*, comma_lists: bool = False) -> cattrs.Converter:
     return converter
 
 
+_LISTS: dict[Any, Callable[[Any], Any]] = {
+    list: list,
+    tuple: tuple,
+    set: set,
+    frozenset: frozenset,
+    abc.Sequence: tuple,
+    abc.Collection: tuple,
+    abc.Iterable: tuple,
+    abc.Set: frozenset,
+}
+"""What a list may be wanted as, and what is made; a text is none of them."""
+
+
 def _is_list(kind: Any) -> bool:
-    return get_origin(kind) in (list, tuple, set, frozenset) or kind in (list, tuple, set, frozenset)
+    return (get_origin(kind) or kind) in _LISTS
 
 
 def _is_mapping(kind: Any) -> bool:
-    return get_origin(kind) is dict or kind is dict
+    return (get_origin(kind) or kind) in (dict, abc.Mapping)
 
 
 def _list_hook(converter: cattrs.Converter, kind: Any, comma_lists: bool) -> Callable[[Any, Any], Any]:
-    container = get_origin(kind) or kind
+    container = _LISTS[get_origin(kind) or kind]
     arguments = [argument for argument in get_args(kind) if argument is not Ellipsis]
     fixed = container is tuple and bool(arguments) and Ellipsis not in get_args(kind)
     inner = list[arguments[0]] if arguments and not fixed else list  # type: ignore[valid-type]
@@ -169,7 +185,10 @@ def _collect(error: BaseException, path: str, found: list[tuple[str, str]]) -> N
     if isinstance(error, cattrs.ClassValidationError):
         with_notes, without = error.group_exceptions()
         for inner, note in with_notes:
-            _collect(inner, f"{path}.{note.name}", found)
+            if isinstance(inner, KeyError) and inner.args == (note.name,):
+                found.append((f"{path}.{note.name}", MISSING))
+            else:
+                _collect(inner, f"{path}.{note.name}", found)
         for inner in without:
             _collect(inner, path, found)
     elif isinstance(error, cattrs.IterableValidationError):
@@ -180,8 +199,6 @@ def _collect(error: BaseException, path: str, found: list[tuple[str, str]]) -> N
         for inner in without:
             _collect(inner, path, found)
     elif isinstance(error, cattrs.ForbiddenExtraKeysError):
-        found.extend((f"{path}.{name}", "unknown key") for name in sorted(error.extra_fields))
-    elif isinstance(error, KeyError):
-        found.append((path, "required, but missing"))
+        found.extend((f"{path}.{name}", UNKNOWN_KEY) for name in sorted(error.extra_fields))
     else:
         found.append((path, str(error)))
