@@ -8,120 +8,65 @@ why, and nobody else is stopped.
 
 from __future__ import annotations
 
-import difflib
-import importlib
+import dataclasses
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib import metadata
 from typing import Any
 
 import attrs
+import cattrs
 import pluggy
 
-from yunikorn import api, hookspecs
-from yunikorn.config.converter import faults, make_converter
+from yunikorn import __version__, hookspecs
+from yunikorn.config.converter import UNKNOWN_KEY, faults, make_converter
+from yunikorn.defaults import DEFAULT_PLUGINS, import_default
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
+from yunikorn.kinds import (
+    APP_SORT,
+    EVENT_SINK,
+    KINDS,
+    NODE_SORT,
+    PLACEMENT,
+    PREDICATE,
+    QUEUE_SORT,
+    RESOLVER,
+    Kind,
+)
+from yunikorn.offers import (
+    Broken,
+    Offer,
+    Option,
+    Unfit,
+    check_class,
+    describe_origin,
+    has_options,
+    type_name,
+)
+from yunikorn.suggestions import suggest
+
+__all__ = [
+    "APP_SORT",
+    "DEFAULT_PLUGINS",
+    "EVENT_SINK",
+    "KINDS",
+    "NODE_SORT",
+    "PLACEMENT",
+    "PREDICATE",
+    "QUEUE_SORT",
+    "RESOLVER",
+    "Broken",
+    "Kind",
+    "Offer",
+    "Option",
+    "Registry",
+    "describe_origin",
+    "suggest",
+]
 
 DISTRIBUTION = "yunikorn"
 GROUP = "yunikorn"
-DEFAULT_PLUGINS = (
-    "yunikorn_policies.app_sort",
-    "yunikorn_policies.queue_sort",
-    "yunikorn_policies.node_sort",
-    "yunikorn_plugins.placement",
-    "yunikorn_plugins.predicates",
-    "yunikorn_plugins.events",
-    "yunikorn_plugins.groups",
-)
-
-
-@attrs.frozen
-class Kind:
-    """A kind of plugin: what it is called, the hook that hands it over, its base class."""
-
-    id: str
-    title: str
-    hook: str
-    base: type[api.Plugin]
-    method: str
-    """The method that a class of this kind must have."""
-    ignore_case: bool = False
-
-
-APP_SORT = Kind("app-sort", "application sort policy", "yunikorn_app_sort_policies", api.AppSortPolicy, "key")
-QUEUE_SORT = Kind(
-    "queue-sort", "queue sort policy", "yunikorn_queue_sort_policies", api.QueueSortPolicy, "key"
-)
-NODE_SORT = Kind("node-sort", "node sort policy", "yunikorn_node_sort_policies", api.NodeSortPolicy, "score")
-PLACEMENT = Kind("placement", "placement rule", "yunikorn_placement_rules", api.PlacementRule, "place", True)
-PREDICATE = Kind("predicate", "predicate", "yunikorn_predicates", api.Predicate, "check")
-EVENT_SINK = Kind("event-sink", "event sink", "yunikorn_event_sinks", api.EventSink, "send")
-RESOLVER = Kind(
-    "user-groups", "user-group resolver", "yunikorn_user_group_resolvers", api.UserGroupResolver, "groups"
-)
-KINDS = (APP_SORT, QUEUE_SORT, NODE_SORT, PLACEMENT, PREDICATE, EVENT_SINK, RESOLVER)
-
-
-@attrs.frozen
-class Option:
-    """An option of a plugin class: a typed attribute."""
-
-    name: str
-    type: str
-    default: Any = attrs.NOTHING
-    """`attrs.NOTHING` when it must be given."""
-
-
-@attrs.frozen
-class Offer:
-    """A class that a plugin offers under a name."""
-
-    kind: Kind
-    name: str
-    cls: type[Any]
-    plugin: str
-    """The plugin's name: the entry point's, or the module's of a default plugin."""
-    distribution: str
-    version: str
-
-    @property
-    def origin(self) -> str:
-        """Plugin, distribution and version, as errors name it."""
-        return f"{self.name} of {describe_origin(self.plugin, self.distribution, self.version)}"
-
-    @property
-    def summary(self) -> str:
-        """The first line of the class's documentation."""
-        return (inspect.getdoc(self.cls) or "").partition("\n")[0] if self.cls.__doc__ else ""
-
-    @property
-    def options(self) -> tuple[Option, ...]:
-        """The typed attributes that a configuration may set."""
-        if not attrs.has(self.cls):
-            return ()
-        return tuple(
-            Option(field.alias or field.name, _type_name(field.type), _default(field.default))
-            for field in attrs.fields(self.cls)
-            if field.init
-        )
-
-
-@attrs.frozen
-class Broken:
-    """A plugin that was left out, and why."""
-
-    plugin: str
-    distribution: str
-    version: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"plugin {describe_origin(self.plugin, self.distribution, self.version)}: {self.reason}"
-
-
-def describe_origin(plugin: str, distribution: str, version: str) -> str:
-    """`NAME (DIST VERSION)`, or the bare name when it comes from no distribution."""
-    return f"{plugin} ({distribution} {version})" if distribution else plugin
 
 
 class Registry:
@@ -132,6 +77,8 @@ class Registry:
         self._pm.add_hookspecs(hookspecs)
         self._offers: dict[tuple[str, str], Offer] = {}
         self._disabled: frozenset[str] = frozenset()
+        self._plain = make_converter()
+        self._comma = make_converter(comma_lists=True)
         self.broken: list[Broken] = []
 
     @classmethod
@@ -139,20 +86,13 @@ class Registry:
         """The default plugins, and those of installed third parties."""
         registry = cls()
         for module in DEFAULT_PLUGINS:
-            registry._load(
-                module, DISTRIBUTION, _own_version(), lambda module=module: importlib.import_module(module)
-            )
+            registry._load(module, DISTRIBUTION, __version__, partial(import_default, module))
         if third_party:
-            for entry in sorted(
-                metadata.entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)
-            ):
-                dist = entry.dist
-                registry._load(
-                    entry.name, dist.name if dist else "", dist.version if dist else "", entry.load
-                )
+            for entry in sorted(metadata.entry_points(group=GROUP), key=_entry_order):
+                registry._load(entry.name, *_distribution_of(entry), entry.load)
         return registry
 
-    def _load(self, name: str, distribution: str, version: str, load: Any) -> None:
+    def _load(self, name: str, distribution: str, version: str, load: Callable[[], object]) -> None:
         try:
             plugin = load()
         except (Exception, SystemExit) as error:
@@ -160,27 +100,29 @@ class Registry:
             return
         self.register(plugin, name, distribution, version)
 
+    # -- taking in ----------------------------------------------------------------------------------
+
     def register(self, plugin: object, name: str, distribution: str = "", version: str = "") -> bool:
         """Take in what `plugin` (a module or an object with hookimpls) offers, whole or not at all.
 
         Returns whether it was taken; if not, the reason is the last of `broken`.
         """
-        if self._pm.has_plugin(name):
-            self._blame(
-                name, distribution, version, "registering: a plugin of this name is already registered"
-            )
-            return False
+        taken = self._pm.get_plugin(name)
         try:
+            if taken is not None:
+                raise Unfit("a plugin of this name is already registered")
+            if self._pm.is_registered(plugin):
+                raise Unfit(f"it is already registered as '{self._pm.get_name(plugin)}'")
             self._pm.register(plugin, name)
-            self._check_hooks(plugin, name)
+            self._check_hooks(plugin)
             offers = self._collect(plugin, name, distribution, version)
         except (Exception, SystemExit) as error:
-            if self._pm.has_plugin(name):
+            if taken is None and self._pm.has_plugin(name):
                 self._pm.unregister(name=name)
-            self._blame(name, distribution, version, f"registering: {type(error).__name__}: {error}")
+            what = str(error) if isinstance(error, Unfit) else f"{type(error).__name__}: {error}"
+            self._blame(name, distribution, version, f"registering: {what}")
             return False
-        for offer in offers:
-            self._offers[offer.kind.id, offer.name] = offer
+        self._offers.update({(offer.kind.id, offer.name): offer for offer in offers})
         return True
 
     def unregister(self, name: str) -> None:
@@ -191,49 +133,76 @@ class Registry:
     def _blame(self, name: str, distribution: str, version: str, reason: str) -> None:
         self.broken.append(Broken(name, distribution, version, " ".join(reason.split())))
 
-    def _check_hooks(self, plugin: object, name: str) -> None:
+    def _check_hooks(self, plugin: object) -> None:
         known = [kind.hook for kind in KINDS]
-        for caller in self._pm.get_hookcallers(plugin) or ():
+        callers = self._pm.get_hookcallers(plugin) or []
+        for caller in callers:
             if not caller.has_spec():
-                raise TypeError(f"unknown hook '{caller.name}'{suggest(caller.name, known)}")
-        for hook in known:
-            function = getattr(plugin, hook, None)
-            if callable(function) and self._pm.parse_hookimpl_opts(plugin, hook) is None:
-                raise TypeError(f"function '{hook}' is not marked with @hookimpl")
-        if not self._pm.get_hookcallers(plugin):
-            raise TypeError("it implements no hook (is a function missing @hookimpl?)")
+                raise Unfit(f"unknown hook '{caller.name}'{suggest(caller.name, known)}")
+        marked = {caller.name for caller in callers}
+        for name in sorted(vars(plugin)) if hasattr(plugin, "__dict__") else ():
+            if name.startswith("yunikorn_") and name not in marked and callable(getattr(plugin, name)):
+                hint = "" if name in known else suggest(name, known)
+                raise Unfit(f"function '{name}' is not marked with @hookimpl{hint}")
+        if not marked:
+            raise Unfit("it implements no hook; write a function such as yunikorn_placement_rules")
 
     def _collect(self, plugin: object, name: str, distribution: str, version: str) -> list[Offer]:
         offers: list[Offer] = []
         for kind in KINDS:
             for impl in getattr(self._pm.hook, kind.hook).get_hookimpls():
                 if impl.plugin is plugin:
-                    for cls in impl.function():
-                        offer = Offer(kind, _checked_name(kind, cls), cls, name, distribution, version)
+                    for cls in _classes(kind, impl.function()):
+                        offer = Offer(kind, check_class(kind, cls), cls, name, distribution, version)
+                        self._check_types(offer)
                         self._refuse_taken(offer, offers)
                         offers.append(offer)
         return offers
 
-    def _refuse_taken(self, offer: Offer, others: Iterable[Offer]) -> None:
-        taken = self._offers.get((offer.kind.id, offer.name))
-        for other in (
-            [taken] if taken else [o for o in others if (o.kind, o.name) == (offer.kind, offer.name)]
-        ):
+    def _check_types(self, offer: Offer) -> None:
+        fields: Iterable[Any] = ()
+        if attrs.has(offer.cls):
+            fields = attrs.fields(offer.cls)
+        elif dataclasses.is_dataclass(offer.cls):
+            fields = dataclasses.fields(offer.cls)
+        for field in fields:
+            try:
+                if field.init and field.type is not None:
+                    self._plain.get_structure_hook(field.type)
+            except cattrs.StructureHandlerNotFoundError:
+                raise Unfit(
+                    f"the option '{field.name}' of {offer.cls.__qualname__} has the type "
+                    f"{type_name(field.type)}, which no configuration can give"
+                ) from None
+
+    def _refuse_taken(self, offer: Offer, siblings: list[Offer]) -> None:
+        key = (offer.kind.id, offer.name)
+        other = self._offers.get(key) or next((o for o in siblings if (o.kind.id, o.name) == key), None)
+        if other:
             origin = describe_origin(other.plugin, other.distribution, other.version)
-            raise ValueError(f"{offer.kind.title} '{offer.name}' is already offered by {origin}")
+            raise Unfit(f"{offer.kind.title} '{offer.name}' is already offered by {origin}")
 
     # -- looking up ---------------------------------------------------------------------------------
 
     def without(self, names: Iterable[str]) -> Registry:
-        """The same plugins less those called `names` (plugin names or the names they offer)."""
+        """The same plugins less those called `names` (see `names_to_disable`); this one stays as it is."""
         other = Registry.__new__(Registry)
-        other._pm, other.broken, other._offers = self._pm, self.broken, self._offers
+        other._pm, other._plain, other._comma = self._pm, self._plain, self._comma
+        other._offers = dict(self._offers)
         other._disabled = self._disabled | frozenset(names)
+        other.broken = [broken for broken in self.broken if broken.plugin not in other._disabled]
         return other
 
     def names_to_disable(self) -> list[str]:
-        """Every name that `without` understands, sorted."""
-        return sorted({offer.plugin for offer in self._offers.values()} | {name for _, name in self._offers})
+        """Every name that `without` understands, sorted.
+
+        They are: plugins (`yunikorn_plugins.events`), what they offer (`fair`: of every kind), and
+        one of one kind (`app-sort:fair`); broken plugins too, to say that one knows.
+        """
+        names = {broken.plugin for broken in self.broken}
+        for offer in self._offers.values():
+            names |= _disabling(offer)
+        return sorted(names)
 
     def offers(self, kind: Kind | None = None) -> list[Offer]:
         """What is offered and not disabled, in order of registration; of one kind if given."""
@@ -244,11 +213,11 @@ class Registry:
         ]
 
     def _is_disabled(self, offer: Offer) -> bool:
-        return offer.name in self._disabled or offer.plugin in self._disabled
+        return bool(self._disabled) and not self._disabled.isdisjoint(_disabling(offer))
 
     def find(self, kind: Kind, name: str) -> Offer:
         """The offer called `name`; raises `UnknownPlugin` with suggestion, known names, and what failed."""
-        offer = self._offers.get((kind.id, name.lower() if kind.ignore_case else name))
+        offer = self._offers.get((kind.id, kind.normal(name)))
         if offer is None:
             raise UnknownPlugin(self._unknown(kind, name))
         if self._is_disabled(offer):
@@ -257,12 +226,15 @@ class Registry:
 
     def _unknown(self, kind: Kind, name: str) -> str:
         known = sorted(offer.name for offer in self.offers(kind))
-        text = (
-            f"no {kind.title} is called '{name}'{suggest(name, known)}; known: {', '.join(known) or 'none'}"
-        )
+        text = f"no {kind.title} is called '{name}'{suggest(name, known)}; known: {_listed(known)}"
+        elsewhere = [offer.kind.title for offer in self.offers() if offer.name == name]
+        if elsewhere:
+            text += f"; '{name}' is the name of another kind: {_listed(elsewhere)}"
         if self.broken:
             text += "; not loaded: " + "; ".join(str(broken) for broken in self.broken)
         return text
+
+    # -- making -------------------------------------------------------------------------------------
 
     def make(self, kind: Kind, name: str, options: Mapping[str, Any], *, comma_lists: bool = False) -> Any:
         """An object of the class called `name`, with its options structured from text.
@@ -272,49 +244,64 @@ class Registry:
         itself refuses to be made with an unexpected exception.
         """
         offer = self.find(kind, name)
-        if not attrs.has(offer.cls):
+        if not has_options(offer.cls):
             if options:
-                raise OptionError((f".{key}", f"{offer.origin} takes no options") for key in options)
-            return self._construct(offer, {})
-        return self._construct(offer, dict(options), comma_lists)
-
-    def _construct(self, offer: Offer, options: dict[str, Any], comma_lists: bool = False) -> Any:
+                raise OptionError((f".{key}", _no_options(offer)) for key in options)
+            return _make_plain(offer)
+        converter = self._comma if comma_lists else self._plain
         try:
-            if not attrs.has(offer.cls):
-                return offer.cls()
-            return make_converter(comma_lists=comma_lists).structure(options, offer.cls)
+            return converter.structure(dict(options), offer.cls)
         except Exception as error:
-            found = [(path, message) for path, message in faults(error)]
-            if attrs.has(offer.cls) and all(_is_expected(inner) for inner in _leaves(error)):
+            if all(_is_option_fault(leaf) for leaf in _leaves(error)):
                 raise OptionError(
-                    (path, self._explain(offer, path, message)) for path, message in found
+                    (path, _explain(offer, path, message)) for path, message in faults(error)
                 ) from error
-            raise PluginError(offer.origin, "making it", error) from error
-
-    def _explain(self, offer: Offer, path: str, message: str) -> str:
-        if message == "unknown key":
-            known = [option.name for option in offer.options]
-            asked = path.lstrip(".")
-            message = f"unknown option '{asked}'{suggest(asked, known)}; known: {', '.join(known) or 'none'}"
-        return f"{offer.kind.title} {offer.origin}: {message}"
+            raise PluginError(offer.origin, "making it", _leaves(error)[0]) from error
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """`, did you mean 'x'?` when something known is close, else nothing."""
-    close = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
-    return f", did you mean '{close[0]}'?" if close else ""
+def _entry_order(entry: metadata.EntryPoint) -> tuple[str, str, str]:
+    return entry.name, entry.value, _distribution_of(entry)[0]
 
 
-def _checked_name(kind: Kind, cls: Any) -> str:
-    if not isinstance(cls, type) or not issubclass(cls, kind.base):
-        raise TypeError(f"{kind.hook} returned {cls!r}, which is not a subclass of {kind.base.__name__}")
-    name = getattr(cls, "name", None)
-    if not isinstance(name, str) or not name:
-        raise TypeError(f"{cls.__qualname__} has no name: set the class attribute 'name' to a text")
-    own = getattr(cls, kind.method, None)
-    if own is None or own is getattr(kind.base, kind.method, None):
-        raise TypeError(f"{cls.__qualname__} lacks the method '{kind.method}'")
-    return name.lower() if kind.ignore_case else name
+def _distribution_of(entry: metadata.EntryPoint) -> tuple[str, str]:
+    # Metadata that somebody damaged has neither; its plugin may still be sound.
+    return (entry.dist.name or "", entry.dist.version or "") if entry.dist else ("", "")
+
+
+def _classes(kind: Kind, answer: object) -> Iterable[Any]:
+    if not isinstance(answer, (list, tuple, set, frozenset)):
+        raise Unfit(f"{kind.hook} returned {answer!r}; it must return a list of classes")
+    return answer
+
+
+def _disabling(offer: Offer) -> set[str]:
+    return {offer.plugin, offer.name, f"{offer.kind.id}:{offer.name}"}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _make_plain(offer: Offer) -> Any:
+    try:
+        return offer.cls()
+    except Exception as error:
+        raise PluginError(offer.origin, "making it", error) from error
+
+
+def _no_options(offer: Offer) -> str:
+    text = f"{offer.kind.title} {offer.origin} takes no options"
+    if inspect.get_annotations(offer.cls):
+        text += f"; are its typed attributes meant? then write @attrs.frozen above {offer.cls.__qualname__}"
+    return text
+
+
+def _explain(offer: Offer, path: str, message: str) -> str:
+    if message == UNKNOWN_KEY and path.count(".") == 1:
+        known = [option.name for option in offer.options]
+        asked = path.removeprefix(".")
+        message = f"unknown option '{asked}'{suggest(asked, known)}; known: {_listed(known)}"
+    return f"{offer.kind.title} {offer.origin}: {message}"
 
 
 def _leaves(error: BaseException) -> list[BaseException]:
@@ -323,35 +310,10 @@ def _leaves(error: BaseException) -> list[BaseException]:
     return [error]
 
 
-def _is_expected(error: BaseException) -> bool:
-    import cattrs
-
-    return isinstance(
-        error,
-        (ValueError, TypeError, KeyError, cattrs.BaseValidationError, cattrs.StructureHandlerNotFoundError),
-    ) or type(error).__module__.startswith("cattrs")
-
-
-def _type_name(annotation: Any) -> str:
-    if annotation is None:
-        return "any"
-    text = (
-        annotation
-        if isinstance(annotation, str)
-        else getattr(annotation, "__name__", "")
-        if not hasattr(annotation, "__args__")
-        else ""
-    )
-    return text or str(annotation).replace("typing.", "")
-
-
-def _default(default: Any) -> Any:
-    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
-        return default.factory() if not default.takes_self else attrs.NOTHING
-    return default
-
-
-def _own_version() -> str:
-    from yunikorn import __version__
-
-    return __version__
+def _is_option_fault(error: BaseException) -> bool:
+    if isinstance(error, KeyError):
+        notes = getattr(error, "__notes__", ())
+        return any(
+            isinstance(note, cattrs.AttributeValidationNote) and error.args == (note.name,) for note in notes
+        )
+    return isinstance(error, (ValueError, TypeError)) or type(error).__module__.startswith("cattrs")

@@ -17,6 +17,7 @@ import click
 
 from yunikorn import __version__
 from yunikorn.errors import YunikornError
+from yunikorn.suggestions import suggest
 
 UNUSABLE = 2
 BUG = 70
@@ -30,6 +31,12 @@ COMMANDS = {
     "plugins": "List the installed plugins, their options, and what is broken.",
 }
 """Each command with its line of help, kept here so that `--help` imports none of them."""
+
+
+class Refusal(click.ClickException):
+    """An error of ours as the command line shows it: `Error: TEXT`, exit status 2."""
+
+    exit_code = UNUSABLE
 
 
 class LazyGroup(click.Group):
@@ -58,9 +65,17 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except YunikornError as error:
-            refusal = click.ClickException(str(error))
-            refusal.exit_code = UNUSABLE
-            raise refusal from error
+            raise Refusal(str(error)) from error
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that `args` call; raises `click.UsageError` with a suggestion."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(
+                f"no command is called '{args[0]}'{suggest(args[0], COMMANDS)}; known: {', '.join(COMMANDS)}"
+            )
+        return super().resolve_command(ctx, args)
 
 
 @click.group(

@@ -1,0 +1,96 @@
+"""The kinds of plugin: what each is called, the hook that hands it over, and what a class must have."""
+
+from __future__ import annotations
+
+import attrs
+
+from yunikorn import api
+
+
+@attrs.frozen
+class Kind:
+    """A kind of plugin."""
+
+    id: str
+    """How commands and `plugins.disable` name it."""
+    title: str
+    """How messages name one of its members."""
+    hook: str
+    base: type[api.Plugin]
+    method: str
+    """The method that a class of this kind must have."""
+    arguments: tuple[str, ...]
+    """What the core passes to it."""
+    reserved: tuple[str, ...] = ()
+    """Keys beside the options in the configuration, which therefore cannot be options."""
+    ignore_case: bool = False
+    """Whether names are matched in any case (decision 5)."""
+
+    def normal(self, name: str) -> str:
+        """`name` as names of this kind are compared."""
+        return name.lower() if self.ignore_case else name
+
+
+APP_SORT = Kind(
+    id="app-sort",
+    title="application sort policy",
+    hook="yunikorn_app_sort_policies",
+    base=api.AppSortPolicy,
+    method="key",
+    arguments=("app",),
+)
+QUEUE_SORT = Kind(
+    id="queue-sort",
+    title="queue sort policy",
+    hook="yunikorn_queue_sort_policies",
+    base=api.QueueSortPolicy,
+    method="key",
+    arguments=("queue",),
+)
+NODE_SORT = Kind(
+    id="node-sort",
+    title="node sort policy",
+    hook="yunikorn_node_sort_policies",
+    base=api.NodeSortPolicy,
+    method="score",
+    arguments=("node",),
+    reserved=("name", "type"),
+)
+PLACEMENT = Kind(
+    id="placement",
+    title="placement rule",
+    hook="yunikorn_placement_rules",
+    base=api.PlacementRule,
+    method="place",
+    arguments=("app",),
+    reserved=("create", "filter", "name", "parent"),
+    ignore_case=True,
+)
+PREDICATE = Kind(
+    id="predicate",
+    title="predicate",
+    hook="yunikorn_predicates",
+    base=api.Predicate,
+    method="check",
+    arguments=("ask", "node"),
+    reserved=("name",),
+)
+EVENT_SINK = Kind(
+    id="event-sink",
+    title="event sink",
+    hook="yunikorn_event_sinks",
+    base=api.EventSink,
+    method="send",
+    arguments=("batch",),
+    reserved=("name",),
+)
+RESOLVER = Kind(
+    id="user-groups",
+    title="user-group resolver",
+    hook="yunikorn_user_group_resolvers",
+    base=api.UserGroupResolver,
+    method="groups",
+    arguments=("user",),
+    reserved=("type",),
+)
+KINDS = (APP_SORT, QUEUE_SORT, NODE_SORT, PLACEMENT, PREDICATE, EVENT_SINK, RESOLVER)

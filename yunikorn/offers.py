@@ -1,0 +1,216 @@
+"""What plugins offer: a class under a name, its options, where it comes from; and what was left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import types
+import typing
+from typing import Any, get_args, get_origin
+
+import attrs
+
+from yunikorn.errors import YunikornError
+from yunikorn.kinds import Kind
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+
+
+class Unfit(YunikornError):
+    """A plugin that breaks the rules of its kind; the text says which class and what to do."""
+
+
+@attrs.frozen
+class Option:
+    """An option of a plugin class: a typed attribute."""
+
+    name: str
+    type: str
+    default: Any = attrs.NOTHING
+    """`attrs.NOTHING` when it must be given."""
+
+    @property
+    def required(self) -> bool:
+        """Whether a configuration must give it."""
+        return self.default is attrs.NOTHING
+
+
+@attrs.frozen
+class Offer:
+    """A class that a plugin offers under a name."""
+
+    kind: Kind
+    name: str
+    cls: type[Any]
+    plugin: str
+    """The plugin's name: the entry point's, or the module's of a default plugin."""
+    distribution: str
+    version: str
+
+    @property
+    def origin(self) -> str:
+        """Name, plugin, distribution and version, as errors name it."""
+        return f"{self.name} of {describe_origin(self.plugin, self.distribution, self.version)}"
+
+    @property
+    def summary(self) -> str:
+        """The first line of the class's own documentation; empty when it has none."""
+        own = self.cls.__dict__.get("__doc__")
+        return inspect.cleandoc(own).partition("\n")[0] if own else ""
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """The typed attributes that a configuration may set, in the order of the class."""
+        return options_of(self.cls)
+
+
+@attrs.frozen
+class Broken:
+    """A plugin that was left out, and why."""
+
+    plugin: str
+    distribution: str
+    version: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"plugin {describe_origin(self.plugin, self.distribution, self.version)}: {self.reason}"
+
+
+def describe_origin(plugin: str, distribution: str, version: str) -> str:
+    """`NAME (DIST VERSION)`, or the bare name when it comes from no distribution."""
+    return f"{plugin} ({f'{distribution} {version}'.strip()})" if distribution else plugin
+
+
+def has_options(cls: type[Any]) -> bool:
+    """Whether `cls` declares its options: an attrs class or a dataclass."""
+    return attrs.has(cls) or dataclasses.is_dataclass(cls)
+
+
+def options_of(cls: type[Any]) -> tuple[Option, ...]:
+    """The options of a plugin class, in the order of the class."""
+    if attrs.has(cls):
+        return tuple(
+            Option(field.alias or field.name, type_name(field.type), _attrs_default(field.default))
+            for field in attrs.fields(cls)
+            if field.init
+        )
+    if dataclasses.is_dataclass(cls):
+        return tuple(
+            Option(field.name, type_name(field.type), _dataclass_default(field))
+            for field in dataclasses.fields(cls)
+            if field.init
+        )
+    return ()
+
+
+def check_class(kind: Kind, cls: Any) -> str:
+    """The name under which `cls` is offered; raises `Unfit` for a class that is not of its kind."""
+    if not isinstance(cls, type):
+        raise Unfit(f"{kind.hook} returned {cls!r}, which is not a class; return the class itself")
+    if not issubclass(cls, kind.base):
+        raise Unfit(f"{cls.__qualname__} is not a subclass of {kind.base.__name__}, as {kind.hook} wants")
+    _check_name(cls)
+    _check_method(kind, cls)
+    _check_options(kind, cls)
+    return kind.normal(cls.name)
+
+
+def _check_name(cls: Any) -> None:
+    name = getattr(cls, "name", None)
+    if isinstance(name, str) and _NAME.match(name):
+        return
+    if isinstance(name, str) and name:
+        wrong = f"the name of {cls.__qualname__} is {name!r}: use letters, digits, '-', '_' and '.'"
+    elif any(field.name == "name" for field in (attrs.fields(cls) if attrs.has(cls) else ())):
+        wrong = f"'name' of {cls.__qualname__} is an option: write it without a type, name = \"...\""
+    else:
+        wrong = f"{cls.__qualname__} has no name: set the class attribute 'name' to a text"
+    raise Unfit(wrong)
+
+
+def _check_method(kind: Kind, cls: Any) -> None:
+    wanted = f"{kind.method}({', '.join(kind.arguments)})"
+    method = getattr(cls, kind.method, None)
+    if method is None or method is getattr(kind.base, kind.method, None):
+        raise Unfit(f"{cls.__qualname__} lacks the method {wanted}")
+    if not callable(method):
+        raise Unfit(f"{kind.method} of {cls.__qualname__} is not a method; {wanted} is wanted")
+    bound = isinstance(inspect.getattr_static(cls, kind.method), staticmethod | classmethod)
+    given = list(kind.arguments) if bound or not inspect.isfunction(method) else ["self", *kind.arguments]
+    try:
+        inspect.signature(method).bind(*given)
+    except TypeError:
+        # A policy that looks at the request too: score(node, shape).
+        if kind.method == "score" and _binds(method, [*given, "shape"]):
+            return
+        signature = inspect.signature(method)
+        raise Unfit(f"{cls.__qualname__}.{kind.method}{signature} does not fit: {wanted} is wanted") from None
+    except ValueError:
+        return  # written in C without a signature: believed until it is called
+
+
+def _binds(method: Any, given: list[str]) -> bool:
+    try:
+        inspect.signature(method).bind(*given)
+    except TypeError:
+        return False
+    return True
+
+
+def _check_options(kind: Kind, cls: Any) -> None:
+    try:
+        if attrs.has(cls):
+            attrs.resolve_types(cls, include_extras=True)
+        elif dataclasses.is_dataclass(cls):
+            hints = typing.get_type_hints(cls, include_extras=True)
+            for field in dataclasses.fields(cls):
+                field.type = hints[field.name]
+    except NameError as error:
+        raise Unfit(
+            f"the types of {cls.__qualname__}'s options cannot be read: {error}; import at the top of the "
+            "module what they name, not under TYPE_CHECKING"
+        ) from error
+    for option in options_of(cls):
+        if option.name in kind.reserved:
+            raise Unfit(
+                f"the option '{option.name}' of {cls.__qualname__} can never be given: that key belongs "
+                f"to every {kind.title}; rename it"
+            )
+
+
+def type_name(annotation: Any) -> str:
+    """A type as a user reads it: `str`, `list[str]`, `int | None`, `any`."""
+    if annotation is None or annotation is Any:
+        return "any"
+    if annotation is type(None):
+        return "None"
+    if isinstance(annotation, str):
+        return annotation
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is typing.Annotated:
+        return type_name(arguments[0])
+    if origin is typing.Literal:
+        return " | ".join(repr(argument) for argument in arguments)
+    if origin in (typing.Union, types.UnionType):
+        return " | ".join(type_name(argument) for argument in arguments)
+    if origin is not None:
+        inner = ", ".join("..." if part is Ellipsis else type_name(part) for part in arguments)
+        return f"{origin.__name__}[{inner}]"
+    return getattr(annotation, "__name__", str(annotation))
+
+
+def _attrs_default(default: Any) -> Any:
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        # What depends on the other attributes has no value of its own, but need not be given.
+        return None if default.takes_self else default.factory()
+    return default
+
+
+def _dataclass_default(field: dataclasses.Field[Any]) -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return attrs.NOTHING
