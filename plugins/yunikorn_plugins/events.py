@@ -1,0 +1,110 @@
+"""Event sinks: where the scheduler's events go.
+
+    events:
+      sinks:
+        - log                                   # through Python's logging
+        - name: jsonl                           # one JSON object a line
+          path: /var/log/yunikorn/events.jsonl
+
+A sink receives events in batches, oldest first. It has a life cycle: `opened` before the first batch,
+`closed` after the last. A sink that raises is switched off and reported; scheduling goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import attrs
+
+from yunikorn.api import Context, Event, EventSink, hookimpl
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+@attrs.frozen
+class Log(EventSink):
+    """Events as lines of Python's `logging`."""
+
+    name = "log"
+    level: str = attrs.field(default="INFO")
+    """DEBUG, INFO, WARNING or ERROR."""
+    logger: str = "yunikorn.events"
+    """The logger's name, by which a program that embeds the scheduler directs the lines."""
+
+    @level.validator
+    def _is_level(self, _: object, value: str) -> None:
+        if value.upper() not in LEVELS:
+            raise ValueError(f"level must be one of {', '.join(LEVELS)}, got '{value}'")
+
+    def send(self, batch: Sequence[Event]) -> None:
+        """One line an event."""
+        logger, level = logging.getLogger(self.logger), logging.getLevelNamesMapping()[self.level.upper()]
+        if logger.isEnabledFor(level):
+            for event in batch:
+                logger.log(level, "%s", line_of(event))
+
+
+@attrs.define(eq=False)
+class JsonLines(EventSink):
+    """Events as JSON objects, one a line, appended to a file."""
+
+    name = "jsonl"
+    path: Path
+    """The file; it is made when it does not exist, its folder is not."""
+    _file: TextIO | None = attrs.field(init=False, default=None, repr=False)
+
+    def opened(self, context: Context) -> None:
+        """Open the file now, so that a path that does not work is found at once."""
+        self._open()
+
+    def send(self, batch: Sequence[Event]) -> None:
+        """Write the batch, and hand it to the operating system before the next is taken."""
+        file = self._open()
+        file.writelines(f"{json.dumps(as_record(event), ensure_ascii=False)}\n" for event in batch)
+        file.flush()
+
+    def closed(self) -> None:
+        """Close the file; harmless when it is closed."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self) -> TextIO:
+        if self._file is None:
+            self._file = self.path.open("a", encoding="utf-8", newline="\n")
+        return self._file
+
+
+def as_record(event: Event) -> dict[str, Any]:
+    """The event under the names that YuniKorn's own event records have (facts §12.2)."""
+    record: dict[str, Any] = {
+        "timestampNano": event.timestamp,
+        "type": event.type,
+        "objectID": event.object_id,
+        "referenceID": event.reference_id,
+        "eventChangeType": event.change,
+        "eventChangeDetail": event.detail,
+        "message": event.message,
+    }
+    if event.resource is not None:
+        record["resource"] = dict(sorted(event.resource.items()))
+    return record
+
+
+def line_of(event: Event) -> str:
+    """The event as text, what is empty left out: `APP app-1 ADD APP_ALLOC ask-7: message`."""
+    words = [event.type, event.object_id, event.change, event.detail, event.reference_id]
+    text = " ".join(word for word in words if word and word not in ("NONE", "DETAILS_NONE"))
+    if event.resource:
+        text += " (" + ", ".join(f"{name} {amount}" for name, amount in sorted(event.resource.items())) + ")"
+    return f"{text}: {event.message}" if event.message else text
+
+
+@hookimpl
+def yunikorn_event_sinks() -> list[type[EventSink]]:
+    """Into the log, and into a file."""
+    return [Log, JsonLines]

@@ -1,0 +1,144 @@
+"""Which queue an application goes to: the chain of placement rules of a partition.
+
+The rules are tried in order; the first whose queue the application may use decides. A rule that fails
+ends the placement, one that does not match hands on to the next, and when none is left there are two
+last resorts: the recovery queue for applications that are forced on the scheduler, and `root.default`
+if that queue exists. Source: the placement seed, facts §4.1, §4.2, §20.3, §20.11. Unlike 1.9, a failing
+rule does not keep a forced application from the recovery queue, and a rejection says what each rule said.
+
+Nothing here makes a queue: a queue that does not exist yet is a path whose nearest existing ancestor
+lets the user submit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.config.names import RECOVERY, ROOT
+from yunikorn.config.schema import RuleConfig
+from yunikorn.scheduling.placement_rule import BoundRule, Choice, PlacedQueue, QueueTree
+from yunikorn.scheduling.user_groups import is_forced
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from yunikorn.api import Application, PlacementRule
+    from yunikorn.errors import PluginError
+    from yunikorn.registry import Registry
+
+__all__ = ["PlacedQueue", "Placement", "PlacementChain", "QueueTree", "Step"]
+
+NO_MATCH = "application rejected: no placement rule matched"
+FALLBACK_QUEUE = f"{ROOT}.default"
+RECOVERY_QUEUE = f"{ROOT}.{RECOVERY}"
+RECOVERY_RULE = "recovery"
+"""What the last step of every chain is called; no configuration can name it."""
+IMPLICIT = (RuleConfig("provided"),)
+"""The rules of a partition that has none."""
+
+
+@attrs.frozen(slots=True)
+class Step:
+    """What came of one rule."""
+
+    number: int
+    """Its place in the list, from 1."""
+    rule: str
+    outcome: str
+    """`match`, `no match` or `error`."""
+    queue: str = ""
+    reason: str = ""
+    title: str = ""
+    """The rule's name with its value, for people."""
+    fault: PluginError | None = None
+    """Set when the rule's plugin broke."""
+
+
+@attrs.frozen(slots=True)
+class Placement:
+    """Where an application goes, or in `reason` why nowhere."""
+
+    queue: str = ""
+    """The full path in lower case; empty when the application is rejected."""
+    rule: str = ""
+    """The rule that decided; empty when none matched."""
+    reason: str = ""
+    steps: tuple[Step, ...] = ()
+    """Every rule that was tried, in order."""
+
+    @property
+    def faults(self) -> list[PluginError]:
+        """What broke on the way, for whoever reports it."""
+        return [step.fault for step in self.steps if step.fault is not None]
+
+
+class PlacementChain:
+    """The placement rules of a partition over its queues.
+
+    Raises `UnknownPlugin`, `OptionError` or `PluginError` when a rule cannot be made.
+    """
+
+    def __init__(self, rules: Sequence[RuleConfig], registry: Registry, tree: QueueTree) -> None:
+        self._rules = [BoundRule(rule, registry, tree) for rule in rules or IMPLICIT]
+        self._tree = tree
+
+    def plugins(self) -> list[PlacementRule]:
+        """The rule objects, for their life cycle."""
+        return [plugin for rule in self._rules for plugin in rule.plugins()]
+
+    def place(self, app: Application) -> Placement:
+        """Find the queue for `app`; "nowhere" is an answer, with the reason."""
+        forced = is_forced(app.tags)
+        steps: list[Step] = []
+        for number, rule in enumerate(self._rules, 1):
+            choice = rule.choose(app)
+            if choice.queue:
+                choice = self._admit(choice.queue, app, forced)
+            steps.append(_step(number, rule.name, choice, rule.title))
+            if choice.queue:
+                return Placement(choice.queue, rule.name, "", tuple(steps))
+            if choice.failed and not forced:
+                return Placement("", rule.name, choice.reason, tuple(steps))
+        return self._last_resort(app, forced, steps)
+
+    def _admit(self, path: str, app: Application, forced: bool) -> Choice:
+        if forced and path == RECOVERY_QUEUE:
+            return Choice(path)
+        queue = self._tree.queue(path)
+        gate = queue if queue is not None else self._nearest(path)
+        if gate is None or not gate.submit_allowed(app.user, app.groups):
+            where = path if queue is not None or gate is None else f"{gate.path}, where {path} would be made"
+            return Choice(reason=f"user '{app.user}' may not submit to {where}")
+        if queue is not None and not queue.is_leaf:
+            return Choice(reason=f"queue {path} is a parent queue, applications run in leaf queues")
+        if queue is not None and queue.state == "Draining":
+            return Choice(reason=f"queue {path} is being removed")
+        return Choice(path)
+
+    def _nearest(self, path: str) -> PlacedQueue | None:
+        while "." in path:
+            path = path.rpartition(".")[0]
+            queue = self._tree.queue(path)
+            if queue is not None:
+                return queue
+        return None
+
+    def _last_resort(self, app: Application, forced: bool, steps: list[Step]) -> Placement:
+        if forced:
+            choice = Choice(RECOVERY_QUEUE)
+        elif self._tree.queue(FALLBACK_QUEUE) is None:
+            choice = Choice(reason=f"the application is not forced, and there is no queue {FALLBACK_QUEUE}")
+        else:
+            choice = self._admit(FALLBACK_QUEUE, app, forced)
+        steps.append(_step(len(steps) + 1, RECOVERY_RULE, choice, RECOVERY_RULE))
+        if choice.queue:
+            return Placement(choice.queue, RECOVERY_RULE, "", tuple(steps))
+        said = "; ".join(f"{step.title}: {step.reason}" for step in steps)
+        return Placement("", "", f"{NO_MATCH} ({said})", tuple(steps))
+
+
+def _step(number: int, rule: str, choice: Choice, title: str) -> Step:
+    outcome = "match" if choice.queue else "error" if choice.failed else "no match"
+    return Step(number, rule, outcome, choice.queue, choice.reason, title, choice.fault)

@@ -1,0 +1,139 @@
+"""Who owns an application: the user and groups of a submission, checked, completed, remembered.
+
+Groups that come with a submission are taken as they are. Otherwise a resolver is asked, and its answer
+kept for a while. Source: facts §15. Unlike 1.9, a user's name is checked on both ways, a failure is
+forgotten on time, and each partition has its own resolver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.clock import SECOND, Clock
+from yunikorn.config.names import is_user_name
+from yunikorn.errors import PluginError, UnknownPlugin
+from yunikorn.registry import RESOLVER, Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from yunikorn.api import UserGroupResolver
+    from yunikorn.config.schema import PluginRef
+
+REMEMBER_FOUND = 300 * SECOND
+REMEMBER_FAILED = 30 * SECOND
+SWEEP_EVERY = 60 * SECOND
+
+NOBODY = "nobody"
+NO_GROUP = "nogroup"
+
+FORCE_TAG = "application.create.force"
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+
+
+def is_forced(tags: Mapping[str, str]) -> bool:
+    """Whether the RM insists on this application: it runs already and is being recovered (facts §4.3)."""
+    return any(value in _TRUE and name.lower() == FORCE_TAG for name, value in tags.items())
+
+
+@attrs.frozen(slots=True)
+class Owner:
+    """Whose application it is, or in `refusal` why that cannot be said."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+    """The primary one first."""
+    refusal: str = ""
+    fault: PluginError | None = None
+    """Set when the resolver broke, so that whoever asked can report it."""
+
+
+class UserGroups:
+    """The groups of users, for one partition.
+
+    `origin` is what the resolver is called when it breaks. Without a resolver every user is the only
+    member of the group of the same name.
+    """
+
+    def __init__(self, clock: Clock, resolver: UserGroupResolver | None = None, origin: str = "") -> None:
+        self._clock = clock
+        self._origin = origin
+        self._known: dict[str, tuple[int, Owner]] = {}
+        self._swept = clock.now()
+        self.resolver = resolver
+
+    @classmethod
+    def make(cls, ref: PluginRef | None, registry: Registry, clock: Clock) -> UserGroups:
+        """With the resolver that the configuration names.
+
+        A type that no plugin offers means no resolver, as in 1.9, but for `ldap`: whoever writes that
+        relies on it (decision 3). Raises `UnknownPlugin` for it, `OptionError` for bad options.
+        """
+        if ref is None or ref.name in ("", "none"):
+            return cls(clock)
+        try:
+            origin = registry.find(RESOLVER, ref.name).origin
+        except UnknownPlugin:
+            if ref.name == "ldap":
+                raise
+            return cls(clock)
+        return cls(clock, registry.make(RESOLVER, ref.name, ref.options), origin)
+
+    def identify(self, user: str, groups: Sequence[str] = (), *, forced: bool = False) -> Owner:
+        """The owner for a submission by `user` with these groups.
+
+        A forced application always gets an owner, if need be `nobody` of the group `nogroup`.
+        """
+        if not user:
+            if forced:
+                return Owner(NOBODY, (NO_GROUP,))
+            return Owner(user, refusal="empty user cannot resolve: an application needs a user")
+        if not is_user_name(user):
+            return Owner(user, refusal=f"invalid username '{user}', it contains invalid characters")
+        if groups:
+            owner = Owner(user, tuple(groups))
+            self._remember(owner)
+            return owner
+        owner = self._look_up(user)
+        if forced and owner.refusal:
+            return Owner(user, (NO_GROUP,), fault=owner.fault)
+        return owner
+
+    def _look_up(self, user: str) -> Owner:
+        known = self._known.get(user)
+        if known is not None and self._clock.now() < known[0]:
+            owner = known[1]
+            # A failure is reported when it happens, not each time it is remembered.
+            return attrs.evolve(owner, fault=None) if owner.fault else owner
+        owner = self._resolve(user)
+        self._remember(owner)
+        return owner
+
+    def _resolve(self, user: str) -> Owner:
+        if self.resolver is None:
+            return Owner(user, (user,))
+        try:
+            found = self.resolver.groups(user)
+            groups = None if found is None else _checked(found)
+        except Exception as error:
+            fault = PluginError(self._origin, f"finding the groups of user '{user}'", error)
+            return Owner(user, refusal=f"user resolution failed: {fault}", fault=fault)
+        if groups is None:
+            return Owner(user, refusal=f"user resolution failed: there is no user '{user}'")
+        return Owner(user, groups)
+
+    def _remember(self, owner: Owner) -> None:
+        now = self._clock.now()
+        if now - self._swept >= SWEEP_EVERY:
+            self._known = {user: entry for user, entry in self._known.items() if now < entry[0]}
+            self._swept = now
+        self._known[owner.user] = (now + (REMEMBER_FAILED if owner.refusal else REMEMBER_FOUND), owner)
+
+
+def _checked(found: Iterable[str]) -> tuple[str, ...]:
+    groups = tuple(found)
+    if isinstance(found, str) or not all(isinstance(group, str) for group in groups):
+        raise TypeError(f"it returned {found!r} instead of a list of names")
+    return groups
