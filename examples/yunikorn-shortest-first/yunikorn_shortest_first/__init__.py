@@ -1,0 +1,32 @@
+"""An application sort policy for YuniKorn: the application that waits for least goes first.
+
+queues:
+  - name: batch
+    properties:
+      application.sort.policy: shortest-first
+      application.sort.policy.resource: vcore
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from yunikorn.api import Application, AppSortPolicy, hookimpl
+
+
+@attrs.frozen
+class ShortestFirst(AppSortPolicy):
+    """The application that waits for the least of one resource goes first."""
+
+    name = "shortest-first"
+    resource: str = "memory"
+
+    def key(self, app: Application) -> int:
+        """How much it waits for."""
+        return app.pending.get(self.resource, 0)
+
+
+@hookimpl
+def yunikorn_app_sort_policies() -> list[type[AppSortPolicy]]:
+    """Our one policy."""
+    return [ShortestFirst]

@@ -1,0 +1,155 @@
+"""`yunikorn plugins`: what is installed, its options, and what is broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from typing import Any
+
+import attrs
+import click
+
+from yunikorn.registry import KINDS, Broken, Kind, Offer, Option, Registry
+
+BROKEN = 1
+UNLIMITED = 10_000
+ROOMY = 120
+"""Columns from which on every fact gets a column of its own."""
+
+
+@click.command(name="plugins")
+@click.option("--kind", "kind_id", type=click.Choice([kind.id for kind in KINDS]), help="Only this kind.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def command(ctx: click.Context, kind_id: str | None, as_json: bool) -> None:
+    """List the installed plugins, their options, and what is broken.
+
+    On a terminal the list fits its width; piped, every plugin has one line. Exit status: 0, or 1 when
+    a plugin is broken and was left out.
+    """
+    registry = Registry.load()
+    kind = next((kind for kind in KINDS if kind.id == kind_id), None)
+    if as_json:
+        click.echo(json.dumps(as_data(registry, kind), indent=2, ensure_ascii=False))
+    else:
+        _print_table(registry.offers(kind))
+        _print_broken(registry.broken)
+    ctx.exit(BROKEN if registry.broken else 0)
+
+
+# -- JSON ---------------------------------------------------------------------------------------------
+
+
+def as_data(registry: Registry, kind: Kind | None = None) -> dict[str, Any]:
+    """All plugins (of one kind), and what is broken, in JSON's types."""
+    return {
+        "plugins": [_offer_data(offer) for offer in _in_order(registry.offers(kind))],
+        "broken": [attrs.asdict(broken) for broken in registry.broken],
+    }
+
+
+def _offer_data(offer: Offer) -> dict[str, Any]:
+    return {
+        "kind": offer.kind.id,
+        "name": offer.name,
+        "plugin": offer.plugin,
+        "distribution": offer.distribution,
+        "version": offer.version,
+        "description": offer.summary,
+        "options": [_option_data(option) for option in offer.options],
+    }
+
+
+def _option_data(option: Option) -> dict[str, Any]:
+    data = {"name": option.name, "type": option.type, "required": option.required}
+    return data if option.required else {**data, "default": _plain(option.default)}
+
+
+def _plain(value: Any) -> Any:
+    """A default in JSON's types; what has no equal there becomes its text."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))
+    return str(value)
+
+
+# -- the table ----------------------------------------------------------------------------------------
+
+
+def describe_option(option: Option) -> str:
+    """`resource: str = memory`, or `path: Path (required)`."""
+    if option.required:
+        return f"{option.name}: {option.type} (required)"
+    default = _plain(option.default)
+    shown = default if isinstance(default, str) and default else json.dumps(default, ensure_ascii=False)
+    return f"{option.name}: {option.type} = {shown}"
+
+
+def _in_order(offers: list[Offer]) -> list[Offer]:
+    """By kind, each in the order of registration."""
+    return sorted(offers, key=lambda offer: KINDS.index(offer.kind))
+
+
+def _source(offer: Offer) -> str:
+    return f"{offer.distribution} {offer.version}".strip() or offer.plugin
+
+
+def _width() -> int:
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
+        return shutil.get_terminal_size((80, 24)).columns
+    return UNLIMITED
+
+
+def _print_table(offers: list[Offer]) -> None:
+    # Imported here: `--json` and `--help` do without it.
+    from rich.console import Console
+
+    width = _width()
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    table = _wide(offers) if width >= ROOMY else _narrow(offers)
+    with console.capture() as captured:
+        console.print(table, crop=False, overflow="fold")
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def _wide(offers: list[Offer]) -> Any:
+    table = _table("KIND", "NAME", "FROM", "OPTIONS", "DESCRIPTION")
+    separator = "; " if _width() == UNLIMITED else "\n"
+    for offer in _in_order(offers):
+        options = separator.join(describe_option(option) for option in offer.options) or "-"
+        table.add_row(offer.kind.id, offer.name, _source(offer), options, offer.summary or "-")
+    return table
+
+
+def _narrow(offers: list[Offer]) -> Any:
+    table = _table("KIND", "NAME", "FROM", "DESCRIPTION AND OPTIONS")
+    for offer in _in_order(offers):
+        lines = [offer.summary or "-", *(f"- {describe_option(option)}" for option in offer.options)]
+        table.add_row(offer.kind.id, offer.name, _source(offer), "\n".join(lines))
+    return table
+
+
+def _table(*columns: str) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column in ("KIND", "NAME"))
+    return table
+
+
+def _print_broken(broken: list[Broken]) -> None:
+    if not broken:
+        return
+    click.echo("")
+    click.echo("Broken, and left out:")
+    for one in broken:
+        click.echo(f"  {one}")
