@@ -1,0 +1,36 @@
+"""Durations as Go writes them, such as `1h30m` or `500ms`, in nanoseconds (facts §1.10)."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from yunikorn.resources import INT64_MAX
+
+_UNITS = {
+    "ns": 1,
+    "us": 1_000,
+    "\u00b5s": 1_000,
+    "\u03bcs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_PART = re.compile("([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
+
+
+def parse_duration(text: str) -> int:
+    """Nanoseconds of a duration; below 0 with a leading `-`. Raises `ValueError`."""
+    body = text[1:] if text[:1] in ("+", "-") else text
+    if body == "0":
+        return 0
+    total, position = 0, 0
+    while part := _PART.match(body, position):
+        total += int(Fraction(part[1].rstrip(".")) * _UNITS[part[2]])
+        position = part.end()
+    if not body or position != len(body):
+        raise ValueError(f"expected a duration such as 30s, 500ms or 1h30m, got {text!r}")
+    if total > INT64_MAX:
+        raise ValueError(f"the duration {text} is too long, at most about 292 years fit")
+    return -total if text[0] == "-" else total

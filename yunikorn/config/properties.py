@@ -1,0 +1,185 @@
+"""The properties of a queue: free-form text, inherited, with a typed view of those that mean something.
+
+Source: facts §1.10, decisions 3, 9 and 10. A bad value never makes a configuration invalid: the default is
+used and a warning says so; only names of policies are checked strictly, by `yunikorn.config.policies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from yunikorn.clock import SECOND
+from yunikorn.config.durations import parse_duration
+from yunikorn.suggestions import suggest
+
+APP_SORT = "application.sort.policy"
+QUEUE_SORT = "queue.sort.policy"
+NODE_SORT = "node.sort.policy"
+SORT_PRIORITY = "application.sort.priority"
+PRIORITY_POLICY = "priority.policy"
+PRIORITY_OFFSET = "priority.offset"
+PREEMPTION_POLICY = "preemption.policy"
+PREEMPTION_DELAY = "preemption.delay"
+QUOTA_DELAY = "quota.preemption.delay"
+BACKOFF = "application.unschedasks.backoff"
+BACKOFF_DELAY = "application.unschedasks.backoff.delay"
+STATE = "queue.state"
+
+POLICIES = (APP_SORT, QUEUE_SORT)
+"""Properties that name a policy and have its options below them, `POLICY.OPTION`."""
+
+_RENAMED = {"preemption.quota.delay": QUOTA_DELAY}
+_UINT64_MAX = 2**64 - 1
+
+Fault = tuple[str, str]
+"""A property and what is wrong with its value."""
+
+
+@attrs.frozen
+class QueueSettings:
+    """What the properties of a queue say; times in nanoseconds."""
+
+    app_sort: str = "fifo"
+    """The application sort policy of a leaf queue."""
+    app_sort_options: Mapping[str, str] = attrs.field(factory=dict)
+    queue_sort: str = "fair"
+    """The queue sort policy of a parent queue."""
+    queue_sort_options: Mapping[str, str] = attrs.field(factory=dict)
+    node_sort: str = ""
+    """One of the partition's named node orders; empty for the partition's own."""
+    sort_priority: bool = True
+    """Whether priorities come first in the order of applications and of queues."""
+    priority_fence: bool = False
+    """Whether the parent sees only the offset, not the priorities inside."""
+    priority_offset: int = 0
+    preemption_policy: str = "default"
+    """`default`, `fence` or `disabled`."""
+    preemption_delay: int = 30 * SECOND
+    """How long a request waits before it may preempt."""
+    quota_preemption_delay: int = 0
+    """How long after a quota was lowered use above it is preempted; 0 is never."""
+    backoff_count: int = 0
+    """After how many requests that found no node an application is left alone for a while; 0 is never."""
+    backoff_delay: int = 30 * SECOND
+    stopped: bool = False
+    """Whether nothing new is scheduled in it."""
+
+
+DEFAULTS = QueueSettings()
+
+
+def effective_properties(parent: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """What holds in a configured queue: what its parent hands down, overlaid by its own.
+
+    `parent` is the effective properties of the parent. Fences and offsets are not handed down, nor is
+    a stopped state; of the preemption policy only `disabled` is. The options of a policy come only
+    together with its name: a queue that names a policy starts from none. Source: facts §1.10.
+    """
+    merged = {key: _handed_down(key, value) for key, value in parent.items() if key != STATE}
+    for policy in POLICIES:
+        if policy in own:
+            prefix = policy + "."
+            merged = {key: value for key, value in merged.items() if not key.startswith(prefix)}
+    merged.update(own)
+    return merged
+
+
+def policy_options(properties: Mapping[str, str], policy: str) -> dict[str, str]:
+    """The options of the policy that the property `policy` names: all `POLICY.OPTION` of `properties`."""
+    prefix = policy + "."
+    return {key[len(prefix) :]: value for key, value in properties.items() if key.startswith(prefix)}
+
+
+def read_settings(properties: Mapping[str, str]) -> tuple[QueueSettings, list[Fault]]:
+    """The typed view of `properties`, and what in them cannot be read and is replaced by the default."""
+    if not properties:
+        return DEFAULTS, []
+    faults: list[Fault] = []
+    values: dict[str, object] = {}
+    for key, text in properties.items():
+        known = _READERS.get(key)
+        if known is None:
+            faults.extend(_stray(key))
+            continue
+        field, read = known
+        try:
+            values[field] = read(text)
+        except ValueError as error:
+            faults.append((key, f"{error}; the default is used"))
+    for policy, field in ((APP_SORT, "app_sort_options"), (QUEUE_SORT, "queue_sort_options")):
+        values[field] = policy_options(properties, policy)
+    return QueueSettings(**values), faults  # type: ignore[arg-type]
+
+
+def _handed_down(key: str, value: str) -> str:
+    if key == PRIORITY_POLICY:
+        return "default"
+    if key == PRIORITY_OFFSET:
+        return "0"
+    if key == PREEMPTION_POLICY and value.lower() != "disabled":
+        return "default"
+    return value
+
+
+def _stray(key: str) -> list[Fault]:
+    # Unknown properties are valid (facts §1.10), but most that look like a known one are slips.
+    if key in _RENAMED:
+        return [(key, f"unknown property, ignored: it is now called '{_RENAMED[key]}'")]
+    if any(key.startswith(policy + ".") for policy in POLICIES):
+        return []
+    hint = suggest(key, _READERS)
+    return [(key, f"unknown property, ignored{hint}")] if hint else []
+
+
+def _one_of(**meanings: object) -> Callable[[str], object]:
+    def read(text: str) -> object:
+        try:
+            return meanings[text.lower()]
+        except KeyError:
+            raise ValueError(f"expected {' or '.join(meanings)}, got {text!r}") from None
+
+    return read
+
+
+def _policy(default: str) -> Callable[[str], object]:
+    return lambda text: text or default
+
+
+def _integer(low: int, high: int) -> Callable[[str], object]:
+    def read(text: str) -> int:
+        digits = text[1:] if low < 0 and text[:1] in ("+", "-") else text
+        if digits.isascii() and digits.isdigit() and low <= int(text) <= high:
+            return int(text)
+        raise ValueError(f"expected a whole number from {low} to {high}, got {text!r}")
+
+    return read
+
+
+def _delay(*, off: bool = False) -> Callable[[str], object]:
+    def read(text: str) -> int:
+        delay = parse_duration(text)
+        if delay < 0 or (delay == 0 and not off):
+            raise ValueError(f"expected a duration above 0, got {text!r}")
+        return delay
+
+    return read
+
+
+_preemption_policy = _one_of(default="default", fence="fence", disabled="disabled")
+
+_READERS: dict[str, tuple[str, Callable[[str], object]]] = {
+    APP_SORT: ("app_sort", _policy(DEFAULTS.app_sort)),
+    QUEUE_SORT: ("queue_sort", _policy(DEFAULTS.queue_sort)),
+    NODE_SORT: ("node_sort", _policy(DEFAULTS.node_sort)),
+    SORT_PRIORITY: ("sort_priority", _one_of(enabled=True, disabled=False)),
+    PRIORITY_POLICY: ("priority_fence", lambda text: bool(text) and _one_of(default=False, fence=True)(text)),
+    PRIORITY_OFFSET: ("priority_offset", _integer(-(2**31), 2**31 - 1)),
+    PREEMPTION_POLICY: ("preemption_policy", lambda text: _preemption_policy(text or "default")),
+    PREEMPTION_DELAY: ("preemption_delay", _delay()),
+    QUOTA_DELAY: ("quota_preemption_delay", _delay(off=True)),
+    BACKOFF: ("backoff_count", _integer(0, _UINT64_MAX)),
+    BACKOFF_DELAY: ("backoff_delay", _delay()),
+    STATE: ("stopped", _one_of(active=False, stopped=True)),
+}

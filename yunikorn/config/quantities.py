@@ -1,0 +1,75 @@
+"""Quantities of resources as text: `10`, `4Gi`, `500m`.
+
+Source: facts §1.5. A quantity is a whole number, perhaps with a suffix. The type called `vcore` is counted
+in milli-cores: `2` means 2,000 and `500m` means 500. Every other type is taken as it is; `memory` is in
+bytes by convention.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from yunikorn.errors import QuantityError
+from yunikorn.resources import INT64_MAX, Resource
+
+VCORE = "vcore"
+SUFFIXES = {
+    "": 1,
+    "k": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+    "P": 10**15,
+    "E": 10**18,
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+    "Ti": 2**40,
+    "Pi": 2**50,
+    "Ei": 2**60,
+}
+_BLANKS = " \t\n\r\f\v"
+_QUANTITY = re.compile(r"([0-9]+)[ \t\n\r\f\v]*([A-Za-z]*)\Z")
+
+
+def parse_quantity(name: str, text: str) -> int:
+    """The amount that `text` says of the resource type `name`; raises `QuantityError`."""
+    match = _QUANTITY.match(text.strip(_BLANKS))
+    if match is None:
+        raise QuantityError(_what_is_wrong(text))
+    number, suffix = int(match[1]), match[2]
+    if suffix == "m" and name == VCORE:
+        amount = number
+    else:
+        amount = number * _factor(name, suffix) * (1000 if name == VCORE else 1)
+    if amount > INT64_MAX:
+        raise QuantityError(f"{text.strip(_BLANKS)!r} is too large: at most {INT64_MAX} fits")
+    return amount
+
+
+def parse_resource(amounts: Mapping[str, str]) -> Resource:
+    """All of `amounts` read; raises `QuantityError` for the first that cannot be."""
+    return Resource({name: parse_quantity(name, text) for name, text in amounts.items()})
+
+
+def _factor(name: str, suffix: str) -> int:
+    factor = SUFFIXES.get(suffix)
+    if factor is not None:
+        return factor
+    if suffix == "m":
+        raise QuantityError(f"the suffix 'm' (thousandths) is for {VCORE} only, not for {name}")
+    known = ", ".join(filter(None, SUFFIXES))
+    raise QuantityError(f"unknown suffix '{suffix}'; known: {known}, and m for {VCORE}")
+
+
+def _what_is_wrong(text: str) -> str:
+    body = text.strip(_BLANKS)
+    expected = "expected a whole number with an optional suffix, such as 10, 4Gi or 500m"
+    if not body:
+        return f"the quantity is missing: {expected}"
+    if body[0] in "+-":
+        return f"a quantity has no sign, got {body!r}: {expected}"
+    if re.match(r"[0-9]*\.[0-9]", body):
+        return f"a quantity has no fraction, got {body!r}: {expected}"
+    return f"{expected}, got {body!r}"
