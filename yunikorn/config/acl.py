@@ -6,15 +6,12 @@ empty text means nobody. Source: facts §1.9, §20.7.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable
 
 import attrs
 
 from yunikorn.config.names import ACL_GROUP, ACL_USER, WILDCARD
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Iterable
 
 
 @attrs.frozen

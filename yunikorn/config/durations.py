@@ -27,10 +27,16 @@ def parse_duration(text: str) -> int:
         return 0
     total, position = 0, 0
     while part := _PART.match(body, position):
-        total += int(Fraction(part[1].rstrip(".")) * _UNITS[part[2]])
+        total += _amount(part[1].rstrip("."), _UNITS[part[2]])
         position = part.end()
     if not body or position != len(body):
         raise ValueError(f"expected a duration such as 30s, 500ms or 1h30m, got {text!r}")
     if total > INT64_MAX:
         raise ValueError(f"the duration {text} is too long, at most about 292 years fit")
     return -total if text[0] == "-" else total
+
+
+def _amount(number: str, unit: int) -> int:
+    whole, _, fraction = number.partition(".")
+    # Longer numbers make no difference (a fraction) or cannot fit (a whole); Python refuses to read them.
+    return int(Fraction(f"{whole.lstrip('0')[:20] or '0'}.{fraction[:30] or '0'}") * unit)

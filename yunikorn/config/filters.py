@@ -7,14 +7,11 @@ has one of the marks ``^$*+?()[{}|``. Several entries are always literal names.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 import attrs
 
 from yunikorn.config.names import is_expression, is_group_name, is_user_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 
 @attrs.frozen

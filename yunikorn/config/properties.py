@@ -6,6 +6,7 @@ used and a warning says so; only names of policies are checked strictly, by `yun
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 import attrs
@@ -32,6 +33,7 @@ POLICIES = (APP_SORT, QUEUE_SORT)
 
 _RENAMED = {"preemption.quota.delay": QUOTA_DELAY}
 _UINT64_MAX = 2**64 - 1
+_WHOLE = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)\Z")
 
 Fault = tuple[str, str]
 """A property and what is wrong with its value."""
@@ -149,9 +151,11 @@ def _policy(default: str) -> Callable[[str], object]:
 
 def _integer(low: int, high: int) -> Callable[[str], object]:
     def read(text: str) -> int:
-        digits = text[1:] if low < 0 and text[:1] in ("+", "-") else text
-        if digits.isascii() and digits.isdigit() and low <= int(text) <= high:
-            return int(text)
+        match = _WHOLE.match(text)
+        if match and (low < 0 or not match[1]):
+            number = int(match[1] + (match[2][:25] or "0"))
+            if low <= number <= high:
+                return number
         raise ValueError(f"expected a whole number from {low} to {high}, got {text!r}")
 
     return read

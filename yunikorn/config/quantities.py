@@ -38,7 +38,9 @@ def parse_quantity(name: str, text: str) -> int:
     match = _QUANTITY.match(text.strip(_BLANKS))
     if match is None:
         raise QuantityError(_what_is_wrong(text))
-    number, suffix = int(match[1]), match[2]
+    # A longer number cannot fit, and Python refuses to read very long ones.
+    digits, suffix = match[1].lstrip("0")[:20], match[2]
+    number = int(digits or "0")
     if suffix == "m" and name == VCORE:
         amount = number
     else:

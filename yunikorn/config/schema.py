@@ -6,17 +6,14 @@ text again. Times are nanoseconds, resources as in `yunikorn.resources`. Source:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import attrs
 
 from yunikorn.config.acl import NOBODY, Acl
 from yunikorn.config.filters import FilterConfig
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from yunikorn.resources import Resource
+from yunikorn.resources import Resource
 
 __all__ = [
     "FilterConfig",
