@@ -81,6 +81,11 @@ class UserGroups:
             return cls(clock)
         return cls(clock, registry.make(RESOLVER, ref.name, ref.options), origin)
 
+    @property
+    def remembered(self) -> int:
+        """How many users an answer is kept for."""
+        return len(self._known)
+
     def identify(self, user: str, groups: Sequence[str] = (), *, forced: bool = False) -> Owner:
         """The owner for a submission by `user` with these groups.
 

@@ -1,0 +1,105 @@
+"""A small queue tree for the chain of placement rules, without a scheduler around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import pytest
+
+from yunikorn.api import Queue
+from yunikorn.config.acl import EVERYBODY, NOBODY, Acl
+from yunikorn.config.filters import FilterConfig
+from yunikorn.config.schema import RuleConfig
+from yunikorn.registry import Registry
+from yunikorn.resources import NOTHING
+from yunikorn.scheduling.placement import Placement, PlacementChain
+
+
+@attrs.frozen
+class App:
+    """An application that waits to be placed."""
+
+    user: str = "developer"
+    groups: tuple[str, ...] = ("developer",)
+    queue_name: str = ""
+    tags: Mapping[str, str] = attrs.field(factory=dict)
+    id: str = "app-1"
+    queue: Queue | None = None
+    state: str = "New"
+    submitted: int = 0
+    priority: int = 0
+    allocated: Mapping[str, int] = NOTHING
+    pending: Mapping[str, int] = NOTHING
+    fair_total: Mapping[str, int] = NOTHING
+    waiting_since: int = 0
+
+
+@attrs.define
+class Place:
+    """A queue, with the tree it is in."""
+
+    tree: Tree
+    path: str
+    is_leaf: bool = True
+    state: str = "Active"
+    acl: Acl = NOBODY
+
+    def submit_allowed(self, user: str, groups: Sequence[str]) -> bool:
+        """By its own list, or by one further up."""
+        above = self.tree.queue(self.path.rpartition(".")[0])
+        return self.acl.allows(user, groups) or (above is not None and above.submit_allowed(user, groups))
+
+
+class Tree:
+    """Queues by path; a path that ends in a dot is a parent queue. Root lets everybody in unless told."""
+
+    def __init__(self, *paths: str, acls: Mapping[str, str] | None = None) -> None:
+        self.queues = {"root": Place(self, "root", False, acl=EVERYBODY if acls is None else NOBODY)}
+        for path in paths:
+            name = path.rstrip(".")
+            self.queues[name] = Place(self, name, not path.endswith("."))
+        for path, text in (acls or {}).items():
+            self.queues[path].acl = Acl.parse(text)
+
+    def queue(self, path: str) -> Place | None:
+        """By path, in any case."""
+        return self.queues.get(path.lower())
+
+
+def rule(written: Mapping[str, Any]) -> RuleConfig:
+    """A rule from what a configuration has."""
+    rest = dict(written)
+    if "filter" in rest:
+        kind = rest["filter"].get("type", "allow")
+        users, groups = (tuple(rest["filter"].get(key, ())) for key in ("users", "groups"))
+        rest["filter"] = FilterConfig(kind == "allow", users, groups)
+    if "parent" in rest:
+        rest["parent"] = rule(rest["parent"])
+    own = {key: rest.pop(key) for key in ("name", "create", "filter", "parent", "value") if key in rest}
+    return RuleConfig(**own, options=rest)
+
+
+@pytest.fixture
+def registry() -> Registry:
+    """The default plugins."""
+    return Registry.load(third_party=False)
+
+
+@pytest.fixture
+def make_tree() -> type[Tree]:
+    """Makes a tree of queues."""
+    return Tree
+
+
+@pytest.fixture
+def place(registry: Registry) -> Callable[..., Placement]:
+    """Places an application: `place(rules, tree, user=..., tags=...)`."""
+
+    def run(rules: Sequence[Mapping[str, Any]], tree: Tree, **facts: Any) -> Placement:
+        if "user" in facts:
+            facts.setdefault("groups", (facts["user"],))
+        return PlacementChain([rule(written) for written in rules], registry, tree).place(App(**facts))
+
+    return run

@@ -1,0 +1,280 @@
+"""The chain of placement rules on a queue tree (facts §4.1, §4.2, §4.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from yunikorn.api import Application, PlacementRule, hookimpl
+from yunikorn.config.schema import RuleConfig
+from yunikorn.errors import OptionError, UnknownPlugin
+from yunikorn.registry import Registry
+from yunikorn.scheduling.placement import NO_MATCH, PlacementChain
+
+USER = {"name": "user", "create": True}
+PROVIDED = {"name": "provided", "create": True}
+FORCED = {"application.create.force": "true"}
+
+
+def test_no_rules_mean_the_provided_queue_which_must_exist(place: Any, make_tree: Any) -> None:
+    tree = make_tree("root.a")
+    assert place([], tree, queue_name="root.a").queue == "root.a"
+    assert place([], tree, queue_name="A").queue == "root.a"
+    refused = place([], tree, queue_name="root.b")
+    assert refused.queue == ""
+    assert refused.reason.startswith(NO_MATCH)
+    assert "provided: queue root.b does not exist" in refused.reason
+
+
+def test_steps_tell_what_came_of_each_rule(place: Any, make_tree: Any) -> None:
+    rules = [{"name": "tag", "value": "namespace", "create": True}, {"name": "user"}, PROVIDED]
+    placement = place(rules, make_tree(), queue_name="q")
+    assert (placement.queue, placement.rule, placement.reason) == ("root.q", "provided", "")
+    assert [(step.number, step.rule, step.outcome, step.queue) for step in placement.steps] == [
+        (1, "tag", "no match", ""),
+        (2, "user", "no match", ""),
+        (3, "provided", "match", "root.q"),
+    ]
+    assert placement.steps[0].title == "tag 'namespace'"
+    assert placement.steps[1].reason == "queue root.developer does not exist, and the rule does not create it"
+
+
+def test_a_filter_in_front_keeps_the_rule_from_being_asked(place: Any, make_tree: Any) -> None:
+    rules = [{**USER, "filter": {"type": "deny", "users": ["bob"]}}]
+    assert place(rules, make_tree(), user="ann").queue == "root.ann"
+    refused = place(rules, make_tree(), user="bob")
+    assert "user: its filter does not let user 'bob' through" in refused.reason
+
+
+def test_the_last_parent_in_the_chain_is_directly_below_root(place: Any, make_tree: Any) -> None:
+    tag = {
+        "name": "tag",
+        "value": "namespace",
+        "create": True,
+        "parent": {"name": "fixed", "value": "org.unit"},
+    }
+    rules = [{**USER, "parent": {**tag, "parent": {"name": "fixed", "value": "org.unit", "create": True}}}]
+    placement = place(rules, make_tree(), tags={"namespace": "ns.1"})
+    assert placement.queue == "root.org.unit.ns_dot_1.developer"
+
+
+def test_each_rule_of_a_chain_has_its_own_create(place: Any, make_tree: Any) -> None:
+    rules = [{**USER, "parent": {"name": "tag", "value": "namespace"}}]
+    tags = {"namespace": "testing"}
+    assert place(rules, make_tree("root.testing."), tags=tags).queue == "root.testing.developer"
+    refused = place(rules, make_tree(), tags=tags)
+    assert "user: parent rule tag 'namespace': queue root.testing does not exist" in refused.reason
+
+
+def test_a_complete_name_skips_the_parent_rule(place: Any, make_tree: Any) -> None:
+    rules = [{**PROVIDED, "parent": USER}, {"name": "tag", "value": "q", "create": True, "parent": USER}]
+    assert place(rules, make_tree(), queue_name="root.x").queue == "root.x"
+    assert place(rules, make_tree(), queue_name="x").queue == "root.developer.x"
+    assert place(rules, make_tree(), tags={"q": "root.y"}).queue == "root.y"
+
+
+def test_a_parent_rule_that_gives_a_leaf_ends_the_placement(place: Any, make_tree: Any) -> None:
+    rules = [{**PROVIDED, "parent": {"name": "user"}}, {"name": "fixed", "value": "root.other"}]
+    placement = place(rules, make_tree("root.developer", "root.other"), queue_name="x")
+    assert (placement.queue, placement.rule) == ("", "provided")
+    assert placement.reason == "parent rule returned a leaf queue: root.developer"
+    assert [step.outcome for step in placement.steps] == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "fault"),
+    [
+        ("bad name", "'bad name' has other characters"),
+        ("root.a..b", "a level of it is empty"),
+        ("root.a.", "a level of it is empty"),
+        ("x" * 65, "has 65 characters, 64 are allowed"),
+        ("root.a.b!", "'b!' has other characters"),
+    ],
+)
+def test_an_illegal_name_ends_the_placement(place: Any, make_tree: Any, asked: str, fault: str) -> None:
+    placement = place([PROVIDED, USER], make_tree(), queue_name=asked)
+    assert placement.queue == ""
+    assert placement.rule == "provided"
+    assert placement.reason.startswith("invalid queue name '")
+    assert fault in placement.reason
+
+
+def test_names_are_found_in_any_case_and_come_out_in_lower_case(place: Any, make_tree: Any) -> None:
+    tree = make_tree("root.prod")
+    assert place([{"name": "provided"}], tree, queue_name="root.PROD").queue == "root.prod"
+    assert place([PROVIDED], tree, queue_name="New").queue == "root.new"
+    assert place([USER], tree, user="Ann").queue == "root.ann"
+
+
+def test_a_user_called_root_gets_a_queue_below_root(place: Any, make_tree: Any) -> None:
+    assert place([USER], make_tree(), user="root").queue == "root.root"
+
+
+def test_the_root_queue_itself_takes_no_application(place: Any, make_tree: Any) -> None:
+    placement = place([PROVIDED], make_tree(), queue_name="root")
+    assert "queue root is a parent queue" in placement.reason
+    rules = [{**USER, "parent": {"name": "fixed", "value": "root"}}]
+    assert place(rules, make_tree()).queue == "root.developer"
+
+
+# -- the queue that a rule chose ----------------------------------------------------------------------
+
+
+def test_a_parent_queue_is_no_place_for_an_application(place: Any, make_tree: Any) -> None:
+    rules = [{"name": "fixed", "value": "root.a"}, {"name": "fixed", "value": "root.b"}]
+    placement = place(rules, make_tree("root.a.", "root.b"))
+    assert placement.queue == "root.b"
+    assert placement.steps[0].reason == "queue root.a is a parent queue, applications run in leaf queues"
+
+
+def test_a_draining_queue_takes_none_and_a_stopped_one_does(place: Any, make_tree: Any) -> None:
+    tree = make_tree("root.a")
+    tree.queue("root.a").state = "Draining"
+    assert "root.a is being removed" in place([{"name": "fixed", "value": "root.a"}], tree).reason
+    tree.queue("root.a").state = "Stopped"
+    assert place([{"name": "fixed", "value": "root.a"}], tree).queue == "root.a"
+
+
+def test_access_to_an_existing_queue_is_its_own_or_from_above(place: Any, make_tree: Any) -> None:
+    tree = make_tree("root.a.", "root.a.b", acls={"root.a": "ann", "root.a.b": "bob  "})
+    rules = [{"name": "fixed", "value": "root.a.b"}]
+    assert place(rules, tree, user="ann").queue == "root.a.b"
+    assert place(rules, tree, user="bob").queue == "root.a.b"
+    assert "user 'eve' may not submit to root.a.b" in place(rules, tree, user="eve").reason
+
+
+def test_access_to_a_queue_to_be_made_is_that_of_its_nearest_ancestor(place: Any, make_tree: Any) -> None:
+    tree = make_tree("root.a.", acls={"root.a": "ann dev"})
+    rules = [{"name": "fixed", "value": "root.a.x.y", "create": True}]
+    assert place(rules, tree, user="ann").queue == "root.a.x.y"
+    assert place(rules, tree, user="bob", groups=("ops", "dev")).queue == "root.a.x.y"
+    refused = place(rules, tree, user="eve")
+    assert "user 'eve' may not submit to root.a, where root.a.x.y would be made" in refused.reason
+
+
+# -- last resorts -------------------------------------------------------------------------------------
+
+
+def test_root_default_takes_what_no_rule_matched_if_it_exists(place: Any, make_tree: Any) -> None:
+    placement = place([{"name": "user"}], make_tree("root.default"))
+    assert (placement.queue, placement.rule) == ("root.default", "recovery")
+    assert [step.rule for step in placement.steps] == ["user", "recovery"]
+
+
+def test_root_default_must_let_the_user_in(place: Any, make_tree: Any) -> None:
+    placement = place([{"name": "user"}], make_tree("root.default", acls={"root.default": "ann"}), user="bob")
+    assert placement.queue == ""
+    assert placement.reason.startswith(NO_MATCH)
+    assert "recovery: user 'bob' may not submit to root.default" in placement.reason
+
+
+@pytest.mark.parametrize("key", ["application.create.force", "Application.Create.FORCE"])
+@pytest.mark.parametrize("yes", ["1", "t", "T", "true", "True", "TRUE"])
+def test_a_forced_application_ends_in_the_recovery_queue(
+    place: Any, make_tree: Any, key: str, yes: str
+) -> None:
+    placement = place([{"name": "user"}], make_tree("root.default", acls={}), tags={key: yes})
+    assert (placement.queue, placement.rule) == ("root.@recovery@", "recovery")
+
+
+@pytest.mark.parametrize("no", ["yes", "0", "false", "tRUE", ""])
+def test_only_a_true_value_forces(place: Any, make_tree: Any, no: str) -> None:
+    assert place([{"name": "user"}], make_tree(), tags={"application.create.force": no}).queue == ""
+
+
+def test_a_forced_application_is_placed_by_rules_first(place: Any, make_tree: Any) -> None:
+    assert place([USER], make_tree(), tags=FORCED).queue == "root.developer"
+
+
+def test_a_failing_rule_does_not_keep_a_forced_application_out(place: Any, make_tree: Any) -> None:
+    placement = place([PROVIDED], make_tree(), queue_name="bad name", tags=FORCED)
+    assert placement.queue == "root.@recovery@"
+    assert [step.outcome for step in placement.steps] == ["error", "match"]
+
+
+def test_the_recovery_queue_by_name(place: Any, make_tree: Any) -> None:
+    # Facts §20.3: measured like this on YuniKorn 1.9.
+    asked = "root.@recovery@"
+    assert place([PROVIDED], make_tree(), queue_name=asked).queue == asked
+    assert place([{"name": "provided"}], make_tree(), queue_name=asked).queue == ""
+
+
+# -- making the chain, and plugins that break ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["recovery", "usr"])
+def test_an_unknown_rule_is_refused_with_the_known_ones(
+    registry: Registry, make_tree: Any, name: str
+) -> None:
+    with pytest.raises(UnknownPlugin, match="known: fixed, provided, tag, user"):
+        PlacementChain([RuleConfig(name)], registry, make_tree())
+
+
+def test_options_that_do_not_fit_are_refused_also_in_a_parent_rule(
+    registry: Registry, make_tree: Any
+) -> None:
+    parent = RuleConfig("tag", value="ns", options={"colour": "red"})
+    with pytest.raises(OptionError, match="unknown option 'colour'"):
+        PlacementChain([RuleConfig("user", parent=parent)], registry, make_tree())
+
+
+def test_a_value_is_accepted_on_every_rule(place: Any, make_tree: Any) -> None:
+    assert place([{**USER, "value": "whatever"}], make_tree()).queue == "root.developer"
+
+
+class Explosive(PlacementRule):
+    """A rule that does what its `name` says."""
+
+    name = "explosive"
+
+    def place(self, app: Application) -> str | None:
+        """Break."""
+        raise KeyError("boom")
+
+
+class Sloppy(PlacementRule):
+    """A rule that returns something else."""
+
+    name = "sloppy"
+
+    def place(self, app: Application) -> str | None:
+        """Return no text."""
+        return 7  # type: ignore[return-value]
+
+
+class Both:
+    """A plugin that offers both."""
+
+    @hookimpl
+    def yunikorn_placement_rules(self) -> list[type[PlacementRule]]:
+        """The two."""
+        return [Explosive, Sloppy]
+
+
+@pytest.mark.parametrize(
+    ("rule", "deed"),
+    [
+        ("explosive", "KeyError: 'boom'"),
+        ("sloppy", "TypeError: it returned 7 instead of a queue name or None"),
+    ],
+)
+def test_a_rule_that_breaks_rejects_the_application_and_is_named(
+    registry: Registry, make_tree: Any, place: Any, rule: str, deed: str
+) -> None:
+    assert registry.register(Both(), "both", "their-dist", "1.2")
+    placement = place([{"name": rule}, USER], make_tree())
+    assert placement.queue == ""
+    assert placement.reason == (
+        f"plugin {rule} of both (their-dist 1.2): placing application 'app-1': {deed}"
+    )
+    assert [str(fault) for fault in placement.faults] == [placement.reason]
+    forced = place([{"name": rule}, USER], make_tree(), tags=FORCED)
+    assert forced.queue == "root.developer"
+    assert len(forced.faults) == 1
+
+
+def test_a_chain_knows_its_plugins(registry: Registry, make_tree: Any) -> None:
+    rules = [RuleConfig("user", parent=RuleConfig("tag", value="ns")), RuleConfig("provided")]
+    chain = PlacementChain(rules, registry, make_tree())
+    assert [plugin.name for plugin in chain.plugins()] == ["user", "tag", "provided"]

@@ -1,0 +1,146 @@
+"""Who owns an application (facts §15)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from yunikorn.api import UserGroupResolver, hookimpl
+from yunikorn.clock import ManualClock
+from yunikorn.config.schema import PluginRef
+from yunikorn.errors import UnknownPlugin
+from yunikorn.registry import Registry
+from yunikorn.scheduling.user_groups import UserGroups
+
+
+class Book(UserGroupResolver):
+    """A resolver that reads from a mapping and counts."""
+
+    name = "book"
+
+    def __init__(self, **members: Sequence[str]) -> None:
+        self.members = members
+        self.asked: list[str] = []
+
+    def groups(self, user: str) -> Sequence[str] | None:
+        """From the mapping."""
+        self.asked.append(user)
+        if user == "broken":
+            raise OSError("no line to the directory")
+        return self.members.get(user)
+
+
+def test_groups_that_are_given_are_taken_as_they_are() -> None:
+    book = Book(ann=["staff"])
+    owner = UserGroups(ManualClock(), book).identify("ann", ["dev", "ops"])
+    assert (owner.user, owner.groups, owner.refusal) == ("ann", ("dev", "ops"), "")
+    assert book.asked == []
+
+
+def test_without_a_resolver_a_user_is_a_group() -> None:
+    assert UserGroups(ManualClock()).identify("ann").groups == ("ann",)
+
+
+def test_given_groups_are_remembered_for_a_submission_without() -> None:
+    clock = ManualClock()
+    groups = UserGroups(clock)
+    groups.identify("ann", ["dev"])
+    clock.advance(299)
+    assert groups.identify("ann").groups == ("dev",)
+    clock.advance(1)
+    assert groups.identify("ann").groups == ("ann",)
+
+
+def test_an_answer_is_kept_for_five_minutes() -> None:
+    clock, book = ManualClock(), Book(ann=["dev"])
+    groups = UserGroups(clock, book)
+    groups.identify("ann")
+    book.members["ann"] = ["ops"]
+    clock.advance(299)
+    assert groups.identify("ann").groups == ("dev",)
+    clock.advance(1)
+    assert groups.identify("ann").groups == ("ops",)
+    assert book.asked == ["ann", "ann"]
+
+
+def test_a_failure_is_kept_for_thirty_seconds() -> None:
+    clock, book = ManualClock(), Book()
+    groups = UserGroups(clock, book)
+    assert groups.identify("ann").refusal == "user resolution failed: there is no user 'ann'"
+    book.members["ann"] = ["dev"]
+    clock.advance(29)
+    assert groups.identify("ann").refusal
+    clock.advance(1)
+    assert groups.identify("ann").groups == ("dev",)
+
+
+def test_a_resolver_that_breaks_is_named_once_and_the_submission_refused() -> None:
+    groups = UserGroups(ManualClock(), Book(), "book of theirs (dist 1.0)")
+    first, second = groups.identify("broken"), groups.identify("broken")
+    assert first.refusal == second.refusal
+    assert str(first.fault) == (
+        "plugin book of theirs (dist 1.0): finding the groups of user 'broken': "
+        "OSError: no line to the directory"
+    )
+    assert second.fault is None
+
+
+def test_a_text_is_no_list_of_groups() -> None:
+    owner = UserGroups(ManualClock(), Book(ann="dev"), "book").identify("ann")
+    assert "it returned 'dev' instead of a list of names" in owner.refusal
+
+
+def test_no_user_is_refused_unless_the_application_is_forced() -> None:
+    groups = UserGroups(ManualClock())
+    assert groups.identify("").refusal.startswith("empty user cannot resolve")
+    owner = groups.identify("", forced=True)
+    assert (owner.user, owner.groups) == ("nobody", ("nogroup",))
+
+
+def test_a_forced_application_of_an_unknown_user_is_in_no_group() -> None:
+    owner = UserGroups(ManualClock(), Book()).identify("ann", forced=True)
+    assert (owner.user, owner.groups, owner.refusal) == ("ann", ("nogroup",), "")
+
+
+@pytest.mark.parametrize("groups", [[], ["dev"]])
+@pytest.mark.parametrize("user", ["a b", "1st", "a!", "ann,bob", "-x"])
+def test_names_that_no_user_has_are_refused(user: str, groups: list[str]) -> None:
+    refusal = UserGroups(ManualClock()).identify(user, groups).refusal
+    assert refusal == f"invalid username '{user}', it contains invalid characters"
+
+
+@pytest.mark.parametrize("user", ["ann", "_x", "a.b@c.d", "sys:serviceaccount:ns:sa", "a/b", "host$", "A-1"])
+def test_names_that_users_have(user: str) -> None:
+    assert UserGroups(ManualClock()).identify(user).groups == (user,)
+
+
+def test_what_is_forgotten_takes_no_memory() -> None:
+    clock, book = ManualClock(), Book()
+    groups = UserGroups(clock, book)
+    for number in range(100):
+        groups.identify(f"user{number}")
+    assert groups.remembered == 100
+    clock.advance(61)
+    groups.identify("ann")
+    assert groups.remembered == 1
+
+
+class Books:
+    """Offers `Book`."""
+
+    @hookimpl
+    def yunikorn_user_group_resolvers(self) -> list[type[UserGroupResolver]]:
+        """The one."""
+        return [Book]
+
+
+def test_the_configuration_names_the_resolver() -> None:
+    registry = Registry.load(third_party=False)
+    registry.register(Books(), "books")
+    clock = ManualClock()
+    assert isinstance(UserGroups.make(PluginRef("book"), registry, clock).resolver, Book)
+    for nothing in (None, PluginRef(""), PluginRef("none"), PluginRef("test")):
+        assert UserGroups.make(nothing, registry, clock).resolver is None
+    with pytest.raises(UnknownPlugin, match="no user-group resolver is called 'ldap'"):
+        UserGroups.make(PluginRef("ldap"), registry, clock)

@@ -1,0 +1,36 @@
+"""The `os` user-group resolver."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+
+import pytest
+
+from yunikorn.registry import RESOLVER, Registry
+
+
+@pytest.fixture
+def user() -> pwd.struct_passwd:
+    """Somebody whom this machine knows, with a group that it knows; not necessarily who runs the tests."""
+    named = {entry.gr_gid for entry in grp.getgrall()}
+    return next(entry for entry in pwd.getpwall() if entry.pw_gid in named)
+
+
+def test_the_primary_group_comes_first_and_each_once(registry: Registry, user: pwd.struct_passwd) -> None:
+    groups = registry.make(RESOLVER, "os", {}).groups(user.pw_name)
+    assert groups[0] == grp.getgrgid(user.pw_gid).gr_name
+    assert len(set(groups)) == len(groups)
+
+
+def test_a_group_without_a_name_stays_a_number(
+    registry: Registry, user: pwd.struct_passwd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = grp.getgrgid(user.pw_gid).gr_name
+    monkeypatch.setattr(os, "getgrouplist", lambda name, gid: [4_000_000_001, gid])
+    assert registry.make(RESOLVER, "os", {}).groups(user.pw_name) == [named, "4000000001"]
+
+
+def test_an_unknown_user_has_none(registry: Registry) -> None:
+    assert registry.make(RESOLVER, "os", {}).groups("nobody-is-called-so") is None
