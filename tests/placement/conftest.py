@@ -88,6 +88,12 @@ def registry() -> Registry:
 
 
 @pytest.fixture
+def make_app() -> type[App]:
+    """Makes an application."""
+    return App
+
+
+@pytest.fixture
 def make_tree() -> type[Tree]:
     """Makes a tree of queues."""
     return Tree

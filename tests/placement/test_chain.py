@@ -278,3 +278,12 @@ def test_a_chain_knows_its_plugins(registry: Registry, make_tree: Any) -> None:
     rules = [RuleConfig("user", parent=RuleConfig("tag", value="ns")), RuleConfig("provided")]
     chain = PlacementChain(rules, registry, make_tree())
     assert [plugin.name for plugin in chain.plugins()] == ["user", "tag", "provided"]
+
+
+def test_an_observer_is_told_every_placement(registry: Registry, make_tree: Any, make_app: Any) -> None:
+    chain = PlacementChain([], registry, make_tree("root.a"))
+    seen: list[tuple[str, str]] = []
+    chain.observer = lambda app, placement: seen.append((app.id, placement.queue))
+    for queue in ("root.a", "root.b"):
+        chain.place(make_app(id=queue[-1], queue_name=queue))
+    assert seen == [("a", "root.a"), ("b", "")]

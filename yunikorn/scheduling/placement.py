@@ -22,7 +22,7 @@ from yunikorn.scheduling.placement_rule import BoundRule, Choice, PlacedQueue, Q
 from yunikorn.scheduling.user_groups import is_forced
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from yunikorn.api import Application, PlacementRule
     from yunikorn.errors import PluginError
@@ -83,6 +83,8 @@ class PlacementChain:
     def __init__(self, rules: Sequence[RuleConfig], registry: Registry, tree: QueueTree) -> None:
         self._rules = [BoundRule(rule, registry, tree) for rule in rules or IMPLICIT]
         self._tree = tree
+        self.observer: Callable[[Application, Placement], None] | None = None
+        """Told every placement with its steps, for whoever explains it."""
 
     def plugins(self) -> list[PlacementRule]:
         """The rule objects, for their life cycle."""
@@ -90,6 +92,12 @@ class PlacementChain:
 
     def place(self, app: Application) -> Placement:
         """Find the queue for `app`; "nowhere" is an answer, with the reason."""
+        placement = self._run(app)
+        if self.observer is not None:
+            self.observer(app, placement)
+        return placement
+
+    def _run(self, app: Application) -> Placement:
         forced = is_forced(app.tags)
         steps: list[Step] = []
         for number, rule in enumerate(self._rules, 1):
