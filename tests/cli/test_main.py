@@ -1,0 +1,143 @@
+"""The command line itself: help, version, and one clear line for every failure."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from yunikorn import __version__
+from yunikorn.cli import main as shell
+from yunikorn.errors import UsageError
+
+CHECKOUT = Path(shell.__file__).parent.parent.parent
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], list[str]]:
+    """Makes `yunikorn fake` run a function."""
+
+    def install(function: Callable[[], object]) -> list[str]:
+        module = types.ModuleType("yunikorn.cli.fake")
+        module.command = click.command()(function)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "yunikorn.cli.fake", module)
+        monkeypatch.setitem(shell.COMMANDS, "fake", "A test.")
+        return ["fake"]
+
+    return install
+
+
+def failing(error: BaseException) -> Callable[[], object]:
+    """A command that raises."""
+
+    def command() -> None:
+        raise error
+
+    return command
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"yunikorn {__version__}\n"
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_lists_every_command(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell.main([flag]) == 0
+    text = capsys.readouterr().out
+    for name, line in shell.COMMANDS.items():
+        assert name in text
+        assert line in text
+
+
+@pytest.mark.parametrize("name", list(shell.COMMANDS))
+def test_every_command_exists_and_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell.main([name, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: yunikorn {name} ")
+
+
+def test_help_imports_no_command() -> None:
+    code = (
+        "import sys; from yunikorn.cli.main import main; main(['--help'])\n"
+        "heavy = {'rich', 'pluggy', 'cattrs', 'yaml', 'yunikorn.registry'} & set(sys.modules)\n"
+        "sys.exit(f'imported: {heavy}' if heavy else 0)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_unknown_command_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell.main(["simulat"]) == 2
+    assert "no command is called 'simulat', did you mean 'simulate'?; known: " in capsys.readouterr().err
+
+
+def test_an_error_of_ours_is_a_message(
+    fake: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shell.main(fake(failing(UsageError("no nodes: give some")))) == 2
+    assert capsys.readouterr().err == "Error: no nodes: give some\n"
+
+
+def test_an_error_of_the_system_is_a_message(
+    fake: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shell.main(fake(failing(FileNotFoundError(2, "No such file or directory", "queues.yaml")))) == 2
+    assert capsys.readouterr().err == "Error: queues.yaml: No such file or directory\n"
+
+
+def test_a_bug_is_said_to_be_one(fake: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell.main(fake(failing(ZeroDivisionError("division by zero")))) == 70
+    text = capsys.readouterr().err
+    assert text.startswith("Error: ZeroDivisionError: division by zero\nThis is a bug of yunikorn.")
+    with pytest.raises(ZeroDivisionError):
+        shell.main(["--traceback", "fake"])
+
+
+def test_ctrl_c_is_quiet(fake: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell.main(fake(failing(KeyboardInterrupt()))) == 130
+    assert capsys.readouterr().err.strip() == "yunikorn: interrupted"
+
+
+@pytest.mark.parametrize(("leave", "status"), [(lambda: sys.exit(1), 1), (lambda: 3, 3), (lambda: None, 0)])
+def test_the_command_says_the_status(
+    leave: Callable[[], object], status: int, fake: Callable[..., list[str]]
+) -> None:
+    assert shell.main(fake(leave)) == status
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    writer = subprocess.Popen(
+        [sys.executable, "-m", "yunikorn", "plugins"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    )
+    assert writer.stdout is not None
+    assert writer.stderr is not None
+    writer.stdout.close()
+    complaints = writer.stderr.read()
+    writer.stderr.close()
+    assert (writer.wait(), complaints) == (141, b"")
+
+
+@pytest.mark.skipif(not (CHECKOUT / "plugins").is_dir(), reason="not a checkout: the package is installed")
+def test_a_bare_checkout_runs_from_anywhere(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "yunikorn", "plugins", "--kind", "app-sort"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "fifo" in done.stdout

@@ -1,0 +1,156 @@
+"""`yunikorn plugins`: the list, as a table and as JSON, and what is broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from yunikorn import __version__
+
+BROKEN_MODULE = "import numpi_missing\n"
+ODD_MODULE = '''
+import attrs
+from yunikorn.api import NodeSortPolicy, hookimpl
+
+@attrs.frozen
+class Coldest(NodeSortPolicy):
+    """The node with the coolest air first."""
+    name = "coldest"
+    attribute: str
+    weights: dict[str, float] = attrs.Factory(dict)
+    def score(self, node):
+        return float(node.attributes.get(self.attribute, "inf"))
+
+@hookimpl
+def yunikorn_node_sort_policies():
+    return [Coldest]
+'''
+
+
+def install(folder: Path, name: str, version: str, source: str) -> None:
+    """Put a module and its distribution's metadata into `folder`, as an installer would."""
+    module = name.replace("-", "_")
+    (folder / f"{module}.py").write_text(source, "utf-8")
+    metadata = folder / f"{module}-{version}.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "utf-8")
+    (metadata / "entry_points.txt").write_text(f"[yunikorn]\n{name} = {module}\n", "utf-8")
+
+
+def run(*arguments: str, extra: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`yunikorn ARGUMENTS` in a process of its own, with the packages in `extra` installed."""
+    paths = [*([str(extra)] if extra else []), *sys.path]
+    clean = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
+    return subprocess.run(
+        [sys.executable, "-m", "yunikorn", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        env={**clean, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **environment},
+    )
+
+
+@pytest.fixture
+def extra(tmp_path: Path) -> Path:
+    """A folder with one sound and one broken third-party distribution."""
+    install(tmp_path, "coldest-nodes", "2.1", ODD_MODULE)
+    install(tmp_path, "broken-import", "1.0", BROKEN_MODULE)
+    return tmp_path
+
+
+def test_lists_all_kinds_one_line_each_when_piped() -> None:
+    done = run("plugins")
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert lines[0].split() == ["KIND", "NAME", "FROM", "OPTIONS", "DESCRIPTION"]
+    ours = [line for line in lines[1:] if f" yunikorn {__version__} " in line]
+    assert [line.split()[:2] for line in ours] == [
+        ["app-sort", "fifo"],
+        ["app-sort", "fair"],
+        ["app-sort", "stateaware"],
+        ["queue-sort", "fair"],
+        ["node-sort", "fair"],
+        ["node-sort", "binpacking"],
+        ["placement", "provided"],
+        ["placement", "user"],
+        ["placement", "fixed"],
+        ["placement", "tag"],
+        ["predicate", "node-selector"],
+        ["predicate", "taints"],
+        ["event-sink", "log"],
+        ["event-sink", "jsonl"],
+        ["user-groups", "os"],
+    ]
+    assert "\x1b" not in done.stdout
+    assert all(line == line.rstrip() for line in lines)
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_fits_the_width(columns: int, extra: Path) -> None:
+    done = run("plugins", extra=extra, COLUMNS=str(columns))
+    table = done.stdout.partition("\nBroken")[0].splitlines()
+    assert max(len(line) for line in table) <= columns
+    assert "coldest-nodes 2.1" in done.stdout
+    assert "attribute: str (required)" in done.stdout
+    assert "weights: dict[str, float] = {}" in done.stdout
+    assert "The node with the coolest air first." in " ".join(done.stdout.split())
+
+
+def test_tells_what_is_broken_and_exits_1(extra: Path) -> None:
+    done = run("plugins", "--kind", "node-sort", extra=extra)
+    assert done.returncode == 1
+    names = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("node-sort ")]
+    assert names == ["fair", "binpacking", "coldest"]
+    assert done.stdout.splitlines()[-2:] == [
+        "Broken, and left out:",
+        "  plugin broken-import (broken-import 1.0): importing: ModuleNotFoundError: "
+        "No module named 'numpi_missing'",
+    ]
+
+
+def test_json(extra: Path) -> None:
+    done = run("plugins", "--json", extra=extra)
+    data = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert data["broken"] == [
+        {
+            "plugin": "broken-import",
+            "distribution": "broken-import",
+            "version": "1.0",
+            "reason": "importing: ModuleNotFoundError: No module named 'numpi_missing'",
+        }
+    ]
+    assert next(plugin for plugin in data["plugins"] if plugin["name"] == "coldest") == {
+        "kind": "node-sort",
+        "name": "coldest",
+        "plugin": "coldest-nodes",
+        "distribution": "coldest-nodes",
+        "version": "2.1",
+        "description": "The node with the coolest air first.",
+        "options": [
+            {"name": "attribute", "type": "str", "required": True},
+            {"name": "weights", "type": "dict[str, float]", "required": False, "default": {}},
+        ],
+    }
+
+
+def test_json_of_one_kind() -> None:
+    data = json.loads(run("plugins", "--json", "--kind", "user-groups").stdout)
+    assert [(plugin["kind"], plugin["name"]) for plugin in data["plugins"]] == [("user-groups", "os")]
+    assert data["broken"] == []
+
+
+def test_an_unknown_kind_is_an_unusable_call() -> None:
+    done = run("plugins", "--kind", "nodes")
+    assert done.returncode == 2
+    assert "'nodes' is not one of 'app-sort', 'queue-sort', 'node-sort'" in done.stderr
+
+
+def test_the_same_list_twice(extra: Path) -> None:
+    assert run("plugins", extra=extra).stdout == run("plugins", extra=extra).stdout

@@ -1,0 +1,101 @@
+"""The contract with plugin authors: what `yunikorn.api` has, and that it does not shrink."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import attrs
+import pytest
+
+from yunikorn import api, hookspecs
+from yunikorn.registry import KINDS
+
+VIEWS = {
+    "Queue": "allocated fair_max guaranteed max parent path pending priority properties",
+    "Application": (
+        "allocated fair_total groups id pending priority queue queue_name state submitted tags user "
+        "waiting_since"
+    ),
+    "Ask": "app created key priority resource tags",
+    "Shape": "resource",
+    "Node": "allocated attributes available capacity id occupied",
+}
+PUBLIC = {
+    "AppSortPolicy": ["key(app)", "lane(app)", "admit(counts)"],
+    "QueueSortPolicy": ["key(queue)"],
+    "NodeSortPolicy": [],
+    "PlacementRule": ["place(app)"],
+    "Predicate": ["check(ask, node)", "ask_class(ask)", "node_class(node)"],
+    "EventSink": ["send(batch)"],
+    "UserGroupResolver": ["groups(user)"],
+    "Plugin": ["opened(context)", "reloaded(context)", "closed()"],
+}
+
+
+def test_names_are_listed_and_sorted() -> None:
+    assert api.__all__ == sorted(api.__all__)
+    assert set(api.__all__) >= {*VIEWS, *PUBLIC, "Context", "Event", "Resource", "dotless", "hookimpl"}
+    assert all(hasattr(api, name) for name in api.__all__)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_keep_their_read_only_properties(view: str) -> None:
+    members = {name: value for name, value in vars(getattr(api, view)).items() if name in VIEWS[view].split()}
+    assert sorted(members) == VIEWS[view].split()
+    for name, member in members.items():
+        assert isinstance(member, property), name
+        assert member.fset is None
+        assert member.__doc__
+
+
+@pytest.mark.parametrize("base", PUBLIC)
+def test_bases_keep_their_methods(base: str) -> None:
+    cls = getattr(api, base)
+    for signature in PUBLIC[base]:
+        name = signature.partition("(")[0]
+        arguments = [
+            argument for argument in inspect.signature(getattr(cls, name)).parameters if argument != "self"
+        ]
+        assert f"{name}({', '.join(arguments)})" == signature
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
+def test_a_base_alone_says_what_it_lacks(kind: object) -> None:
+    base = getattr(kind, "base")  # noqa: B009
+    method = getattr(base(), getattr(kind, "method"), None)  # noqa: B009
+    if method is None:
+        assert base is api.NodeSortPolicy
+        return
+    with pytest.raises(TypeError, match=f"{base.__name__} has no {method.__name__}"):
+        method(*([None] * len(inspect.signature(method).parameters)))
+
+
+def test_context_and_event_are_values() -> None:
+    event = api.Event("APP", "app-1", change="ADD")
+    assert event == api.Event("APP", "app-1", change="ADD")
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        event.type = "NODE"  # type: ignore[misc]
+    assert api.Context("default", lambda: 7).now() == 7
+
+
+@pytest.mark.parametrize(("name", "level"), [("a.b", "a_dot_b"), ("plain", "plain"), ("..", "_dot__dot_")])
+def test_dotless_makes_one_level(name: str, level: str) -> None:
+    assert api.dotless(name) == level
+
+
+def test_hooks_say_what_they_return_and_where_yaml_names_them() -> None:
+    for kind in KINDS:
+        text = inspect.getdoc(getattr(hookspecs, kind.hook)) or ""
+        assert "Named in YAML by" in text
+        assert f":returns: the classes, each a subclass of `{kind.base.__name__}`." in text
+        assert f"{kind.method}({', '.join(kind.arguments)})" in text
+
+
+def test_the_contract_imports_little() -> None:
+    tree = ast.parse(Path(inspect.getfile(api)).read_text("utf-8"))
+    imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {module for module in imported if module and module.startswith("yunikorn")} == {
+        "yunikorn.resources"
+    }

@@ -1,0 +1,230 @@
+"""The house keeps its shape: who may import whom, what the core never does, and how large things get."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parent.parent
+CORE = CHECKOUT / "yunikorn"
+ROOTS = {
+    "yunikorn": CORE,
+    "yunikorn_plugins": CHECKOUT / "plugins" / "yunikorn_plugins",
+    "yunikorn_policies": CHECKOUT / "policies" / "yunikorn_policies",
+}
+
+FOUNDATION = {"yunikorn.errors", "yunikorn.clock", "yunikorn.resources", "yunikorn.suggestions", "yunikorn"}
+FRAMEWORK = {
+    "yunikorn.api",
+    "yunikorn.hookspecs",
+    "yunikorn.kinds",
+    "yunikorn.offers",
+    "yunikorn.defaults",
+    "yunikorn.registry",
+}
+BASE = FOUNDATION | FRAMEWORK | {"yunikorn.config", "yunikorn.states"}
+OBJECTS = BASE | {"yunikorn.objects"}
+SCHEDULING = OBJECTS | {"yunikorn.scheduling"}
+INTERFACE = SCHEDULING | {"yunikorn.interface"}
+DOORS = INTERFACE | {"yunikorn.simulation", "yunikorn.cli"}
+
+MAY_IMPORT = {
+    "yunikorn": set(),
+    "yunikorn.errors": set(),
+    "yunikorn.clock": {"yunikorn.errors"},
+    "yunikorn.suggestions": set(),
+    "yunikorn.resources": {"yunikorn.errors"},
+    "yunikorn.api": FOUNDATION,
+    "yunikorn.hookspecs": {"yunikorn.api"},
+    "yunikorn.kinds": {"yunikorn.api"},
+    "yunikorn.offers": FOUNDATION | {"yunikorn.kinds"},
+    "yunikorn.defaults": set(),
+    "yunikorn.registry": FOUNDATION | FRAMEWORK | {"yunikorn.config"},
+    "yunikorn.states": FOUNDATION,
+    "yunikorn.config": BASE,
+    "yunikorn.objects": OBJECTS,
+    "yunikorn.scheduling": SCHEDULING,
+    "yunikorn.interface": INTERFACE,
+    "yunikorn.simulation": INTERFACE | {"yunikorn.simulation"},
+    "yunikorn.cli": DOORS,
+    "yunikorn.__main__": {"yunikorn.cli"},
+    "yunikorn_plugins": {"yunikorn.api", "yunikorn_plugins"},
+    "yunikorn_policies": {"yunikorn.api", "yunikorn_policies"},
+}
+"""Every part of the house, and the parts it may import. A new part is added here on purpose."""
+
+FORBIDDEN_CALLS = {
+    "time": {"time", "time_ns", "sleep", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"},
+    "datetime": {"now", "utcnow", "today"},
+    "date": {"today"},
+    "random": {"*"},
+    "secrets": {"*"},
+    "uuid": {"uuid1", "uuid4"},
+}
+STOPWATCHES = {"time.perf_counter", "time.perf_counter_ns", "time.monotonic"}
+VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "tools"}
+LARGEST_FILE = 600
+LONGEST_FUNCTION = 80
+
+
+def files(root: Path) -> list[Path]:
+    """All Python files below `root`."""
+    return sorted(root.rglob("*.py"))
+
+
+OURS = [path for root in ROOTS.values() for path in files(root)]
+
+
+def named(path: Path) -> str:
+    """A path as a test shows it."""
+    return path.relative_to(CHECKOUT).as_posix()
+
+
+def module_of(path: Path) -> str:
+    """The dotted name of a file of ours."""
+    for package, root in ROOTS.items():
+        if path.is_relative_to(root):
+            parts = [package, *path.relative_to(root).with_suffix("").parts]
+            return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    raise AssertionError(path)
+
+
+def part_of(module: str) -> str:
+    """The part of the house that a module belongs to: a folder or a file directly below the package."""
+    package, _, rest = module.partition(".")
+    first = rest.partition(".")[0]
+    return f"{package}.{first}" if first and package == "yunikorn" else package
+
+
+def imports_of(path: Path) -> Iterator[tuple[str, int]]:
+    """Every module that a file imports, with the line; `from yunikorn import api` counts as the module."""
+    package = module_of(path) if path.name == "__init__.py" else module_of(path).rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                inner = f"{module}.{alias.name}"
+                yield (inner if module == "yunikorn" and f"{inner}" in MAY_IMPORT else module), node.lineno
+
+
+@pytest.mark.parametrize("path", OURS, ids=named)
+def test_imports_go_one_way(path: Path) -> None:
+    part = part_of(module_of(path))
+    assert part in MAY_IMPORT, f"{part} is a new part of the house: say in MAY_IMPORT what it may import"
+    allowed = MAY_IMPORT[part] | {part, "yunikorn"}
+    breaches = [
+        f"{named(path)}:{line} imports {module}"
+        for module, line in imports_of(path)
+        if module.partition(".")[0] in ROOTS and part_of(module) not in allowed
+    ]
+    assert not breaches
+
+
+@pytest.mark.parametrize("path", OURS, ids=named)
+def test_nothing_in_the_core_imports_the_defaults(path: Path) -> None:
+    if path.is_relative_to(CORE):
+        imported = {module.partition(".")[0] for module, _ in imports_of(path)}
+        assert not imported & {"yunikorn_plugins", "yunikorn_policies"}
+
+
+@pytest.mark.parametrize("path", OURS, ids=named)
+def test_defaults_need_no_more_than_an_author_has(path: Path) -> None:
+    if not path.is_relative_to(CORE):
+        ours = {module for module, _ in imports_of(path) if module.partition(".")[0] == "yunikorn"}
+        assert ours <= {"yunikorn.api"}
+
+
+def forbidden(path: Path) -> list[str]:
+    """The calls in a file that look at a clock, sleep, or throw dice."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            names = FORBIDDEN_CALLS.get(node.value.id, set())
+            if node.attr in names or "*" in names:
+                found.append(f"{named(path)}:{node.lineno} {node.value.id}.{node.attr}")
+        elif isinstance(node, ast.ImportFrom) and node.module in FORBIDDEN_CALLS:
+            names = FORBIDDEN_CALLS[node.module]
+            found += [
+                f"{named(path)}:{node.lineno} from {node.module} import {alias.name}"
+                for alias in node.names
+                if alias.name in names or "*" in names
+            ]
+    return found
+
+
+@pytest.mark.parametrize("path", OURS, ids=named)
+def test_time_and_chance_are_passed_in(path: Path) -> None:
+    found = forbidden(path)
+    if path.is_relative_to(CORE / "cli"):  # a command may tell its user how long it took
+        found = [call for call in found if call.rpartition(" ")[2] not in STOPWATCHES]
+    assert not found or named(path) == "yunikorn/clock.py"
+
+
+@pytest.mark.parametrize("path", OURS, ids=named)
+def test_files_and_functions_stay_small(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert len(text.splitlines()) <= LARGEST_FILE
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert length <= LONGEST_FUNCTION, f"{node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("path", OURS, ids=named)
+def test_names_of_files_say_what_is_in_them(path: Path) -> None:
+    assert not {part.lower() for part in path.with_suffix("").parts[-2:]} & VAGUE
+
+
+def undocumented(node: ast.AST, prefix: str = "") -> Iterator[str]:
+    """The public classes and functions below `node` that have no docstring."""
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            name = f"{prefix}{inner.name}"
+            if not inner.name.startswith("_"):
+                if not ast.get_docstring(inner) and not overloaded(inner):
+                    yield name
+                if isinstance(inner, ast.ClassDef):
+                    yield from undocumented(inner, f"{name}.")
+
+
+def overloaded(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function only declares one of several signatures, or sets what its getter documents."""
+    names = {ast.unparse(decorator) for decorator in node.decorator_list}
+    return "overload" in names or "typing.overload" in names or f"{node.name}.setter" in names
+
+
+@pytest.mark.parametrize("path", OURS, ids=named)
+def test_everything_public_is_documented(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    assert ast.get_docstring(tree) or not tree.body, "the file has no docstring"
+    assert list(undocumented(tree)) == []
+
+
+# -- packaging ----------------------------------------------------------------------------------------
+
+
+def test_every_package_is_listed_and_every_listed_package_exists() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(CHECKOUT / "setup.cfg", encoding="utf-8")
+    listed = setup["options"]["packages"].split()
+    on_disk = sorted(
+        ".".join([package, *folder.relative_to(root).parts])
+        for package, root in ROOTS.items()
+        for folder in [root, *sorted(root.rglob("*"))]
+        if folder.is_dir() and any(folder.glob("*.py"))
+    )
+    assert sorted(listed) == on_disk
+
+
+@pytest.mark.parametrize("root", ROOTS.values(), ids=ROOTS)
+def test_every_package_is_typed(root: Path) -> None:
+    assert (root / "py.typed").is_file()
+    folders = {path.parent for path in files(root)}
+    assert all((folder / "__init__.py").is_file() for folder in folders)

@@ -1,0 +1,545 @@
+"""Plugins are found, checked, blamed and made."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import types
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import attrs
+import pytest
+
+from yunikorn import api, hookspecs
+from yunikorn.api import (
+    Application,
+    AppSortPolicy,
+    Ask,
+    Node,
+    NodeSortPolicy,
+    PlacementRule,
+    Predicate,
+    hookimpl,
+)
+from yunikorn.errors import OptionError, PluginError, UnknownPlugin
+from yunikorn.registry import (
+    APP_SORT,
+    DEFAULT_PLUGINS,
+    KINDS,
+    NODE_SORT,
+    PLACEMENT,
+    PREDICATE,
+    Registry,
+)
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+
+# -- classes to play with -----------------------------------------------------------------------------
+
+
+@attrs.frozen
+class ShortestFirst(AppSortPolicy):
+    """The least pending first.
+
+    More text that no list needs.
+    """
+
+    name = "shortest-first"
+    resource: str = "memory"
+    slack: float = 0.5
+    keys: tuple[str, ...] = ()
+
+    def key(self, app: Application) -> int:
+        return app.pending.get(self.resource, 0)
+
+
+@attrs.frozen
+class ByTeam(PlacementRule):
+    """A queue per team."""
+
+    name = "By-Team"
+    teams: dict[str, str]
+    limit: int = attrs.field(default=10, validator=attrs.validators.ge(1))
+
+    def place(self, app: Application) -> str | None:
+        return self.teams.get(app.user)
+
+
+class Plain(Predicate):
+    """Anything goes."""
+
+    name = "plain"
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        return None
+
+
+def offering(*classes: Any, hook: str = "yunikorn_app_sort_policies") -> types.SimpleNamespace:
+    """A plugin that offers `classes` through `hook`."""
+
+    def implementation() -> list[Any]:
+        return list(classes)
+
+    implementation.__name__ = hook
+    return types.SimpleNamespace(**{hook: hookimpl(implementation)})
+
+
+def registered(plugin: object, name: str = "mine") -> Registry:
+    """A registry with this one plugin."""
+    registry = Registry()
+    assert registry.register(plugin, name, "my-dist", "1.2"), registry.broken
+    return registry
+
+
+def blame(plugin: object) -> str:
+    """Why the plugin is left out, after checking that it is left out whole."""
+    registry = Registry()
+    assert not registry.register(plugin, "mine", "my-dist", "1.2")
+    assert registry.offers() == []
+    assert len(registry.broken) == 1
+    text = str(registry.broken[0])
+    start = "plugin mine (my-dist 1.2): registering: "
+    assert text.startswith(start)
+    return text.removeprefix(start)
+
+
+@pytest.fixture
+def rules() -> Registry:
+    return registered(offering(ByTeam, hook="yunikorn_placement_rules"))
+
+
+@pytest.fixture
+def sorts() -> Registry:
+    return registered(offering(ShortestFirst))
+
+
+# -- the kinds and the defaults -----------------------------------------------------------------------
+
+
+def test_every_hook_has_a_kind_and_every_kind_a_hook() -> None:
+    hooks = [name for name in vars(hookspecs) if name.startswith("yunikorn_")]
+    assert hooks == [kind.hook for kind in KINDS]
+
+
+def test_every_kind_names_a_base_with_its_method() -> None:
+    for kind in KINDS:
+        assert issubclass(kind.base, api.Plugin)
+        assert kind.base.__name__ in api.__all__
+        assert kind.method in {*vars(kind.base), *kind.base.__annotations__}
+
+
+def test_defaults_come_in_their_fixed_order(registry: Registry) -> None:
+    assert registry.broken == []
+    plugins = list(dict.fromkeys(offer.plugin for offer in registry.offers()))
+    assert plugins == list(DEFAULT_PLUGINS)
+    names = {kind.id: [offer.name for offer in registry.offers(kind)] for kind in KINDS}
+    assert names == {
+        "app-sort": ["fifo", "fair", "stateaware"],
+        "queue-sort": ["fair"],
+        "node-sort": ["fair", "binpacking"],
+        "placement": ["provided", "user", "fixed", "tag"],
+        "predicate": ["node-selector", "taints"],
+        "event-sink": ["log", "jsonl"],
+        "user-groups": ["os"],
+    }
+
+
+def test_defaults_describe_themselves(registry: Registry) -> None:
+    for offer in registry.offers():
+        assert offer.summary.endswith("."), offer.name
+        assert offer.distribution == "yunikorn"
+
+
+# -- what is offered ----------------------------------------------------------------------------------
+
+
+def test_an_offer_tells_its_options_and_origin(sorts: Registry) -> None:
+    (offer,) = sorts.offers(APP_SORT)
+    assert [(option.name, option.type, option.default) for option in offer.options] == [
+        ("resource", "str", "memory"),
+        ("slack", "float", 0.5),
+        ("keys", "tuple[str, ...]", ()),
+    ]
+    assert offer.summary == "The least pending first."
+    assert offer.origin == "shortest-first of mine (my-dist 1.2)"
+
+
+def test_option_types_read_like_python() -> None:
+    @attrs.frozen
+    class Many(Predicate):
+        name = "many"
+        a: int | None
+        b: dict[str, list[float]]
+        c: Literal["x", "y"]
+        d: Any
+        e: Path
+        f: Sequence[str]
+
+        def check(self, ask: Ask, node: Node) -> str | None:
+            return None
+
+    (offer,) = registered(offering(Many, hook="yunikorn_predicates")).offers()
+    types_ = {option.name: option.type for option in offer.options}
+    assert types_ == {
+        "a": "int | None",
+        "b": "dict[str, list[float]]",
+        "c": "'x' | 'y'",
+        "d": "any",
+        "e": "Path",
+        "f": "Sequence[str]",
+    }
+    assert all(option.required for option in offer.options)
+
+
+def test_a_dataclass_has_options_too() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Coldest(NodeSortPolicy):
+        name = "coldest"
+        attribute: str = "inlet"
+        weights: dict[str, float] = dataclasses.field(default_factory=dict)
+
+        def score(self, node: Node) -> float:
+            return float(node.attributes[self.attribute])
+
+    registry = registered(offering(Coldest, hook="yunikorn_node_sort_policies"))
+    made = registry.make(NODE_SORT, "coldest", {"weights": {"a": "1.5"}})
+    assert (made.attribute, made.weights) == ("inlet", {"a": 1.5})
+    assert [option.default for option in registry.offers()[0].options] == ["inlet", {}]
+    with pytest.raises(OptionError, match="unknown option 'atribute', did you mean 'attribute'"):
+        registry.make(NODE_SORT, "coldest", {"atribute": "x"})
+
+
+def test_a_node_sort_policy_may_look_at_the_request_too() -> None:
+    class Snug(NodeSortPolicy):
+        name = "snug"
+
+        def score(self, node: Node, shape: object) -> float:
+            return 0.0
+
+    assert [offer.name for offer in registered(offering(Snug, hook="yunikorn_node_sort_policies")).offers()]
+
+
+def test_unregister_forgets_all_that_a_plugin_offered(sorts: Registry) -> None:
+    sorts.unregister("mine")
+    assert sorts.offers() == []
+    assert sorts.register(offering(ShortestFirst), "mine")
+
+
+# -- blame at registration ----------------------------------------------------------------------------
+
+
+def test_blames_a_typo_in_a_hook() -> None:
+    text = blame(offering(ShortestFirst, hook="yunikorn_app_sort_policy"))
+    assert text == "unknown hook 'yunikorn_app_sort_policy', did you mean 'yunikorn_app_sort_policies'?"
+
+
+@pytest.mark.parametrize(
+    ("hook", "text"),
+    [
+        ("yunikorn_predicates", "function 'yunikorn_predicates' is not marked with @hookimpl"),
+        (
+            "yunikorn_predicate",
+            "function 'yunikorn_predicate' is not marked with @hookimpl, did you mean 'yunikorn_predicates'?",
+        ),
+    ],
+)
+def test_blames_a_missing_marker(hook: str, text: str) -> None:
+    plugin = offering(ShortestFirst)
+    setattr(plugin, hook, lambda: [Plain])
+    assert blame(plugin) == text
+
+
+def test_blames_a_plugin_without_hooks() -> None:
+    assert blame(types.ModuleType("empty")) == (
+        "it implements no hook; write a function such as yunikorn_placement_rules"
+    )
+
+
+def test_blames_a_hook_that_wants_arguments() -> None:
+    plugin = types.SimpleNamespace(yunikorn_predicates=hookimpl(lambda config: [Plain]))
+    assert "config" in blame(plugin)
+
+
+def test_blames_a_hook_that_raises() -> None:
+    def yunikorn_predicates() -> list[type[Predicate]]:
+        raise RuntimeError("no licence")
+
+    assert blame(types.SimpleNamespace(yunikorn_predicates=hookimpl(yunikorn_predicates))) == (
+        "RuntimeError: no licence"
+    )
+
+
+def test_blames_a_hook_that_exits() -> None:
+    def yunikorn_predicates() -> list[type[Predicate]]:
+        sys.exit(3)
+
+    assert "SystemExit: 3" in blame(types.SimpleNamespace(yunikorn_predicates=hookimpl(yunikorn_predicates)))
+
+
+@pytest.mark.parametrize("answer", [None, Plain])
+def test_blames_a_hook_that_returns_no_list(answer: object) -> None:
+    plugin = types.SimpleNamespace(yunikorn_predicates=hookimpl(lambda: answer))
+    text = blame(plugin)
+    assert text.startswith("yunikorn_predicates returned ")
+    assert text.endswith("; it must return a list of classes")
+
+
+def test_blames_an_object_instead_of_a_class() -> None:
+    assert "is not a class; return the class itself" in blame(offering(Plain(), hook="yunikorn_predicates"))
+
+
+def test_blames_a_wrong_base_class() -> None:
+    assert blame(offering(Plain)) == (
+        "Plain is not a subclass of AppSortPolicy, as yunikorn_app_sort_policies wants"
+    )
+
+
+def make_class(**attributes: Any) -> type[Predicate]:
+    """A predicate class called Odd with these attributes."""
+    return type("Odd", (Predicate,), attributes)
+
+
+def say_yes(self: Any, ask: Ask, node: Node) -> None:
+    return None
+
+
+@attrs.frozen
+class NameAsOption(Predicate):
+    name: str = "odd"  # type: ignore[misc]
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        return None
+
+
+@attrs.frozen
+class Unreadable(Predicate):
+    name = "unreadable"
+    price: Decimal
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        return None
+
+
+@attrs.frozen
+class Impossible(Predicate):
+    name = "impossible"
+    call: Callable[[int], int]
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        return None
+
+
+@attrs.frozen
+class Reserved(Predicate):
+    name = "reserved"
+    other: int = attrs.field(default=1, alias="name")
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("cls", "text"),
+    [
+        (make_class(check=say_yes), "Odd has no name: set the class attribute 'name' to a text"),
+        (make_class(name=7, check=say_yes), "Odd has no name: set the class attribute 'name' to a text"),
+        (
+            make_class(name="two words", check=say_yes),
+            "the name of Odd is 'two words': use letters, digits, '-', '_' and '.'",
+        ),
+        (NameAsOption, "'name' of NameAsOption is an option: write it without a type, name = \"...\""),
+        (make_class(name="odd"), "Odd lacks the method check(ask, node)"),
+        (make_class(name="odd", check=7), "check of Odd is not a method; check(ask, node) is wanted"),
+        (
+            make_class(name="odd", check=lambda self, ask: None),
+            "Odd.check(self, ask) does not fit: check(ask, node) is wanted",
+        ),
+        (
+            Unreadable,
+            "the types of Unreadable's options cannot be read: name 'Decimal' is not defined; import at the "
+            "top of the module what they name, not under TYPE_CHECKING",
+        ),
+        (
+            Impossible,
+            "the option 'call' of Impossible has the type Callable[[int], int], "
+            "which no configuration can give",
+        ),
+        (
+            Reserved,
+            "the option 'name' of Reserved can never be given: that key belongs to every predicate; "
+            "rename it",
+        ),
+    ],
+)
+def test_blames_a_class_that_is_not_of_its_kind(cls: type[Predicate], text: str) -> None:
+    assert blame(offering(cls, hook="yunikorn_predicates")) == text
+
+
+def test_takes_static_and_class_methods() -> None:
+    static = make_class(name="static", check=staticmethod(lambda ask, node: None))
+    of_class = make_class(name="of-class", check=classmethod(lambda cls, ask, node: None))
+    registry = registered(offering(static, of_class, hook="yunikorn_predicates"))
+    assert [offer.name for offer in registry.offers()] == ["static", "of-class"]
+
+
+def test_blames_a_taken_name_and_keeps_the_first(sorts: Registry) -> None:
+    assert not sorts.register(offering(ShortestFirst), "other", "other-dist", "3")
+    assert str(sorts.broken[0]) == (
+        "plugin other (other-dist 3): registering: application sort policy 'shortest-first' is already "
+        "offered by mine (my-dist 1.2)"
+    )
+    assert [offer.plugin for offer in sorts.offers()] == ["mine"]
+
+
+def test_blames_one_plugin_that_offers_a_name_twice() -> None:
+    assert blame(offering(ShortestFirst, ShortestFirst)).endswith("is already offered by mine (my-dist 1.2)")
+
+
+def test_one_name_may_serve_several_kinds() -> None:
+    plugin = offering(ShortestFirst)
+    same = make_class(name="shortest-first", check=say_yes)
+    plugin.yunikorn_predicates = hookimpl(lambda: [same])
+    assert len(registered(plugin).offers()) == 2
+
+
+def test_blames_a_plugin_name_or_object_that_is_taken(sorts: Registry) -> None:
+    plugin = offering(Plain, hook="yunikorn_predicates")
+    assert not sorts.register(plugin, "mine")
+    assert sorts.broken[-1].reason == "registering: a plugin of this name is already registered"
+    assert sorts.register(plugin, "second")
+    assert not sorts.register(plugin, "third")
+    assert sorts.broken[-1].reason == "registering: it is already registered as 'second'"
+    assert [offer.plugin for offer in sorts.offers()] == ["mine", "second"]
+
+
+def test_a_broken_plugin_is_left_out_whole_and_stops_nobody() -> None:
+    half = offering(ShortestFirst)
+    half.yunikorn_predicates = hookimpl(lambda: [make_class(name="odd")])
+    registry = Registry()
+    assert not registry.register(half, "half")
+    assert registry.register(offering(ShortestFirst), "whole")
+    assert registry.register(offering(Plain, hook="yunikorn_predicates"), "plain")
+    assert [offer.name for offer in registry.offers()] == ["shortest-first", "plain"]
+    assert len(registry.broken) == 1
+
+
+# -- naming -------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_name_gets_a_suggestion_the_known_names_and_what_failed(sorts: Registry) -> None:
+    sorts.register(types.ModuleType("empty"), "hollow", "hollow-dist", "0.1")
+    with pytest.raises(UnknownPlugin) as caught:
+        sorts.find(APP_SORT, "shortest_first")
+    assert str(caught.value) == (
+        "no application sort policy is called 'shortest_first', did you mean 'shortest-first'?; "
+        "known: shortest-first; not loaded: plugin hollow (hollow-dist 0.1): registering: it implements no "
+        "hook; write a function such as yunikorn_placement_rules"
+    )
+
+
+def test_an_unknown_name_of_another_kind_is_recognised(sorts: Registry) -> None:
+    with pytest.raises(UnknownPlugin, match="'shortest-first' is the name of another kind: application sort"):
+        sorts.find(PREDICATE, "shortest-first")
+
+
+def test_rule_names_ignore_case_and_others_do_not(sorts: Registry, rules: Registry) -> None:
+    assert rules.find(PLACEMENT, "BY-team").cls is ByTeam
+    with pytest.raises(UnknownPlugin, match="did you mean 'shortest-first'"):
+        sorts.find(APP_SORT, "Shortest-First")
+
+
+@pytest.mark.parametrize("name", ["mine", "shortest-first", "app-sort:shortest-first"])
+def test_disabling_by_any_of_its_names(sorts: Registry, name: str) -> None:
+    assert name in sorts.names_to_disable()
+    rest = sorts.without([name])
+    assert rest.offers() == []
+    with pytest.raises(UnknownPlugin, match=r"'shortest-first' is disabled by plugins\.disable"):
+        rest.find(APP_SORT, "shortest-first")
+    assert sorts.find(APP_SORT, "shortest-first").cls is ShortestFirst
+
+
+def test_disabling_of_one_kind_leaves_the_others(registry: Registry) -> None:
+    rest = registry.without(["app-sort:fair"])
+    assert [offer.kind.id for offer in rest.offers() if offer.name == "fair"] == ["queue-sort", "node-sort"]
+
+
+def test_a_broken_plugin_may_be_disabled() -> None:
+    registry = Registry()
+    registry.register(types.ModuleType("empty"), "hollow")
+    assert registry.names_to_disable() == ["hollow"]
+    assert registry.without(["hollow"]).broken == []
+
+
+# -- making -------------------------------------------------------------------------------------------
+
+
+def test_options_are_read_from_text_by_their_types(sorts: Registry) -> None:
+    made = sorts.make(APP_SORT, "shortest-first", {"slack": "0.25", "keys": ["a", "b"]})
+    assert made == ShortestFirst(slack=0.25, keys=("a", "b"))
+
+
+def test_properties_give_lists_as_text_with_commas(sorts: Registry) -> None:
+    assert sorts.make(APP_SORT, "shortest-first", {"keys": "a, b"}, comma_lists=True).keys == ("a", "b")
+    with pytest.raises(OptionError, match="expected a list"):
+        sorts.make(APP_SORT, "shortest-first", {"keys": "a, b"})
+
+
+def test_all_faults_come_in_one_pass_with_paths(rules: Registry) -> None:
+    with pytest.raises(OptionError) as caught:
+        rules.make(PLACEMENT, "by-team", {"team": {}, "limit": "many"})
+    assert sorted(caught.value.faults) == [
+        (".limit", "placement rule by-team of mine (my-dist 1.2): expected a whole number, got 'many'"),
+        (
+            ".team",
+            "placement rule by-team of mine (my-dist 1.2): unknown option 'team', did you mean 'teams'?; "
+            "known: teams, limit",
+        ),
+        (".teams", "placement rule by-team of mine (my-dist 1.2): required, but missing"),
+    ]
+
+
+def test_faults_inside_an_option_have_their_whole_path(rules: Registry) -> None:
+    with pytest.raises(OptionError) as caught:
+        rules.make(PLACEMENT, "by-team", {"teams": {"ann": ["x"], "bob": "y", "eve": None}})
+    assert [path for path, _ in caught.value.faults] == [".teams.ann", ".teams.eve"]
+
+
+def test_a_validator_of_the_class_is_heard(rules: Registry) -> None:
+    with pytest.raises(OptionError, match="'limit' must be >= 1: 0"):
+        rules.make(PLACEMENT, "by-team", {"teams": {}, "limit": "0"})
+
+
+def test_a_class_without_options_takes_none() -> None:
+    registry = registered(offering(Plain, hook="yunikorn_predicates"))
+    assert isinstance(registry.make(PREDICATE, "plain", {}), Plain)
+    with pytest.raises(OptionError) as caught:
+        registry.make(PREDICATE, "plain", {"a": "1", "b": "2"})
+    text = "predicate plain of mine (my-dist 1.2) takes no options"
+    assert caught.value.faults == ((".a", text), (".b", text))
+
+
+def test_a_forgotten_decorator_is_guessed() -> None:
+    odd = make_class(name="odd", check=say_yes, __annotations__={"size": int})
+    registry = registered(offering(odd, hook="yunikorn_predicates"))
+    with pytest.raises(OptionError, match=r"write @attrs\.frozen above Odd"):
+        registry.make(PREDICATE, "odd", {"size": "1"})
+
+
+@pytest.mark.parametrize("with_options", [True, False])
+def test_a_class_that_fails_otherwise_is_blamed(with_options: bool) -> None:
+    def fail(self: Any) -> None:
+        raise KeyError("boom")
+
+    if with_options:
+        odd = attrs.frozen(make_class(name="odd", check=say_yes, __attrs_post_init__=fail))
+    else:
+        odd = make_class(name="odd", check=say_yes, __init__=fail)
+    registry = registered(offering(odd, hook="yunikorn_predicates"))
+    with pytest.raises(
+        PluginError, match=r"^plugin odd of mine \(my-dist 1\.2\): making it: KeyError: 'boom'$"
+    ):
+        registry.make(PREDICATE, "odd", {})
