@@ -1,0 +1,65 @@
+"""The resource manager's own books: what it submitted, what it waits for, what runs."""
+
+from __future__ import annotations
+
+import attrs
+
+from yunikorn.errors import YunikornError
+from yunikorn.interface.messages import Allocation
+from yunikorn.simulation.workload import Application, TaskGroup
+
+
+class ProtocolError(YunikornError):
+    """The core answered what cannot be: an allocation nobody asked for, or one identifier twice."""
+
+
+@attrs.define(eq=False)
+class Ask:
+    """A request for tasks of one group, as it was sent."""
+
+    key: str
+    group: TaskGroup
+    waiting: int
+    """How many of its tasks have no place yet."""
+    asked: int
+    """When it was sent (ns)."""
+
+
+@attrs.define(eq=False)
+class Submitted:
+    """An application that was submitted and has not come to its end."""
+
+    plan: Application
+    unfinished: int
+    """Tasks that have neither ended nor been refused."""
+    asks: dict[str, Ask] = attrs.Factory(dict)
+    running: int = 0
+    ended: int = 0
+    restarts: int = 0
+    first_start: int | None = None
+    failing: bool = False
+    """The core lets it fail: what it loses is not asked for again."""
+    queue: str = ""
+    """Where the core put it; known with its first allocation."""
+
+    @property
+    def waiting(self) -> int:
+        """How many tasks have no place."""
+        return self.unfinished - self.running
+
+    def ask(self, key: str, group: TaskGroup, count: int, moment: int) -> Ask:
+        """Note a request for `count` tasks of `group`."""
+        self.asks[key] = Ask(key, group, count, moment)
+        return self.asks[key]
+
+
+@attrs.define(eq=False)
+class Running:
+    """A task that has its place."""
+
+    owner: Submitted
+    ask: Ask
+    allocation: Allocation
+    started: int
+    gone: bool = False
+    """The core took its place away; its planned end means nothing any more."""

@@ -1,0 +1,180 @@
+"""The simulation itself: a virtual clock, the agenda, and the conversation with the core.
+
+At one instant things happen in this order:
+
+1. timers of the core that are due fire;
+2. one message goes to the core: tasks that end are released, applications that arrive are submitted,
+   nodes change (in a further message what must come after it, see `ResourceManager.gather`);
+3. the core decides until it has nothing more to place.
+
+What that leads to at the same instant (a task with no run time ends, a task that lost its node is
+asked for again) is another round of the same three steps before the clock moves on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import attrs
+
+from yunikorn.clock import SECOND, ManualClock
+from yunikorn.interface.messages import (
+    RegisterResourceManagerRequest,
+    RegisterResourceManagerResponse,
+    UpdateRequest,
+    UpdateResponse,
+)
+from yunikorn.simulation.agenda import Agenda
+from yunikorn.simulation.books import Running
+from yunikorn.simulation.ledger import Ledger
+from yunikorn.simulation.misfits import find_misfits
+from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.report import Report, make_report
+from yunikorn.simulation.resource_manager import RM_ID, ResourceManager
+from yunikorn.simulation.workload import Workload
+
+ROUND = 5_000
+"""Decisions the core is asked for at a time, so that an interrupt is noticed in between."""
+
+PATIENCE = 24 * 3600 * SECOND
+"""How long the core's timers are followed when nothing else is to come and nothing changes (ns)."""
+
+
+class Callback(Protocol):
+    """What the core answers to."""
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        """Take in what the core says."""
+        ...
+
+
+class Core(Protocol):
+    """The scheduler interface, as far as a simulation needs it."""
+
+    def register_resource_manager(
+        self, request: RegisterResourceManagerRequest, callback: Callback
+    ) -> RegisterResourceManagerResponse:
+        """A resource manager introduces itself."""
+        ...
+
+    def update(self, request: UpdateRequest) -> None:
+        """A resource manager says what changed."""
+        ...
+
+    def schedule(self, max_decisions: int | None = None) -> int:
+        """Decide; how many decisions were taken."""
+        ...
+
+    def next_timer(self) -> int | None:
+        """When the earliest timer is due (ns)."""
+        ...
+
+    def fire_timers(self) -> int:
+        """Fire the timers that are due; how many there were."""
+        ...
+
+
+@attrs.frozen
+class Progress:
+    """How far a simulation is."""
+
+    moment: int
+    """Simulated time (ns)."""
+    applications: int
+    """How many the workload has."""
+    settled: int
+    """How many of them came to their end."""
+    decisions: int
+
+
+class Simulation:
+    """One run of a workload against a core whose time is `clock`."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        core: Core,
+        clock: ManualClock,
+        *,
+        config: str,
+        until: int | None = None,
+        recorder: Recorder | None = None,
+        watch: Callable[[Progress], bool] | None = None,
+    ) -> None:
+        """`config` is the text of queues.yaml. `until` ends the run at that moment (ns), itself included.
+
+        `watch` is told how far it is, often; the run ends early when it answers False.
+        """
+        self._workload = workload
+        self._core = core
+        self._clock = clock
+        self._config = config
+        self._until = until
+        self._watch = watch or (lambda progress: True)
+        self._agenda: Agenda[Running] = Agenda(workload)
+        self._ledger = Ledger()
+        self._manager = ResourceManager(
+            self._agenda, self._ledger, recorder or Recorder(), clock, workload.nodes
+        )
+        self._last_change = clock.now()
+
+    def run(self) -> Report:
+        """Play the workload to its end; raises `ConfigError` when the core refuses the configuration."""
+        misfits = find_misfits(self._workload)
+        self._core.register_resource_manager(
+            RegisterResourceManagerRequest(RM_ID, config=self._config), self._manager
+        )
+        outcome = "complete"
+        moment: int | None = self._clock.now()
+        while moment is not None:
+            if self._until is not None and moment > self._until:
+                self._clock.set(self._until)
+                outcome = "until"
+                break
+            self._clock.set(moment)
+            if not self._step(moment):
+                outcome = "interrupted"
+                break
+            moment = self._next()
+        return make_report(
+            self._workload, misfits, self._ledger, self._manager, self._agenda, self._clock.now(), outcome
+        )
+
+    def _step(self, moment: int) -> bool:
+        """One round at `moment`; False when the watcher wants no more."""
+        changes = self._manager.changes
+        self._core.fire_timers()
+        busy = False
+        while (request := self._manager.gather(moment)) is not None:
+            self._core.update(request)
+            self._manager.settle()
+            busy = True
+        going = self._watch(self._progress(moment))
+        while going and (decided := self._core.schedule(ROUND)):
+            self._ledger.decisions += decided
+            going = self._watch(self._progress(moment))
+            busy = True
+        if busy or self._manager.changes != changes:
+            self._last_change = moment
+        return going
+
+    def _next(self) -> int | None:
+        """When the next round is due: with something to say, now; else at the next event or timer."""
+        now = self._clock.now()
+        if self._manager.has_to_answer:
+            return now
+        event = self._agenda.next()
+        timer = self._core.next_timer()
+        if timer is not None:
+            timer = max(timer, now)
+        if event is not None:
+            return event if timer is None else min(event, timer)
+        if timer is None or not self._manager.live or timer - self._last_change > PATIENCE:
+            return None
+        return timer
+
+    def _progress(self, moment: int) -> Progress:
+        ledger = self._ledger
+        settled = ledger.finished + ledger.rejected + ledger.failed
+        return Progress(moment, len(self._workload.applications), settled, ledger.decisions)

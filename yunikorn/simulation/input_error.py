@@ -1,0 +1,30 @@
+"""Input of a simulation that cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from yunikorn.errors import Problem, YunikornError
+
+SHOWN = 20
+"""So many problems are written out; the number of the others is said."""
+
+
+class InputError(YunikornError):
+    """A workload or node file that cannot be used; carries every problem found, with its place."""
+
+    def __init__(self, file: str, problems: Iterable[Problem]) -> None:
+        self.file = file
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        lines = [describe(file, problem) for problem in self.problems[:SHOWN]]
+        if len(self.problems) > SHOWN:
+            lines.append(f"{file}: and {len(self.problems) - SHOWN} more")
+        super().__init__("\n".join(lines))
+
+
+def describe(file: str, problem: Problem) -> str:
+    """`FILE: line 7, column 3: PATH: MESSAGE`, as far as these are known."""
+    place = f"line {problem.line}" if problem.line else ""
+    if problem.column:
+        place += f", column {problem.column}"
+    return ": ".join(filter(None, (file, place, problem.path, problem.message)))

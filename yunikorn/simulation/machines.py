@@ -1,0 +1,100 @@
+"""The nodes of a cluster from a `.machines` file, or from the header of a trace.
+
+A `.machines` file lies beside a trace of the Parallel Workloads Archive: one line per kind of node
+with id, name, nodes, processors per node, speed, and memory per node in KB (-1 or missing: unknown).
+"""
+
+from __future__ import annotations
+
+import re
+
+from yunikorn.errors import Problem
+from yunikorn.resources import Resource
+from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.workload import Node
+
+KB = 1024
+MAX_NODES = 1_000_000
+_HEADER = re.compile(r"[;#]\s*(MaxNodes|MaxProcs)\s*:\s*(\d+)", re.IGNORECASE)
+_WHOLE = re.compile(r"-?\d+(\.0*)?\Z")
+
+
+def read_machines(text: str, file: str) -> list[Node]:
+    """The nodes of a `.machines` file; raises `InputError` with every bad line."""
+    nodes: list[Node] = []
+    problems: list[Problem] = []
+    names: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.split()
+        if not fields or fields[0][0] in ";#":
+            continue
+        fault = _fault(fields, names)
+        if fault:
+            problems.append(Problem("", fault, number))
+            continue
+        names[fields[1]] = number
+        memory = _whole(fields[5]) if len(fields) > 5 else -1
+        nodes.extend(_alike(fields[1], _whole(fields[2]), _whole(fields[3]), memory))
+    if problems or not nodes:
+        raise InputError(file, problems or [Problem("", "names no nodes")])
+    return nodes
+
+
+def nodes_from_header(text: str) -> list[Node]:
+    """The nodes that the header lines MaxNodes and MaxProcs of a trace tell of; none without them.
+
+    Processors are spread evenly, the first nodes taking one more where they do not divide. Without
+    MaxNodes each processor is a node of its own, without MaxProcs each node has one processor.
+    """
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        if line.strip() and line.lstrip()[0] not in ";#":
+            break
+        if match := _HEADER.match(line.strip()):
+            found.setdefault(match[1].lower(), int(match[2]))
+    processors = found.get("maxprocs", 0) or found.get("maxnodes", 0)
+    count = min(found.get("maxnodes", 0) or processors, processors)
+    if not 0 < count <= MAX_NODES:
+        return []
+    each, more = divmod(processors, count)
+    return [
+        Node(name, Resource(vcore=1000 * (each + (index < more))))
+        for index, name in enumerate(numbered("node", count))
+    ]
+
+
+def numbered(name: str, count: int) -> list[str]:
+    """`count` names, `NAME-01` to `NAME-12`, so that they sort as they count; one is just `NAME`."""
+    if count == 1:
+        return [name]
+    width = len(str(count))
+    return [f"{name}-{index:0{width}}" for index in range(1, count + 1)]
+
+
+def _alike(name: str, count: int, processors: int, memory: int) -> list[Node]:
+    amounts = {"vcore": 1000 * processors}
+    if memory > 0:
+        amounts["memory"] = KB * memory
+    resources = Resource(amounts)
+    return [Node(each, resources) for each in numbered(name, count)]
+
+
+def _fault(fields: list[str], names: dict[str, int]) -> str:
+    expected = "expected id, name, nodes, processors per node, speed, memory per node in KB"
+    if len(fields) < 4:
+        return f"{expected}; got {len(fields)} columns"
+    if fields[1] in names:
+        return f"the name '{fields[1]}' was already used on line {names[fields[1]]}"
+    for column, meaning, most in ((2, "the number of nodes", MAX_NODES), (3, "processors per node", 10**9)):
+        if not _WHOLE.match(fields[column]) or not 0 < _whole(fields[column]) <= most:
+            return (
+                f"expected {meaning} in column {column + 1}, a whole number from 1 to {most}, "
+                f"got '{fields[column]}'"
+            )
+    if len(fields) > 5 and (not _WHOLE.match(fields[5]) or abs(_whole(fields[5])) > 10**15):
+        return f"expected memory per node in KB in column 6, or -1, got '{fields[5]}'"
+    return ""
+
+
+def _whole(text: str) -> int:
+    return int(text[:40].partition(".")[0])

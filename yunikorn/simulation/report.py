@@ -1,0 +1,234 @@
+"""The report of a simulation: the same for the table, for JSON and for the file.
+
+It holds nothing of the machine it ran on: equal input gives an equal report, byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from yunikorn.simulation.ledger import Ledger, QueueFigures, Reason
+from yunikorn.simulation.misfits import Misfits, partition_name
+from yunikorn.simulation.statistics import Usage, Waits, WaitSummary, seconds, used_share
+from yunikorn.simulation.workload import Workload
+
+if TYPE_CHECKING:
+    from yunikorn.simulation.agenda import Agenda
+    from yunikorn.simulation.books import Running, Submitted
+    from yunikorn.simulation.resource_manager import ResourceManager
+
+
+@attrs.frozen
+class ApplicationCounts:
+    """`submitted` is the sum of finished, failed, rejected, running and waiting."""
+
+    submitted: int
+    finished: int
+    failed: int
+    rejected: int
+    running: int
+    """At the end at least one of its tasks runs."""
+    waiting: int
+    """At the end none of its tasks runs."""
+    not_submitted: int
+    """Their time had not come when the simulation was ended."""
+
+
+@attrs.frozen
+class TaskCounts:
+    """`asked` is the sum of ended, dropped, refused, running and waiting."""
+
+    asked: int
+    ended: int
+    dropped: int
+    """Of rejected and failed applications."""
+    refused: int
+    running: int
+    waiting: int
+    restarted: int
+    """How often a task lost its place and was asked for again."""
+    too_large: int
+    """Larger than any node of their partition; they are among the waiting ones if they were accepted."""
+
+
+@attrs.frozen
+class Times:
+    """In seconds of simulated time."""
+
+    first_submission: float | None
+    last_end: float | None
+    """When the last task ended."""
+    makespan: float | None
+    """From the first submission to the end of the last task."""
+    stopped: float
+    """Where the simulation ended; use is measured from the first submission to here."""
+
+
+@attrs.frozen
+class QueueReport:
+    """A leaf queue; `utilisation` is its part of the partition's capacity, per type."""
+
+    partition: str
+    queue: str
+    applications: int
+    finished: int
+    tasks: int
+    ended: int
+    application_wait: WaitSummary | None
+    task_wait: WaitSummary | None
+    utilisation: dict[str, float]
+
+
+@attrs.frozen
+class Report:
+    """What came of a simulation."""
+
+    workload: str
+    format: str
+    origin: float
+    """The time in the input that is 0 here, in seconds."""
+    outcome: str
+    """`complete`, `until` (ended by `--until`) or `interrupted`."""
+    applications: ApplicationCounts
+    rejections: list[Reason]
+    tasks: TaskCounts
+    refusals: list[Reason]
+    application_wait: WaitSummary | None
+    """From submission to the first task's start."""
+    task_wait: WaitSummary | None
+    """From the ask to the task's start."""
+    times: Times
+    decisions: int
+    allocations: int
+    releases: int
+    nodes: int
+    """How many registered."""
+    node_troubles: list[str]
+    utilisation: dict[str, dict[str, float]]
+    """Per partition and resource type, the part of the capacity that was allocated."""
+    queues: list[QueueReport]
+    input: dict[str, int]
+    """What was skipped or replaced in the input."""
+    remarks: list[str]
+
+    def to_json(self) -> str:
+        """As JSON text with a final newline."""
+        return json.dumps(attrs.asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+
+def make_report(
+    workload: Workload,
+    misfits: Misfits,
+    ledger: Ledger,
+    manager: ResourceManager,
+    agenda: Agenda[Any],
+    now: int,
+    outcome: str,
+) -> Report:
+    """Close the books at `now`: what still runs is counted as used up to there."""
+    stopped = now
+    if outcome == "complete" and ledger.last_end is not None and not manager.running:
+        stopped = ledger.last_end
+    _count_what_runs(ledger, manager.running.values(), stopped)
+    everything = QueueFigures()
+    for figures in ledger.queues.values():
+        everything.application_waits.merge(figures.application_waits)
+        everything.task_waits.merge(figures.task_waits)
+    capacities = _capacities(ledger, stopped)
+    return Report(
+        workload=workload.name,
+        format=workload.format,
+        origin=workload.origin,
+        outcome=outcome,
+        applications=_count_applications(ledger, manager.live, agenda.still_to_arrive),
+        rejections=ledger.rejections.ranked(),
+        tasks=_count_tasks(ledger, manager, misfits),
+        refusals=ledger.refusals.ranked(),
+        application_wait=everything.application_waits.summary(),
+        task_wait=everything.task_waits.summary(),
+        times=_times(ledger, stopped),
+        decisions=ledger.decisions,
+        allocations=ledger.allocations,
+        releases=ledger.releases,
+        nodes=ledger.nodes,
+        node_troubles=list(ledger.node_troubles),
+        utilisation=_utilisation(ledger, capacities),
+        queues=_queue_reports(ledger, capacities),
+        input=dict(sorted(workload.counts.items())),
+        remarks=[*workload.remarks, *filter(None, [misfits.remark()])],
+    )
+
+
+def _count_what_runs(ledger: Ledger, running: Any, stopped: int) -> None:
+    task: Running
+    for task in running:
+        amount = task.allocation.resource_per_alloc
+        ledger.queue(task).usage.add(amount, max(stopped - task.started, 0))
+
+
+def _count_applications(ledger: Ledger, live: dict[str, Submitted], to_come: int) -> ApplicationCounts:
+    running = sum(1 for record in live.values() if record.running)
+    return ApplicationCounts(
+        submitted=ledger.submitted,
+        finished=ledger.finished,
+        failed=ledger.failed,
+        rejected=ledger.rejected,
+        running=running,
+        waiting=len(live) - running,
+        not_submitted=to_come,
+    )
+
+
+def _count_tasks(ledger: Ledger, manager: ResourceManager, misfits: Misfits) -> TaskCounts:
+    return TaskCounts(
+        asked=ledger.tasks_asked,
+        ended=ledger.tasks_ended,
+        dropped=ledger.tasks_dropped,
+        refused=ledger.tasks_refused,
+        running=len(manager.running),
+        waiting=sum(record.waiting for record in manager.live.values()),
+        restarted=ledger.restarts,
+        too_large=misfits.tasks,
+    )
+
+
+def _times(ledger: Ledger, stopped: int) -> Times:
+    first, last = ledger.first_submission, ledger.last_end
+    return Times(
+        first_submission=None if first is None else seconds(first),
+        last_end=None if last is None else seconds(last),
+        makespan=None if first is None or last is None else seconds(last - first),
+        stopped=seconds(stopped),
+    )
+
+
+def _capacities(ledger: Ledger, stopped: int) -> dict[str, dict[str, int]]:
+    start = ledger.first_submission or 0
+    return {name: capacity.between(start, stopped) for name, capacity in ledger.capacities.items()}
+
+
+def _utilisation(ledger: Ledger, capacities: dict[str, dict[str, int]]) -> dict[str, dict[str, float]]:
+    totals = {name: Usage() for name in capacities}
+    for (partition, _), figures in ledger.queues.items():
+        totals.setdefault(partition, Usage()).add(figures.usage.spent, 1)
+    return {name: used_share(usage.spent, capacities.get(name, {})) for name, usage in sorted(totals.items())}
+
+
+def _queue_reports(ledger: Ledger, capacities: dict[str, dict[str, int]]) -> list[QueueReport]:
+    return [
+        QueueReport(
+            partition=partition_name(partition),
+            queue=queue,
+            applications=figures.applications,
+            finished=figures.finished,
+            tasks=figures.tasks,
+            ended=figures.ended,
+            application_wait=figures.application_waits.summary(),
+            task_wait=figures.task_waits.summary(),
+            utilisation=used_share(figures.usage.spent, capacities.get(partition, {})),
+        )
+        for (partition, queue), figures in sorted(ledger.queues.items())
+    ]

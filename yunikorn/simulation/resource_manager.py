@@ -1,0 +1,322 @@
+"""The simulated resource manager: it speaks to the core in messages and knows only what it is told.
+
+Its manners: an application is submitted together with all its asks. A task whose place is taken away
+(its node left, it was preempted) is asked for again and starts from its beginning; what the core
+wants confirmed is confirmed at once.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from yunikorn.clock import Clock
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    AllocationAsk,
+    AllocationAskRelease,
+    AllocationRelease,
+    FailedNodeUpdate,
+    NewNodeInfo,
+    NodeAction,
+    RejectedAllocationAsk,
+    RejectedNode,
+    TerminationType,
+    UpdatedApplication,
+    UpdateNodeInfo,
+    UpdateRequest,
+    UpdateResponse,
+    UserGroupInformation,
+)
+from yunikorn.simulation.agenda import Agenda
+from yunikorn.simulation.books import Ask, ProtocolError, Running, Submitted
+from yunikorn.simulation.ledger import Ledger
+from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.workload import Application, Node, NodeChange, NodeEvent, TaskGroup
+
+RM_ID = "simulation"
+NODE_PARTITION = "si/node-partition"
+
+_ACTIONS = {
+    NodeChange.DRAIN: NodeAction.DRAIN_NODE,
+    NodeChange.RESUME: NodeAction.DRAIN_TO_SCHEDULABLE,
+    NodeChange.REMOVE: NodeAction.DECOMMISSION,
+    NodeChange.CAPACITY: NodeAction.UPDATE,
+}
+
+_WHY = {
+    TerminationType.UNKNOWN: "taken away",
+    TerminationType.STOPPED_BY_RM: "node left",
+    TerminationType.TIMEOUT: "timed out",
+    TerminationType.PREEMPTED_BY_SCHEDULER: "preempted",
+    TerminationType.PLACEHOLDER_REPLACED: "replaced",
+}
+
+
+class ResourceManager:
+    """One resource manager with its books; the engine carries its messages."""
+
+    def __init__(
+        self, agenda: Agenda[Running], ledger: Ledger, recorder: Recorder, clock: Clock, nodes: list[Node]
+    ) -> None:
+        self.live: dict[str, Submitted] = {}
+        """Applications that were submitted and have not come to their end."""
+        self.running: dict[str, Running] = {}
+        """Tasks that have a place, by the allocation's identifier."""
+        self.changes = 0
+        """Grows whenever the core says that something changed."""
+        self._agenda = agenda
+        self._ledger = ledger
+        self._recorder = recorder
+        self._clock = clock
+        self._node_events = [NodeEvent(clock.now(), NodeChange.ADD, node) for node in reversed(nodes)]
+        self._present: dict[str, Node] = {}
+        self._sent: list[NodeEvent] = []
+        self._troubled: set[str] = set()
+        self._asks: list[AllocationAsk] = []
+        self._confirmations: list[AllocationRelease] = []
+
+    # -- what it says -----------------------------------------------------------------------------
+
+    def gather(self, moment: int) -> UpdateRequest | None:
+        """Everything it has to say at `moment`, in one message; None when there is nothing.
+
+        Call it again until it returns None: what must follow in a second message (a node that leaves
+        and joins again at one instant) does.
+        """
+        request = UpdateRequest(RM_ID)
+        releases = request.releases.allocations_to_release
+        releases.extend(self._confirmations)
+        request.asks.extend(self._asks)
+        self._confirmations.clear()
+        self._asks.clear()
+        for task in self._agenda.ends(moment):
+            if not task.gone:
+                releases.append(self._end(task, moment))
+        for application in self._agenda.arrivals(moment):
+            self._submit(application, moment, request)
+        self._node_events[:0] = reversed(self._agenda.node_events(moment))
+        self._tell_nodes(request)
+        said = releases or request.asks or request.new_applications
+        return request if said or request.new_schedulable_nodes or request.updated_nodes else None
+
+    @property
+    def has_to_answer(self) -> bool:
+        """Whether something is to be said without waiting for an event."""
+        return bool(self._asks or self._confirmations)
+
+    def _submit(self, plan: Application, moment: int, request: UpdateRequest) -> None:
+        record = self.live[plan.id] = Submitted(plan, plan.size)
+        request.new_applications.append(
+            AddApplicationRequest(
+                plan.id,
+                plan.queue,
+                plan.partition,
+                UserGroupInformation(plan.user, list(plan.groups)),
+                dict(plan.tags),
+            )
+        )
+        for group in plan.tasks:
+            record.ask(group.name, group, group.count, moment)
+            request.asks.append(_ask_message(plan, group.name, group, group.count))
+        self._ledger.arrived(record, moment)
+
+    def _end(self, task: Running, moment: int) -> AllocationRelease:
+        allocation, owner = task.allocation, task.owner
+        del self.running[allocation.uuid]
+        owner.running -= 1
+        owner.ended += 1
+        owner.unfinished -= 1
+        self._ledger.left(task, moment, ended=True)
+        self._recorder.released(moment, allocation, "ended")
+        self._close_if_done(owner)
+        return AllocationRelease(allocation.application_id, allocation.uuid, allocation.partition_name)
+
+    def _tell_nodes(self, request: UpdateRequest) -> None:
+        # Within one message the core takes new nodes before changes, so a node that joins after a
+        # change has to wait for the next message.
+        events = self._node_events
+        while events:
+            event = events[-1]
+            if event.change is NodeChange.ADD:
+                if request.updated_nodes:
+                    return
+                request.new_schedulable_nodes.append(
+                    NewNodeInfo(event.node.name, _attributes(event.node), event.node.resources)
+                )
+            else:
+                request.updated_nodes.append(
+                    UpdateNodeInfo(
+                        event.node.name,
+                        _ACTIONS[event.change],
+                        _attributes(event.node),
+                        event.resources if event.change is NodeChange.CAPACITY else None,
+                    )
+                )
+            self._sent.append(events.pop())
+
+    def settle(self) -> None:
+        """After an update: enter the node changes that the core agreed to."""
+        for event in self._sent:
+            if event.node.name not in self._troubled:
+                self._enter(event)
+        self._sent.clear()
+        self._troubled.clear()
+
+    def _enter(self, event: NodeEvent) -> None:
+        name = event.node.name
+        capacity = self._ledger.capacity(event.node.partition)
+        moment = self._clock.now()
+        before = self._present.pop(name, None)
+        if event.change is NodeChange.ADD:
+            self._present[name] = event.node
+            self._ledger.nodes += 1
+            capacity.change(moment, event.node.resources, 1)
+        elif before is None:
+            return
+        elif event.change is NodeChange.CAPACITY:
+            self._present[name] = attrs.evolve(before, resources=event.resources)
+            capacity.change(moment, before.resources, -1)
+            capacity.change(moment, event.resources, 1)
+        elif event.change is NodeChange.REMOVE:
+            capacity.change(moment, before.resources, -1)
+        else:
+            self._present[name] = before
+        self._recorder.node_changed(attrs.evolve(event, at=moment, node=before or event.node))
+
+    # -- what it hears ----------------------------------------------------------------------------
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        """Take in what the core says; raises `ProtocolError` for what cannot be."""
+        moment = self._clock.now()
+        for rejected in response.rejected_applications:
+            self._turned_away(rejected.application_id, rejected.reason)
+        for update in response.updated_applications:
+            self._changed_state(update)
+        for allocation in response.new_allocations:
+            self._placed(allocation, moment)
+        for release in response.released_allocations:
+            self._taken_back(release, moment)
+        for refused in response.rejected_allocations:
+            self._refused(refused)
+        for dropped in response.released_allocation_asks:
+            self._dropped(dropped)
+        for trouble in (*response.rejected_nodes, *response.failed_node_updates):
+            self._node_trouble(trouble)
+
+    def _placed(self, allocation: Allocation, moment: int) -> None:
+        owner = self.live.get(allocation.application_id)
+        ask = owner.asks.get(allocation.allocation_key) if owner else None
+        if owner is None or ask is None or not ask.waiting:
+            raise ProtocolError(
+                f"the core placed '{allocation.allocation_key}' of application "
+                f"'{allocation.application_id}', which nobody waits for"
+            )
+        if allocation.uuid in self.running:
+            raise ProtocolError(f"the core gave the identifier '{allocation.uuid}' to two allocations")
+        task = self.running[allocation.uuid] = Running(owner, ask, allocation, moment)
+        ask.waiting -= 1
+        owner.running += 1
+        self._ledger.placed(task, moment)
+        self._recorder.allocated(moment, allocation)
+        self._agenda.add_end(moment + ask.group.runtime, task)
+
+    def _taken_back(self, release: AllocationRelease, moment: int) -> None:
+        task = self.running.pop(release.uuid, None)
+        if task is None:
+            return  # the echo of a release of ours
+        self.changes += 1
+        task.gone = True
+        owner = task.owner
+        owner.running -= 1
+        kind = release.termination_type
+        timed_out = kind is TerminationType.TIMEOUT
+        self._ledger.left(task, moment, ended=timed_out)
+        self._recorder.released(moment, task.allocation, _WHY[kind])
+        if kind not in (TerminationType.STOPPED_BY_RM, TerminationType.UNKNOWN):
+            self._confirmations.append(
+                AllocationRelease(release.application_id, release.uuid, task.allocation.partition_name, kind)
+            )
+        if timed_out:
+            owner.unfinished -= 1
+            owner.ended += 1
+            self._close_if_done(owner)
+        elif owner.failing:
+            owner.unfinished -= 1
+            self._ledger.tasks_dropped += 1
+        else:
+            self._ask_again(owner, task.ask.group, moment)
+
+    def _ask_again(self, owner: Submitted, group: TaskGroup, moment: int) -> None:
+        owner.restarts += 1
+        self._ledger.restarts += 1
+        ask = owner.ask(f"{group.name}~{owner.restarts}", group, 1, moment)
+        self._asks.append(_ask_message(owner.plan, ask.key, group, 1))
+
+    def _refused(self, refused: RejectedAllocationAsk) -> None:
+        owner = self.live.get(refused.application_id)
+        ask = owner.asks.pop(refused.allocation_key, None) if owner else None
+        if owner is not None and ask is not None:
+            self._give_up(owner, ask, refused.reason)
+
+    def _dropped(self, dropped: AllocationAskRelease) -> None:
+        owner = self.live.get(dropped.application_id)
+        if owner is None:
+            return
+        keys = [dropped.allocation_key] if dropped.allocation_key else list(owner.asks)
+        for key in keys:
+            ask = owner.asks.pop(key, None)
+            if ask is not None:
+                self._give_up(owner, ask, dropped.message or "the core dropped the ask")
+
+    def _give_up(self, owner: Submitted, ask: Ask, reason: str) -> None:
+        self.changes += 1
+        if ask.waiting:
+            owner.unfinished -= ask.waiting
+            self._ledger.refused(owner, ask.waiting, reason)
+        if not owner.unfinished and not owner.ended:
+            self._turned_away(owner.plan.id, f"all its tasks were refused: {reason}")
+        else:
+            self._close_if_done(owner)
+
+    def _close_if_done(self, owner: Submitted) -> None:
+        if not owner.unfinished and not owner.failing:
+            del self.live[owner.plan.id]
+            self._ledger.done(owner)
+            self._recorder.application_ended(self._clock.now(), owner, "finished", "")
+
+    def _turned_away(self, application_id: str, reason: str) -> None:
+        owner = self.live.pop(application_id, None)
+        if owner is not None:
+            self.changes += 1
+            self._ledger.turned_away(owner, reason)
+            self._recorder.application_ended(self._clock.now(), owner, "rejected", reason)
+
+    def _changed_state(self, update: UpdatedApplication) -> None:
+        self.changes += 1
+        owner = self.live.get(update.application_id)
+        if owner is None or update.state not in ("Failing", "Failed"):
+            return
+        owner.failing = True
+        if update.state == "Failed":
+            del self.live[owner.plan.id]
+            self._ledger.broke(owner)
+            self._recorder.application_ended(self._clock.now(), owner, "failed", update.message)
+
+    def _node_trouble(self, trouble: RejectedNode | FailedNodeUpdate) -> None:
+        deed = "rejected" if isinstance(trouble, RejectedNode) else "not changed"
+        self._troubled.add(trouble.node_id)
+        self._ledger.node_troubles.append(f"node {trouble.node_id} was {deed}: {trouble.reason}")
+
+
+def _ask_message(plan: Application, key: str, group: TaskGroup, count: int) -> AllocationAsk:
+    return AllocationAsk(
+        key, plan.id, plan.partition, group.resources, count, group.priority, tags=dict(group.tags)
+    )
+
+
+def _attributes(node: Node) -> dict[str, str]:
+    attributes = dict(node.attributes)
+    if node.partition:
+        attributes[NODE_PARTITION] = node.partition
+    return attributes

@@ -1,0 +1,32 @@
+"""A simulation from a configuration and a workload, with a core of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from yunikorn.clock import ManualClock
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.registry import Registry
+from yunikorn.simulation.engine import Progress, Simulation
+from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.report import Report
+from yunikorn.simulation.workload import Workload
+
+
+def simulate(
+    config: str,
+    workload: Workload,
+    registry: Registry,
+    *,
+    until: int | None = None,
+    recorder: Recorder | None = None,
+    watch: Callable[[Progress], bool] | None = None,
+) -> Report:
+    """Play `workload` under `config` (the text of queues.yaml); raises `ConfigError`.
+
+    `until`, `recorder` and `watch` are as for `Simulation`.
+    """
+    clock = ManualClock()
+    core = Scheduler(registry, clock)
+    simulation = Simulation(workload, core, clock, config=config, until=until, recorder=recorder, watch=watch)
+    return simulation.run()

@@ -1,0 +1,214 @@
+"""A workload from a trace in the Standard Workload Format.
+
+A job becomes an application of as many one-processor tasks as it had processors. How lines are read is
+said in `trace_line`; what a job's missing figures are replaced by, below and in docs/simulation.md.
+"""
+
+from __future__ import annotations
+
+import string
+from collections import Counter
+from collections.abc import Iterable
+
+import attrs
+
+from yunikorn.clock import SECOND
+from yunikorn.errors import Problem, UsageError
+from yunikorn.resources import Resource
+from yunikorn.simulation.input_error import InputError, describe
+from yunikorn.simulation.machines import KB, nodes_from_header
+from yunikorn.simulation.trace_line import BadLine, Job, parse_line
+from yunikorn.simulation.workload import Application, Node, TaskGroup, Workload
+
+SHOWN = 5
+"""So many bad lines are written out; the number of the others is said."""
+
+DEFAULT_RUNTIME = 3600
+"""Seconds that a job runs of which neither run time nor requested time is known."""
+
+UNKNOWN = "unknown"
+"""What a template gets for a column that says -1."""
+
+FIELDS = ("queue", "user", "group", "application", "partition")
+MEMORY_UNITS = ("auto", "kb", "bytes", "none")
+
+SKIPPED = "lines skipped"
+BACKWARDS = "submit times running backwards"
+REQUESTED_TIME = "run times unknown, requested time taken"
+NO_TIME = f"run times unknown, {DEFAULT_RUNTIME} s taken"
+
+
+@attrs.frozen
+class SwfOptions:
+    """How jobs of a trace become applications.
+
+    `queue`, `user` and `group` are templates in which `{queue}`, `{user}`, `{group}`, `{application}`
+    and `{partition}` stand for the job's columns. `memory` says what unit memory columns have:
+    `kb` as the format wants it, `bytes`, `none` to ignore them, or `auto`.
+    """
+
+    queue: str = "root.default"
+    user: str = "user{user}"
+    group: str = "group{group}"
+    memory: str = "auto"
+
+    def check(self) -> None:
+        """Raises `UsageError` for a template that names something else, or an unknown unit."""
+        for option, template in (("queue", self.queue), ("user", self.user), ("group", self.group)):
+            _check_template(option, template)
+        if self.memory not in MEMORY_UNITS:
+            raise UsageError(f"no unit is called '{self.memory}'; known: {', '.join(MEMORY_UNITS)}")
+
+
+def _check_template(option: str, template: str) -> None:
+    known = ", ".join(f"{{{field}}}" for field in FIELDS)
+    try:
+        for _, name, _, _ in string.Formatter().parse(template):
+            if name is not None and name not in FIELDS:
+                raise UsageError(f"the template '{template}' for {option} names '{{{name}}}'; known: {known}")
+        template.format_map(dict.fromkeys(FIELDS, UNKNOWN))
+    except (ValueError, LookupError) as error:
+        raise UsageError(f"the template '{template}' for {option} cannot be read: {error}") from error
+
+
+def read_swf(
+    text: str, file: str, name: str, options: SwfOptions, nodes: list[Node], *, strict: bool = False
+) -> Workload:
+    """The workload of a trace; without `nodes` those of its header.
+
+    Bad lines are skipped and counted, or with `strict` raise `InputError`, which is also raised when
+    no job is left or nothing tells of nodes.
+    """
+    options.check()
+    nodes = nodes or nodes_from_header(text)
+    if not nodes:
+        what_to_do = "name them with --nodes FILE, put a FILE.machines beside the trace, or give MaxProcs"
+        raise InputError(file, [Problem("", f"the header tells of no nodes: {what_to_do}")])
+    jobs, problems, counts = _read_lines(text)
+    if strict and problems:
+        raise InputError(file, problems)
+    if not jobs:
+        raise InputError(file, problems or [Problem("", "holds no jobs")])
+    remarks = [describe(file, problem) for problem in problems[:SHOWN]]
+    if len(problems) > SHOWN:
+        remarks.append(f"{file}: {len(problems) - SHOWN} more lines like these")
+    unit = _memory_unit(options.memory, jobs, nodes, remarks)
+    origin = min(job.submit for job in jobs)
+    applications = _Translation(options, unit, origin, counts).translate(jobs)
+    return Workload(name, "swf", nodes, applications, remarks=remarks, counts=dict(counts), origin=origin)
+
+
+def _read_lines(text: str) -> tuple[list[Job], list[Problem], Counter[str]]:
+    jobs: list[Job] = []
+    problems: list[Problem] = []
+    counts: Counter[str] = Counter()
+    lines: dict[int, int] = {}
+    latest = 0.0
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if not line or line[0] in ";#":
+            continue
+        try:
+            job = parse_line(line)
+            first = lines.setdefault(job.number, number)
+            if first != number:
+                raise BadLine(f"job number {job.number} was already used on line {first}")
+        except BadLine as error:
+            problems.append(Problem("", str(error), number))
+            counts[SKIPPED] += 1
+            continue
+        if job.submit < latest:
+            counts[BACKWARDS] += 1
+            problems.append(Problem("", _backwards(job.submit, latest), number))
+        latest = max(latest, job.submit)
+        jobs.append(job)
+    return jobs, problems, counts
+
+
+def _backwards(submit: float, latest: float) -> str:
+    return (
+        f"expected a submit time of at least {latest:g} in column 2, as on an earlier line, got {submit:g}; "
+        "the job is taken at its time"
+    )
+
+
+def _memory_unit(unit: str, jobs: Iterable[Job], nodes: list[Node], remarks: list[str]) -> int:
+    """Bytes per unit of the memory columns, 0 to leave memory out.
+
+    It is left out unless every node has memory: a task that asks for memory fits on no node without.
+    """
+    largest = max(node.resources.get("memory", 0) for node in nodes)
+    if unit == "none" or not all(node.resources.get("memory", 0) for node in nodes):
+        return 0
+    if unit != "auto":
+        return KB if unit == "kb" else 1
+    known = [job.memory for job in jobs if job.memory > 0]
+    too_large = sum(1 for memory in known if memory * KB > largest >= memory)
+    if 2 * too_large <= len(known):
+        return KB
+    remarks.append("memory is taken as bytes: as KB most jobs would fit on no node (see --swf-memory)")
+    return 1
+
+
+class _Translation:
+    """From jobs to applications; equal values are shared, so that a long trace stays small."""
+
+    def __init__(self, options: SwfOptions, unit: int, origin: float, counts: Counter[str]) -> None:
+        self._options = options
+        self._unit = unit
+        self._origin = _nanoseconds(origin)
+        self._counts = counts
+        self._texts: dict[tuple[str, tuple[int, ...]], str] = {}
+        self._groups: dict[str, tuple[str, ...]] = {}
+        self._resources: dict[int, Resource] = {}
+
+    def translate(self, jobs: list[Job]) -> list[Application]:
+        """The applications in order of submission; `jobs` is used up."""
+        jobs.sort(key=lambda job: job.submit)
+        jobs.reverse()
+        return [self._application(jobs.pop()) for _ in range(len(jobs))]
+
+    def _application(self, job: Job) -> Application:
+        group = self._fill(self._options.group, job)
+        tasks = TaskGroup("task", job.processors, self._resource(job.memory), self._runtime(job))
+        return Application(
+            id=f"job-{job.number}",
+            submit=_nanoseconds(job.submit) - self._origin,
+            tasks=(tasks,),
+            queue=self._fill(self._options.queue, job),
+            user=self._fill(self._options.user, job),
+            groups=self._groups.setdefault(group, (group,) if group else ()),
+        )
+
+    def _fill(self, template: str, job: Job) -> str:
+        values = (job.queue, job.user, job.group, job.application, job.partition)
+        key = (template, values)
+        text = self._texts.get(key)
+        if text is None:
+            named = {
+                name: str(value) if value >= 0 else UNKNOWN
+                for name, value in zip(FIELDS, values, strict=True)
+            }
+            text = self._texts[key] = template.format_map(named)
+        return text
+
+    def _resource(self, memory: int) -> Resource:
+        amount = max(memory, 0) * self._unit
+        known = self._resources.get(amount)
+        if known is None:
+            amounts = {"vcore": 1000, "memory": amount} if amount else {"vcore": 1000}
+            known = self._resources[amount] = Resource(amounts)
+        return known
+
+    def _runtime(self, job: Job) -> int:
+        if job.runtime >= 0:
+            return _nanoseconds(job.runtime)
+        if job.requested_time > 0:
+            self._counts[REQUESTED_TIME] += 1
+            return _nanoseconds(job.requested_time)
+        self._counts[NO_TIME] += 1
+        return DEFAULT_RUNTIME * SECOND
+
+
+def _nanoseconds(seconds: float) -> int:
+    return seconds * SECOND if isinstance(seconds, int) else round(seconds * SECOND)

@@ -1,0 +1,155 @@
+"""The report of a simulation as tables for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+from yunikorn.simulation.report import QueueReport, Report
+from yunikorn.simulation.statistics import WaitSummary
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+REASONS = 10
+"""So many reasons are listed; the number of the others is said."""
+
+DAY = 86_400
+
+
+def print_report(report: Report, console: Console, rate: str) -> None:
+    """Print all of `report`; `rate` says how fast it went, which is not part of it."""
+    console.print(_totals(report, rate))
+    console.print(_waits(report))
+    console.print(_queues(report))
+    for title, reasons in (
+        ("Rejected applications", report.rejections),
+        ("Refused tasks", report.refusals),
+    ):
+        if reasons:
+            table = _table(title, "reason", numbers=("count",))
+            table.add_column("first", no_wrap=True)
+            for reason in reasons[:REASONS]:
+                table.add_row(reason.reason, str(reason.count), reason.example)
+            if len(reasons) > REASONS:
+                table.add_row(f"and {len(reasons) - REASONS} more reasons", "", "")
+            console.print(table)
+
+
+def _table(title: str, *texts: str, numbers: tuple[str, ...] = ()) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for text in texts:
+        table.add_column(text, overflow="fold")
+    for number in numbers:
+        table.add_column(number, justify="right", no_wrap=True)
+    return table
+
+
+def _totals(report: Report, rate: str) -> Table:
+    counts, tasks, times = report.applications, report.tasks, report.times
+    table = Table(
+        title=f"Simulation of {report.workload} ({_outcome(report)})",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_header=False,
+    )
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    later = f", {counts.not_submitted} not yet submitted" if counts.not_submitted else ""
+    failed = f", {counts.failed} failed" if counts.failed else ""
+    table.add_row(
+        "applications",
+        f"{counts.submitted} submitted: {counts.finished} finished{failed}, {counts.rejected} rejected, "
+        f"{counts.running} running, {counts.waiting} waiting{later}",
+    )
+    lost = tasks.refused + tasks.dropped
+    refused = f", {lost} refused or dropped" if lost else ""
+    restarted = f"; {tasks.restarted} restarts" if tasks.restarted else ""
+    table.add_row(
+        "tasks",
+        f"{tasks.asked} asked for: {tasks.ended} ended, {tasks.running} running, "
+        f"{tasks.waiting} waiting{refused}{restarted}",
+    )
+    if tasks.too_large:
+        table.add_row("too large", f"{tasks.too_large} tasks fit on no node")
+    table.add_row("makespan", "-" if times.makespan is None else duration(times.makespan))
+    for partition, shares in report.utilisation.items():
+        table.add_row(f"use of {partition}", _shares(shares))
+    table.add_row(
+        "decisions", f"{report.decisions} ({report.allocations} allocations), {report.releases} releases"
+    )
+    table.add_row("speed", rate)
+    return table
+
+
+def _outcome(report: Report) -> str:
+    return {
+        "complete": "to its end",
+        "until": f"until {duration(report.times.stopped)}",
+        "interrupted": f"interrupted at {duration(report.times.stopped)}",
+    }[report.outcome]
+
+
+def _waits(report: Report) -> Table:
+    table = _table("Waiting time", "of", numbers=("measured", "mean", "median", "95 %", "longest"))
+    table.add_row("applications, to the first task", *_wait(report.application_wait))
+    table.add_row("tasks", *_wait(report.task_wait))
+    return table
+
+
+def _wait(wait: WaitSummary | None) -> tuple[str, str, str, str, str]:
+    if wait is None:
+        return ("0", "-", "-", "-", "-")
+    return (
+        str(wait.count),
+        duration(wait.mean),
+        duration(wait.median),
+        duration(wait.p95),
+        duration(wait.max),
+    )
+
+
+def _queues(report: Report) -> Table:
+    table = _table(
+        "Queues",
+        "queue",
+        numbers=("applications", "finished", "tasks", "mean wait", "longest wait"),
+    )
+    table.add_column("use of the partition", overflow="fold")
+    several = len({queue.partition for queue in report.queues}) > 1
+    for queue in report.queues:
+        name = f"{queue.partition}: {queue.queue}" if several else queue.queue
+        table.add_row(name, *_queue(queue))
+    return table
+
+
+def _queue(queue: QueueReport) -> tuple[str, str, str, str, str, str]:
+    wait = queue.task_wait
+    return (
+        str(queue.applications),
+        str(queue.finished),
+        str(queue.tasks),
+        duration(wait.mean) if wait else "-",
+        duration(wait.max) if wait else "-",
+        _shares(queue.utilisation),
+    )
+
+
+def _shares(shares: dict[str, float]) -> str:
+    return ", ".join(f"{name} {share:.1%}" for name, share in shares.items()) or "-"
+
+
+def duration(seconds: float) -> str:
+    """`2d 3h 4m`, `3h 4m`, `4m 5s`, `5.2s`: as much as a reader wants to know."""
+    if seconds < 60:
+        return f"{seconds:.1f}s" if seconds % 1 else f"{seconds:.0f}s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60}s"
+    minutes = round(seconds / 60)
+    if minutes < 24 * 60:
+        return f"{minutes // 60}h {minutes % 60}m"
+    return f"{minutes // 1440}d {minutes // 60 % 24}h {minutes % 60}m"

@@ -1,0 +1,119 @@
+"""One line of a trace in the Standard Workload Format, version 2.2.
+
+The format has 18 columns of numbers; -1 is "unknown". Whole numbers may be written as floats, and
+columns after the 18th are ignored. Times are in seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+COLUMNS = 18
+MAX_SECONDS = 9_000_000_000
+"""Above this a time does not fit 64 bits of nanoseconds."""
+
+MAX_PROCESSORS = 10_000_000
+MAX_MEMORY = 10**15
+
+
+class BadLine(ValueError):
+    """A line that makes no sense; the text says what was expected."""
+
+
+class Job(NamedTuple):
+    """What a line says about a job; -1 is unknown."""
+
+    number: int
+    submit: float
+    """In seconds, in the time of the trace."""
+    processors: int
+    """Allocated ones if known, else requested ones."""
+    runtime: float
+    requested_time: float
+    memory: int
+    """Per processor, in the unit of the trace: requested if known, else used."""
+    user: int
+    group: int
+    application: int
+    queue: int
+    partition: int
+
+
+def parse_line(line: str) -> Job:
+    """The job on `line`; raises `BadLine`."""
+    fields = line.split()
+    if len(fields) < COLUMNS:
+        raise BadLine(f"expected {COLUMNS} columns of numbers, got {len(fields)}")
+    number = _whole(fields, 0, "a job number")
+    submit = _time(fields, 1, "a submit time in seconds")
+    if number < 0:
+        raise BadLine(f"expected a job number of at least 0 in column 1, got '{fields[0]}'")
+    if submit < 0:
+        raise BadLine(f"expected a submit time of at least 0 in column 2, got '{fields[1]}'")
+    used, wanted = _memory(fields, 6, "used memory"), _memory(fields, 9, "requested memory")
+    return Job(
+        number,
+        submit,
+        _processors(fields),
+        _time(fields, 3, "a run time in seconds"),
+        _time(fields, 8, "a requested time in seconds"),
+        wanted if wanted > 0 else used,
+        _whole(fields, 11, "a user"),
+        _whole(fields, 12, "a group"),
+        _whole(fields, 13, "an application"),
+        _whole(fields, 14, "a queue"),
+        _whole(fields, 15, "a partition"),
+    )
+
+
+def _processors(fields: list[str]) -> int:
+    allocated = _whole(fields, 4, "allocated processors")
+    requested = _whole(fields, 7, "requested processors")
+    processors = allocated if allocated > 0 else requested
+    if processors <= 0:
+        raise BadLine(
+            f"expected a number of processors in column 5 or 8, got '{fields[4]}' and '{fields[7]}'"
+        )
+    if processors > MAX_PROCESSORS:
+        raise BadLine(f"expected at most {MAX_PROCESSORS} processors, got {processors}")
+    return processors
+
+
+def _memory(fields: list[str], index: int, meaning: str) -> int:
+    memory = _whole(fields, index, meaning)
+    if memory > MAX_MEMORY:
+        raise BadLine(
+            f"expected {meaning} of at most {MAX_MEMORY} in column {index + 1}, got '{fields[index]}'"
+        )
+    return memory
+
+
+def _whole(fields: list[str], index: int, meaning: str) -> int:
+    text = fields[index]
+    try:
+        return int(text)
+    except ValueError:
+        return int(_number(text, index, meaning))
+
+
+def _time(fields: list[str], index: int, meaning: str) -> float:
+    text = fields[index]
+    try:
+        value: float = int(text)
+    except ValueError:
+        value = _number(text, index, meaning)
+    if value > MAX_SECONDS:
+        raise BadLine(f"expected {meaning} of at most {MAX_SECONDS} in column {index + 1}, got '{text}'")
+    return value
+
+
+def _number(text: str, index: int, meaning: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        shown = text if len(text) <= 40 else f"{text[:40]}..."
+        raise BadLine(f"expected {meaning} in column {index + 1}, got '{shown}'")
+    return value

@@ -1,0 +1,108 @@
+"""A workload: which nodes there are, which applications arrive when, and what happens to nodes.
+
+Plain values that every reader makes and the engine plays. Times are nanoseconds of simulated time,
+counted from 0; quantities are as in `yunikorn.resources`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from yunikorn.resources import NOTHING, Resource
+
+NO_TAGS: Mapping[str, str] = {}
+
+
+@attrs.frozen(slots=True)
+class Node:
+    """A node as it registers."""
+
+    name: str
+    resources: Resource
+    attributes: Mapping[str, str] = NO_TAGS
+    partition: str = ""
+    """Empty is the default partition."""
+
+
+class NodeChange(enum.Enum):
+    """What can happen to a node."""
+
+    ADD = "add"
+    DRAIN = "drain"
+    RESUME = "resume"
+    REMOVE = "remove"
+    CAPACITY = "capacity"
+
+
+@attrs.frozen(slots=True)
+class NodeEvent:
+    """Something happens to a node; `resources` is the new amount of a `CAPACITY` change."""
+
+    at: int
+    change: NodeChange
+    node: Node
+    """The node as it is when it joins; of an earlier one for all other changes."""
+    resources: Resource = NOTHING
+
+
+@attrs.frozen(slots=True)
+class TaskGroup:
+    """Equal tasks of an application: how many, what each takes and how long each runs."""
+
+    name: str
+    count: int
+    resources: Resource
+    runtime: int
+    priority: int | None = None
+    tags: Mapping[str, str] = NO_TAGS
+
+
+@attrs.frozen(slots=True)
+class Application:
+    """An application that arrives at `submit` and asks for all of its tasks at once."""
+
+    id: str
+    submit: int
+    tasks: tuple[TaskGroup, ...]
+    queue: str = ""
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    partition: str = ""
+    tags: Mapping[str, str] = NO_TAGS
+
+    @property
+    def size(self) -> int:
+        """How many tasks it has."""
+        return sum(group.count for group in self.tasks)
+
+
+@attrs.define
+class Workload:
+    """Everything that a simulation plays, and what the reader had to say about the input.
+
+    `applications` and `events` are in order of time; those of one instant in the order of the input.
+    """
+
+    name: str
+    format: str
+    nodes: list[Node]
+    applications: list[Application]
+    events: list[NodeEvent] = attrs.Factory(list)
+    remarks: list[str] = attrs.Factory(list)
+    """What the user should know about the input: bad lines, replaced values, in the order found."""
+    counts: dict[str, int] = attrs.Factory(dict)
+    """How often something in the input was skipped or replaced, by what it was."""
+    origin: float = 0.0
+    """The time in the input, in seconds, that is 0 of simulated time."""
+
+    def all_nodes(self) -> Iterator[Node]:
+        """Every node that is ever there, in each capacity that it ever has."""
+        yield from self.nodes
+        for event in self.events:
+            if event.change is NodeChange.ADD:
+                yield event.node
+            elif event.change is NodeChange.CAPACITY:
+                yield attrs.evolve(event.node, resources=event.resources)
