@@ -39,6 +39,10 @@ class Refusal(click.ClickException):
     exit_code = UNUSABLE
 
 
+class ReaderLeft(Exception):
+    """Whoever read our output has gone (`yunikorn ... | head`)."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called: `yunikorn.cli.NAME:command`."""
 
@@ -66,6 +70,8 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except YunikornError as error:
             raise Refusal(str(error)) from error
+        except BrokenPipeError as error:
+            raise ReaderLeft from error  # click would make it status 1, which commands use for "invalid"
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -98,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status = _run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderLeft):
         _abandon_stdout()
         return BROKEN_PIPE
     return status
@@ -115,7 +121,7 @@ def _run(arguments: list[str]) -> int:
         return INTERRUPTED
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else UNUSABLE
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderLeft):
         raise
     except OSError as error:
         click.echo(f"Error: {describe(error)}", err=True)
