@@ -1,0 +1,297 @@
+"""Reading a located tree by the types that are wanted, collecting everything that is wrong on the way.
+
+A reader never stops: what cannot be read is reported and replaced by its default, so that one pass finds
+all problems. `None` from a reader means "reported", where later checks must know the difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+import attrs
+
+from yunikorn.config.document import Listing, Mapping, Node, Scalar, quote, show
+from yunikorn.errors import Problem
+from yunikorn.suggestions import suggest
+
+UINT64_MAX = 2**64 - 1
+_TRUE = frozenset({"true", "True", "TRUE"})
+_FALSE = frozenset({"false", "False", "FALSE"})
+_YES = frozenset({"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"})
+_NO = frozenset({"n", "N", "no", "No", "NO", "off", "Off", "OFF"})
+_DECIMAL = re.compile(r"[+-]?(0|[1-9][0-9]*)\Z")
+_BASED = re.compile(r"[+-]?0([xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)\Z")
+_FLOAT = re.compile(r"[+-]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][+-]?[0-9]+)?\Z")
+_NO_NUMBER = re.compile(r"[+-]?\.(inf|Inf|INF|nan|NaN|NAN)\Z")
+
+
+@attrs.frozen(eq=False)
+class Spot:
+    """A place in the text: its path, and what stands there."""
+
+    path: str
+    node: Node
+
+
+class Findings:
+    """What is wrong, what is doubtful, and what is worth knowing about a text."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
+        self.notes: list[Problem] = []
+
+    def problem(self, spot: Spot, message: str) -> None:
+        """Something that makes the configuration unusable."""
+        self.problems.append(_found(spot, message))
+
+    def warning(self, spot: Spot, message: str) -> None:
+        """Something that is allowed but hardly meant."""
+        self.warnings.append(_found(spot, message))
+
+    def note(self, spot: Spot, message: str) -> None:
+        """Something that YuniKorn 1.9 would refuse, and we understand."""
+        self.notes.append(_found(spot, message))
+
+
+class Table:
+    """A mapping in the text, read key by key."""
+
+    __slots__ = ("findings", "node", "path")
+
+    def __init__(self, path: str, node: Mapping, findings: Findings) -> None:
+        self.path = path
+        self.node = node
+        self.findings = findings
+
+    def only(self, known: Collection[str], hints: dict[str, str] | None = None) -> None:
+        """Report every key that is not `known`; `hints` say more about some of them."""
+        for key, node in self.node.keys.items():
+            if key not in known:
+                hint = (hints or {}).get(key) or suggest(key, known)
+                message = f"unknown key{hint}; known: {', '.join(known)}"
+                self.findings.problem(Spot(self._below(key), node), message)
+
+    def __contains__(self, key: str) -> bool:
+        """Whether the key is given, and not as nothing."""
+        return self.get(key) is not None
+
+    def get(self, key: str) -> Node | None:
+        """What the key has; None when it is missing or nothing."""
+        node = self.node.entries.get(key)
+        return None if node is None or (isinstance(node, Scalar) and node.is_null) else node
+
+    def spot(self, key: str) -> Spot:
+        """Where the key's value stands; that of the mapping when the key is missing."""
+        return Spot(self._below(key), self.node.entries.get(key, self.node))
+
+    def here(self) -> Spot:
+        """Where the mapping itself stands."""
+        return Spot(self.path, self.node)
+
+    def _below(self, key: str) -> str:
+        return f"{self.path}.{key}" if self.path else key
+
+    def _problem(self, key: str, message: str) -> None:
+        self.findings.problem(self.spot(key), message)
+
+    # -- typed values -------------------------------------------------------------------------------
+
+    def text(self, key: str, default: str = "") -> str:
+        """A text; any scalar is one."""
+        node = self.get(key)
+        if node is None:
+            return default
+        if isinstance(node, Scalar):
+            return node.text
+        self._problem(key, f"expected a text, got {show(node)}")
+        return default
+
+    def boolean(self, key: str, default: bool = False, *, strict: bool = False) -> bool:
+        """True or false, as YAML 1.1 has it; `strict` takes `true` and `false` only (facts §20.8)."""
+        node = self.get(key)
+        if node is None:
+            return default
+        if isinstance(node, Scalar):
+            if node.plain and node.text in _TRUE | _FALSE:
+                return node.text in _TRUE
+            if not strict and node.text in _YES | _NO:
+                return node.text in _YES
+        hint = ""
+        if isinstance(node, Scalar) and not node.plain and node.text in _TRUE | _FALSE:
+            hint = " in quotes, which makes it a text: remove them"
+        self._problem(key, f"expected true or false, got {show(node)}{hint}")
+        return default
+
+    def count(self, key: str) -> int | None:
+        """A whole number from 0 up, 0 when missing; None when it was refused."""
+        return self.integer(key, 0, UINT64_MAX)
+
+    def integer(self, key: str, low: int, high: int) -> int | None:
+        """A whole number within bounds, 0 when missing; None when it was refused."""
+        node = self.get(key)
+        if node is None:
+            return 0
+        try:
+            number = read_integer(node)
+            if not low <= number <= high:
+                raise ValueError(f"expected a whole number from {low} to {high}, got {show(node)}")
+        except ValueError as error:
+            self._problem(key, str(error))
+            return None
+        return number
+
+    def number(self, key: str) -> float | None:
+        """A finite number; None when it was refused or is missing."""
+        try:
+            return read_number(self.node.entries[key])
+        except ValueError as error:
+            self._problem(key, str(error))
+            return None
+
+    def table(self, key: str, known: Collection[str] | None = None) -> Table | None:
+        """A mapping, with no keys but `known` if that is given; None when missing or refused."""
+        node = self.get(key)
+        if node is None:
+            return None
+        if not isinstance(node, Mapping):
+            self._problem(key, f"expected a mapping, got {show(node)}")
+            return None
+        table = Table(self._below(key), node, self.findings)
+        if known is not None:
+            table.only(known)
+        return table
+
+    def items(self, key: str) -> list[Spot] | None:
+        """The entries of a list, those that are nothing left out; None when missing or refused."""
+        node = self.get(key)
+        if node is None:
+            return None
+        if not isinstance(node, Listing):
+            hint = f": write [{node.text}]" if isinstance(node, Scalar) else ": put '- ' before each entry"
+            self._problem(key, f"expected a list, got {show(node)}{hint}")
+            return None
+        path = self._below(key)
+        return [
+            Spot(f"{path}[{index}]", item)
+            for index, item in enumerate(node.items)
+            if not (isinstance(item, Scalar) and item.is_null)
+        ]
+
+    def tables(self, key: str) -> list[Table]:
+        """The entries of a list of mappings."""
+        tables = []
+        for spot in self.items(key) or ():
+            if isinstance(spot.node, Mapping):
+                tables.append(Table(spot.path, spot.node, self.findings))
+            else:
+                self.findings.problem(spot, f"expected a mapping, got {show(spot.node)}")
+        return tables
+
+    def texts(self, key: str) -> list[tuple[str, Spot]]:
+        """The entries of a list of texts, with their places."""
+        found = []
+        for spot in self.items(key) or ():
+            if isinstance(spot.node, Scalar):
+                found.append((spot.node.text, spot))
+            else:
+                self.findings.problem(spot, f"expected a text, got {show(spot.node)}")
+        return found
+
+    def pairs(self, key: str) -> dict[str, str]:
+        """A mapping from text to text; a value that is nothing is an empty text."""
+        table = self.table(key)
+        return dict(table.each_text()) if table else {}
+
+    def each_text(self) -> Iterator[tuple[str, str]]:
+        """The keys of this mapping and their values, which must be texts."""
+        for key, node in self.node.entries.items():
+            if isinstance(node, Scalar):
+                yield key, "" if node.is_null else node.text
+            else:
+                self._problem(key, f"expected a text, got {show(node)}")
+
+
+def read_integer(node: Node) -> int:
+    """A whole number as YuniKorn's YAML has it, `10`, `1_000`, `0x1F` or `1e3`; raises `ValueError`.
+
+    Unlike there a fraction is refused instead of cut off, and so is a leading zero, which means octal
+    there and hardly to whoever wrote it (facts §20.8).
+    """
+    text = _number_text(node, "a whole number")
+    if _DECIMAL.match(text):
+        # Python refuses to read very long numbers; these are out of every bound anyway.
+        return int(text[:40])
+    if _BASED.match(text):
+        return int(text[:80], 0)
+    if _FLOAT.match(text):
+        if "." not in text and "e" not in text.lower():
+            raise ValueError(
+                f"expected a whole number, got {show(node)}: leading zeros mean octal, leave them out"
+            )
+        value = float(text)
+        if abs(value) != float("inf") and value == int(value):
+            return int(value)
+    raise ValueError(f"expected a whole number, got {show(node)}")
+
+
+def read_number(node: Node) -> float:
+    """A finite number as YuniKorn's YAML has it; raises `ValueError`."""
+    text = _number_text(node, "a number")
+    if _NO_NUMBER.match(text):
+        raise ValueError(f"expected a finite number, got {show(node)}")
+    if _BASED.match(text):
+        return float(int(text[:80], 0))
+    value = float(text) if _FLOAT.match(text) else float("inf")
+    if abs(value) == float("inf"):
+        raise ValueError(f"expected a number, got {show(node)}")
+    return value
+
+
+def plain_data(node: Node) -> object:
+    """A node as mappings, lists and text, with None for nothing: what `Registry.make` reads options from."""
+    if isinstance(node, Scalar):
+        return None if node.is_null else node.text
+    if isinstance(node, Listing):
+        return [plain_data(item) for item in node.items if not (isinstance(item, Scalar) and item.is_null)]
+    if isinstance(node, Mapping):
+        return {key: plain_data(value) for key, value in node.entries.items()}
+    raise TypeError(f"no such node: {node!r}")
+
+
+def descend(spot: Spot, below: str) -> Spot:
+    """The place `below` a spot (`.a.b[0]`) as far as the text has it; its own path is kept whole."""
+    node, rest = spot.node, below
+    while rest:
+        step = _step(node, rest)
+        if step is None:
+            break
+        node, rest = step
+    return Spot((spot.path + below).lstrip("."), node)
+
+
+def _step(node: Node, rest: str) -> tuple[Node, str] | None:
+    if isinstance(node, Mapping) and rest[0] == ".":
+        # Keys may have dots themselves, so the longest that fits is meant.
+        for key in sorted(node.entries, key=len, reverse=True):
+            after = rest[1 + len(key) :]
+            if rest.startswith(key, 1) and after[:1] in ("", ".", "["):
+                return node.entries[key], after
+    index = re.match(r"\[([0-9]+)\]", rest)
+    if isinstance(node, Listing) and index:
+        if int(index[1]) < len(node.items):
+            return node.items[int(index[1])], rest[index.end() :]
+    return None
+
+
+def _number_text(node: Node, wanted: str) -> str:
+    if not isinstance(node, Scalar):
+        raise ValueError(f"expected {wanted}, got {show(node)}")
+    if not node.plain:
+        raise ValueError(f"expected {wanted}, got the text {quote(node.text)}: remove the quotes")
+    return node.text.replace("_", "")
+
+
+def _found(spot: Spot, message: str) -> Problem:
+    return Problem(spot.path, message, spot.node.line, spot.node.column)
