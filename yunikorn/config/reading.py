@@ -254,7 +254,7 @@ def plain_data(node: Node) -> object:
     if isinstance(node, Scalar):
         return None if node.is_null else node.text
     if isinstance(node, Listing):
-        return [plain_data(item) for item in node.items if not (isinstance(item, Scalar) and item.is_null)]
+        return [plain_data(item) for item in _given(node)]
     if isinstance(node, Mapping):
         return {key: plain_data(value) for key, value in node.entries.items()}
     raise TypeError(f"no such node: {node!r}")
@@ -280,9 +280,14 @@ def _step(node: Node, rest: str) -> tuple[Node, str] | None:
                 return node.entries[key], after
     index = re.match(r"\[([0-9]+)\]", rest)
     if isinstance(node, Listing) and index:
-        if int(index[1]) < len(node.items):
-            return node.items[int(index[1])], rest[index.end() :]
+        items = _given(node)
+        if int(index[1]) < len(items):
+            return items[int(index[1])], rest[index.end() :]
     return None
+
+
+def _given(node: Listing) -> list[Node]:
+    return [item for item in node.items if not (isinstance(item, Scalar) and item.is_null)]
 
 
 def _number_text(node: Node, wanted: str) -> str:

@@ -1,0 +1,68 @@
+"""Resources as a configuration writes them, with the place of each type for later checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from yunikorn.config.quantities import parse_quantity
+from yunikorn.config.reading import Spot, Table
+from yunikorn.errors import QuantityError
+from yunikorn.resources import Resource, above_zero
+
+
+@attrs.define(eq=False)
+class Amount:
+    """A resource in the text."""
+
+    spot: Spot
+    """Where it stands, or where it is missing."""
+    value: dict[str, int] = attrs.field(factory=dict)
+    """What could be read of it, zeros included."""
+    texts: dict[str, str] = attrs.field(factory=dict)
+    given: bool = False
+    faulty: bool = False
+    """Whether something of it was refused."""
+    table: Table | None = None
+
+    def at(self, name: str) -> Spot:
+        """Where the resource type `name` stands."""
+        return self.table.spot(name) if self.table else self.spot
+
+    def setting(self) -> Resource | None:
+        """What the scheduler gets: nothing at all when no type is above 0 (facts §5.5)."""
+        return Resource(self.value) if above_zero(self.value) else None
+
+    def over(self, bound: Mapping[str, int]) -> Iterator[str]:
+        """The types that are larger here than in `bound`; a type that it lacks is not bounded."""
+        return (name for name, amount in self.value.items() if name in bound and amount > bound[name])
+
+
+def read_amount(table: Table, key: str, *, skip_empty: bool = False) -> Amount:
+    """The resource under `key`; `skip_empty` ignores types without a quantity, as templates do."""
+    amount = Amount(table.spot(key), given=key in table)
+    amount.table = table.table(key)
+    if amount.table is None:
+        amount.faulty = amount.given
+        return amount
+    for name, text in amount.table.each_text():
+        amount.texts[name] = text
+        if skip_empty and not (name and text):
+            table.findings.warning(amount.table.spot(name), "it has no quantity and is ignored")
+            continue
+        try:
+            amount.value[name] = parse_quantity(name, text)
+        except QuantityError as error:
+            amount.faulty = True
+            table.findings.problem(amount.table.spot(name), str(error))
+    # Entries that are no text were reported while they were read.
+    amount.faulty = amount.faulty or len(amount.texts) < len(amount.table.node.entries)
+    return amount
+
+
+def smaller(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    """The smaller of both per type; a type that only one has is taken from it."""
+    return {
+        name: min(one.get(name, amount), other.get(name, amount)) for name, amount in {**one, **other}.items()
+    }

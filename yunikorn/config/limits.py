@@ -1,0 +1,207 @@
+"""Limits: what users and groups may use in a queue and below. Source: facts §1.7.
+
+An entry names users, groups or both, and limits resources, running applications or both. Below, a queue may
+only tighten what a queue above allows the same user or group, or `*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+import attrs
+
+from yunikorn.config.amounts import Amount, read_amount, smaller
+from yunikorn.config.document import quote
+from yunikorn.config.names import WILDCARD, is_group_name, is_user_name
+from yunikorn.config.reading import Findings, Spot, Table
+from yunikorn.config.schema import LimitConfig
+from yunikorn.resources import above_zero
+
+if TYPE_CHECKING:
+    from yunikorn.config.queues import QueueDraft
+
+KEYS = ("limit", "users", "groups", "maxresources", "maxapplications")
+_USER_FORM = "a letter or _, then letters, digits and : # / _ . @ -, at the end perhaps a $"
+_GROUP_FORM = "a letter or _, then letters, digits and : _ . -"
+
+Named = list[tuple[str, Spot]]
+T = TypeVar("T")
+
+
+@attrs.define(eq=False)
+class LimitDraft:
+    """An entry as it is written."""
+
+    table: Table
+    limit: str
+    users: Named
+    groups: Named
+    resources: Amount
+    max_applications: int | None
+    """None when it was refused."""
+    nameless: bool = False
+    """Whether it is known already that users or groups cannot be read."""
+
+    def build(self) -> LimitConfig:
+        """What the scheduler gets."""
+        return LimitConfig(
+            limit=self.limit,
+            users=tuple(name for name, _ in self.users),
+            groups=tuple(name for name, _ in self.groups),
+            max_resources=self.resources.setting(),
+            max_applications=self.max_applications or 0,
+        )
+
+    def as_written(self) -> tuple[object, ...]:
+        """What two entries are compared by: their texts."""
+        users, groups = [name for name, _ in self.users], [name for name, _ in self.groups]
+        return self.limit, users, groups, self.resources.texts, self.max_applications
+
+
+def read_limits(table: Table) -> list[LimitDraft]:
+    """The entries under `limits` of a queue or a partition."""
+    drafts = []
+    for entry in table.tables("limits"):
+        entry.only(KEYS)
+        known = len(entry.findings.problems)
+        users, groups = entry.texts("users"), entry.texts("groups")
+        drafts.append(
+            LimitDraft(
+                table=entry,
+                limit=entry.text("limit"),
+                users=users,
+                groups=groups,
+                nameless=len(entry.findings.problems) > known,
+                resources=read_amount(entry, "maxresources"),
+                max_applications=entry.count("maxapplications"),
+            )
+        )
+    return drafts
+
+
+def check_limits(root: QueueDraft, findings: Findings) -> None:
+    """Every entry of every queue in itself, and against the queues above it."""
+    _check_queue(root, findings, is_root=True)
+    for kind in ("users", "groups"):
+        _check_resources_below(root, kind, {}, findings)
+        _check_applications_below(root, kind, {}, findings)
+
+
+# -- an entry in itself -------------------------------------------------------------------------------
+
+
+def _check_queue(queue: QueueDraft, findings: Findings, *, is_root: bool = False) -> None:
+    users: set[str] = set()
+    groups: set[str] = set()
+    for draft in queue.limits:
+        _check_entry(draft, findings)
+        _check_names(draft.users, "user", users, findings)
+        _check_names(draft.groups, "group", groups, findings)
+        _check_against_queue(draft, queue, findings, is_root)
+    for child in queue.queues:
+        _check_queue(child, findings)
+
+
+def _check_entry(draft: LimitDraft, findings: Findings) -> None:
+    here = draft.table.here()
+    if not draft.users and not draft.groups and not draft.nameless:
+        findings.problem(here, "the limit is for nobody: name users or groups")
+    amount = draft.resources
+    if amount.faulty:
+        return
+    if amount.given and not above_zero(amount.value):
+        findings.problem(amount.spot, "at least one resource must be above 0")
+    elif not amount.given and draft.max_applications == 0:
+        findings.problem(here, "the limit limits nothing: set maxresources or maxapplications")
+
+
+def _check_names(names: Named, what: str, seen: set[str], findings: Findings) -> None:
+    is_name, form = (is_user_name, _USER_FORM) if what == "user" else (is_group_name, _GROUP_FORM)
+    for name, spot in names:
+        if name != WILDCARD and not is_name(name):
+            findings.problem(spot, f"{quote(name)} is no {what} name: expected * or {form}")
+        elif name in seen:
+            findings.problem(spot, f"{what} {quote(name)} is already limited in this queue")
+        elif WILDCARD in seen:
+            findings.problem(spot, f"{what} {quote(name)} comes after *: put * last")
+        elif name == WILDCARD and what == "group" and not seen:
+            findings.problem(spot, "* cannot be the only group: name another group before it")
+        seen.add(name)
+
+
+def _check_against_queue(draft: LimitDraft, queue: QueueDraft, findings: Findings, is_root: bool) -> None:
+    wanted, allowed = draft.max_applications, queue.max_applications
+    if wanted and allowed and wanted > allowed:
+        text = f"{wanted} is more than the {allowed} applications that queue {queue.path} may run"
+        findings.problem(draft.table.spot("maxapplications"), text)
+    if is_root:
+        return
+    for name in draft.resources.over(queue.max.value):
+        text = f"{draft.resources.value[name]} {name} is more than the max of queue {queue.path}"
+        findings.problem(draft.resources.at(name), f"{text}, {queue.max.value[name]}")
+
+
+# -- against the queues above -------------------------------------------------------------------------
+
+
+def _names(draft: LimitDraft, kind: str) -> Named:
+    return draft.users if kind == "users" else draft.groups
+
+
+def _above(name: str, carried: Mapping[str, T]) -> tuple[str, T] | None:
+    """Whose setting of the queues above binds `name`: its own, else that of `*`."""
+    if name in carried:
+        return name, carried[name]
+    return (WILDCARD, carried[WILDCARD]) if WILDCARD in carried else None
+
+
+def _check_resources_below(
+    queue: QueueDraft, kind: str, carried: Mapping[str, Mapping[str, int]], findings: Findings
+) -> None:
+    own = dict(carried)
+    for draft in queue.limits:
+        if draft.resources.faulty:
+            continue
+        for name, _ in _names(draft, kind):
+            own[name] = draft.resources.value
+            bound = _above(name, carried)
+            if bound is None:
+                continue
+            whose, allowed = bound
+            for resource in draft.resources.over(allowed):
+                text = (
+                    f"{draft.resources.value[resource]} {resource} for {_title(kind, name)} is more than the"
+                )
+                text += f" {allowed[resource]} that a queue above allows {_title(kind, whose)}"
+                findings.problem(draft.resources.at(resource), text)
+            if whose == name:
+                own[name] = smaller(draft.resources.value, allowed)
+    for child in queue.queues:
+        _check_resources_below(child, kind, own, findings)
+
+
+def _check_applications_below(
+    queue: QueueDraft, kind: str, carried: Mapping[str, int], findings: Findings
+) -> None:
+    own = dict(carried)
+    for draft in queue.limits:
+        wanted = draft.max_applications
+        if wanted is None:
+            continue
+        for name, _ in _names(draft, kind):
+            own[name] = wanted
+            bound = _above(name, carried)
+            if bound is None or bound[1] == 0 or 0 < wanted <= bound[1]:
+                continue
+            text = f"a queue above allows {_title(kind, bound[0])} {bound[1]} applications: here"
+            text += f" {_title(kind, name)} must have maxapplications from 1 to {bound[1]}, got {wanted}"
+            findings.problem(draft.table.spot("maxapplications"), text)
+    for child in queue.queues:
+        _check_applications_below(child, kind, own, findings)
+
+
+def _title(kind: str, name: str) -> str:
+    if name == WILDCARD:
+        return f"all {kind}"
+    return f"{kind[:-1]} {quote(name)}"

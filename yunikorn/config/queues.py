@@ -1,0 +1,235 @@
+"""The queue tree of a partition: reading it, and checking each queue in itself.
+
+Source: facts §1.4 (structure, names), §1.9 (ACLs), §1.11 (templates). Checks of queues against each other
+are in `yunikorn.config.quotas` and `yunikorn.config.limits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from yunikorn.config.acl import NOBODY, Acl, strays
+from yunikorn.config.amounts import Amount, read_amount
+from yunikorn.config.document import quote
+from yunikorn.config.limits import LimitDraft, read_limits
+from yunikorn.config.names import RECOVERY, ROOT, is_queue_name
+from yunikorn.config.reading import Findings, Table
+from yunikorn.config.schema import QueueConfig, TemplateConfig
+
+KEYS = (
+    "name",
+    "parent",
+    "resources",
+    "maxapplications",
+    "properties",
+    "adminacl",
+    "submitacl",
+    "childtemplate",
+    "queues",
+    "limits",
+)
+RESOURCE_KEYS = ("guaranteed", "max")
+TEMPLATE_KEYS = ("maxapplications", "properties", "resources")
+
+
+@attrs.define(eq=False)
+class TemplateDraft:
+    """A child template as it is written."""
+
+    table: Table
+    max_applications: int
+    properties: dict[str, str]
+    guaranteed: Amount
+    max: Amount
+
+    def build(self) -> TemplateConfig | None:
+        """What the scheduler gets; None when the template says nothing (facts §1.11)."""
+        properties = {key: value for key, value in self.properties.items() if key and value}
+        if not (self.max_applications or properties or self.guaranteed.value or self.max.value):
+            return None
+        return TemplateConfig(
+            self.max_applications, properties, self.guaranteed.setting(), self.max.setting()
+        )
+
+
+@attrs.define(eq=False)
+class QueueDraft:
+    """A queue as it is written."""
+
+    table: Table
+    name: str
+    """Lower case."""
+    path: str
+    guaranteed: Amount
+    max: Amount
+    parent: bool = False
+    max_applications: int | None = 0
+    """None when it was refused."""
+    properties: dict[str, str] = attrs.field(factory=dict)
+    admin_acl: Acl = NOBODY
+    submit_acl: Acl = NOBODY
+    template: TemplateDraft | None = None
+    limits: list[LimitDraft] = attrs.field(factory=list)
+    queues: list[QueueDraft] = attrs.field(factory=list)
+
+    @property
+    def is_parent(self) -> bool:
+        """Whether it holds queues."""
+        return self.parent or bool(self.queues)
+
+    def child(self, name: str) -> QueueDraft | None:
+        """The queue of that name (lower case) right below."""
+        return next((queue for queue in self.queues if queue.name == name), None)
+
+    def walk(self) -> Iterator[QueueDraft]:
+        """This queue and all below it, parents first."""
+        yield self
+        for queue in self.queues:
+            yield from queue.walk()
+
+    def build(self) -> QueueConfig:
+        """What the scheduler gets."""
+        return QueueConfig(
+            name=self.name,
+            parent=self.is_parent,
+            guaranteed=self.guaranteed.setting(),
+            max=self.max.setting(),
+            max_applications=self.max_applications or 0,
+            properties=self.properties,
+            admin_acl=self.admin_acl,
+            submit_acl=self.submit_acl,
+            child_template=self.template.build() if self.template and self.is_parent else None,
+            limits=tuple(limit.build() for limit in self.limits),
+            queues=tuple(queue.build() for queue in self.queues),
+        )
+
+
+def read_queues(partition: Table) -> QueueDraft:
+    """The root queue of a partition, put above the queues of the text where they have none."""
+    findings = partition.findings
+    if "queues" not in partition:
+        findings.problem(partition.spot("queues"), "required, but missing: a partition has a list of queues")
+    tables = partition.tables("queues")
+    if len(tables) == 1 and tables[0].text("name").lower() == ROOT:
+        root = _read_queue(tables[0], "")
+        _check_root(root, findings)
+    else:
+        nothing = Amount(partition.here())
+        root = QueueDraft(partition, ROOT, ROOT, guaranteed=nothing, max=nothing)
+        root.queues = _read_children(tables, root, findings)
+    root.parent = True
+    _join_limits(root, partition, findings)
+    return root
+
+
+def _read_queue(table: Table, above: str) -> QueueDraft:
+    table.only(KEYS)
+    name = table.text("name").lower()
+    path = f"{above}.{name}" if above else name
+    resources = table.table("resources", RESOURCE_KEYS)
+    queue = QueueDraft(
+        table=table,
+        name=name,
+        path=path,
+        guaranteed=read_amount(resources, "guaranteed") if resources else Amount(table.here()),
+        max=read_amount(resources, "max") if resources else Amount(table.here()),
+        parent=table.boolean("parent"),
+        max_applications=table.count("maxapplications"),
+        properties=table.pairs("properties"),
+        admin_acl=_read_acl(table, "adminacl"),
+        submit_acl=_read_acl(table, "submitacl"),
+        template=_read_template(table),
+        limits=read_limits(table),
+    )
+    if "queues" in table:
+        queue.queues = _read_children(table.tables("queues"), queue, table.findings)
+    _warn(queue, table.findings)
+    return queue
+
+
+def _read_children(tables: list[Table], parent: QueueDraft, findings: Findings) -> list[QueueDraft]:
+    seen: dict[str, int] = {}
+    children = []
+    for table in tables:
+        spot, text = table.spot("name"), table.text("name")
+        queue = _read_queue(table, parent.path)
+        children.append(queue)
+        if not is_queue_name(text) or queue.name == RECOVERY:
+            findings.problem(spot, _name_fault(text) if "name" in table else "required, but missing")
+        elif queue.name in seen:
+            first = f"first in line {seen[queue.name]}"
+            findings.problem(spot, f"queue {queue.path} is defined twice, {first} (case does not matter)")
+        else:
+            seen[queue.name] = spot.node.line
+    return children
+
+
+def _name_fault(name: str) -> str:
+    if name.lower() == RECOVERY:
+        return f"the name {RECOVERY} is kept for a queue that the scheduler itself makes"
+    hint = ": dots separate levels, nest the queues instead" if "." in name else ""
+    return f"a queue name has 1 to 64 letters, digits and _ : # / @ -, got {quote(name)}{hint}"
+
+
+def _check_root(root: QueueDraft, findings: Findings) -> None:
+    for amount in (root.guaranteed, root.max):
+        if amount.given:
+            findings.problem(amount.spot, "the root queue cannot have resources: it has what the nodes have")
+    if root.table.text("name") != ROOT:
+        findings.note(root.table.spot("name"), "YuniKorn 1.9 knows the root queue only in lower case")
+
+
+def _warn(queue: QueueDraft, findings: Findings) -> None:
+    for amount in (queue.guaranteed, queue.max):
+        if amount.value and not any(amount.value.values()) and not amount.faulty:
+            findings.warning(amount.spot, "only zeros count as nothing set: they limit and guarantee nothing")
+    if queue.template and not queue.is_parent:
+        spot = queue.table.spot("childtemplate")
+        findings.warning(
+            spot, "a template has no effect here: this queue has no queues below and no 'parent: true'"
+        )
+
+
+def _read_acl(table: Table, key: str) -> Acl:
+    text = table.text(key)
+    if not text:
+        return NOBODY
+    try:
+        acl = Acl.parse(text)
+    except ValueError as error:
+        table.findings.problem(table.spot(key), f"{error}: write 'user1,user2 group1,group2'")
+        return NOBODY
+    for name in strays(text):
+        table.findings.warning(table.spot(key), f"{quote(name)} can be no name here and lets nobody in")
+    if text.strip() not in ("", "*") and len(text.split(" ")) > 2:
+        table.findings.note(table.spot(key), "YuniKorn 1.9 fails at start on an ACL with stray blanks")
+    return acl
+
+
+def _read_template(table: Table) -> TemplateDraft | None:
+    template = table.table("childtemplate", TEMPLATE_KEYS)
+    if template is None:
+        return None
+    resources = template.table("resources", RESOURCE_KEYS)
+    nothing = Amount(template.here())
+    return TemplateDraft(
+        table=template,
+        max_applications=template.count("maxapplications") or 0,
+        properties=template.pairs("properties"),
+        guaranteed=read_amount(resources, "guaranteed", skip_empty=True) if resources else nothing,
+        max=read_amount(resources, "max", skip_empty=True) if resources else nothing,
+    )
+
+
+def _join_limits(root: QueueDraft, partition: Table, findings: Findings) -> None:
+    """The limits of a partition are those of its root; both may be written if they are equal."""
+    limits = read_limits(partition)
+    if not limits:
+        return
+    if not root.limits:
+        root.limits = limits
+    elif [limit.as_written() for limit in limits] != [limit.as_written() for limit in root.limits]:
+        text = "the limits of the partition and of its root queue differ: keep one of them"
+        findings.problem(partition.spot("limits"), text)

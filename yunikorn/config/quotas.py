@@ -1,0 +1,77 @@
+"""Whether the guarantees, quotas and application counts of a queue tree can hold together.
+
+Source: facts §1.6, and §20.1 for applications. A max may not exceed a max above it; what queues are
+guaranteed must fit the guarantee and the max of the queue they are in. Siblings may have more max together
+than their parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from yunikorn.config.amounts import smaller
+from yunikorn.config.queues import QueueDraft
+from yunikorn.config.reading import Findings
+from yunikorn.resources import sum_of
+
+Bound = Mapping[str, int]
+
+
+@attrs.define(eq=False)
+class _Owed:
+    """What a queue and those below it are guaranteed, and the types that were found to be too much below."""
+
+    amount: Mapping[str, int]
+    told: set[str]
+
+
+def check_resources(root: QueueDraft, findings: Findings) -> None:
+    """Check all queues against those above and below them."""
+    _check_queue(root, findings, {})
+
+
+def _check_queue(queue: QueueDraft, findings: Findings, above: Bound) -> _Owed:
+    own, guaranteed = queue.max.value, queue.guaranteed
+    for name in guaranteed.over(own):
+        text = f"the guaranteed {guaranteed.value[name]} is more than the max of the queue, {own[name]}"
+        findings.problem(guaranteed.at(name), text)
+    for name in queue.max.over(above):
+        text = f"the max {own[name]} is more than the {above[name]} that the queues above may have"
+        findings.problem(queue.max.at(name), text)
+    bound = smaller(own, above)
+    owed = [_check_queue(child, findings, bound) for child in queue.queues]
+    told = _check_sum(queue, owed, bound, findings)
+    if any(guaranteed.value.values()):
+        return _Owed(guaranteed.value, told)
+    return _Owed(sum_of(each.amount for each in owed), told)
+
+
+def _check_sum(queue: QueueDraft, owed: list[_Owed], bound: Bound, findings: Findings) -> set[str]:
+    told: set[str] = set()
+    for name, total in sum_of(each.amount for each in owed).items():
+        guaranteed = queue.guaranteed.value.get(name, total)
+        if total > guaranteed:
+            text = f"the queues below are guaranteed {total} in all, more than this queue, {guaranteed}"
+            findings.problem(queue.guaranteed.at(name), text)
+        elif name in bound and total > bound[name]:
+            # One mistake, one problem: not again for every queue above the one that was told.
+            if not any(name in each.told and each.amount.get(name, 0) > bound[name] for each in owed):
+                text = (
+                    f"the queues below are guaranteed {total} {name} in all, more than the max, {bound[name]}"
+                )
+                findings.problem(queue.max.at(name) if name in queue.max.value else queue.table.here(), text)
+            told.add(name)
+    return told
+
+
+def check_applications(queue: QueueDraft, findings: Findings) -> None:
+    """A queue below one with maxapplications has one too, and not a larger one."""
+    most = queue.max_applications
+    for child in queue.queues:
+        wanted = child.max_applications
+        if most and wanted is not None and not 0 < wanted <= most:
+            text = f"queue {queue.path} may run {most} applications: expected 1 to {most} here, got {wanted}"
+            findings.problem(child.table.spot("maxapplications"), text)
+        check_applications(child, findings)
