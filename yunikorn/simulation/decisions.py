@@ -41,19 +41,21 @@ class FolderRecorder(Recorder):
     """Writes into a folder, line by line; files of an earlier run are replaced."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the folder if it is missing; raises `UsageError` when it cannot be written."""
         self._folder = folder
         self._files: list[IO[str]] = []
+        self._lines = 0
+        self._amounts: dict[int, tuple[Mapping[str, int], str]] = {}
+
+    def begin(self) -> None:
+        """Make the folder if it is missing; raises `UsageError` when it cannot be written."""
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(parents=True, exist_ok=True)
             self._decisions, self._nodes, self._applications = (
                 self._open(name) for name in (DECISIONS, NODES, APPLICATIONS)
             )
         except OSError as error:
             self.close()
-            raise UsageError(f"cannot write to {folder}: {error.strerror or error}") from error
-        self._lines = 0
-        self._amounts: dict[int, tuple[Mapping[str, int], str]] = {}
+            raise UsageError(f"cannot write to {self._folder}: {error.strerror or error}") from error
 
     def _open(self, name: str) -> IO[str]:
         file = (self._folder / name).open("w", encoding="utf-8", newline="\n")

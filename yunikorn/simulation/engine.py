@@ -114,9 +114,8 @@ class Simulation:
         self._watch = watch or (lambda progress: True)
         self._agenda: Agenda[Running] = Agenda(workload)
         self._ledger = Ledger()
-        self._manager = ResourceManager(
-            self._agenda, self._ledger, recorder or Recorder(), clock, workload.nodes
-        )
+        self._recorder = recorder or Recorder()
+        self._manager = ResourceManager(self._agenda, self._ledger, self._recorder, clock, workload.nodes)
         self._last_change = clock.now()
 
     def run(self) -> Report:
@@ -125,6 +124,7 @@ class Simulation:
         self._core.register_resource_manager(
             RegisterResourceManagerRequest(RM_ID, config=self._config), self._manager
         )
+        self._recorder.begin()
         outcome = "complete"
         moment: int | None = self._clock.now()
         while moment is not None:
@@ -150,11 +150,12 @@ class Simulation:
             self._core.update(request)
             self._manager.settle()
             busy = True
-        going = self._watch(self._progress(moment))
-        while going and (decided := self._core.schedule(ROUND)):
+        going, decided = True, ROUND
+        while going and decided == ROUND:
+            decided = self._core.schedule(ROUND)
             self._ledger.decisions += decided
+            busy = busy or decided > 0
             going = self._watch(self._progress(moment))
-            busy = True
         if busy or self._manager.changes != changes:
             self._last_change = moment
         return going

@@ -10,6 +10,9 @@ from yunikorn.simulation.workload import NodeEvent
 class Recorder:
     """Told of everything as it happens, in order; each method may be overridden."""
 
+    def begin(self) -> None:
+        """The core took the configuration; what follows is worth writing down."""
+
     def allocated(self, moment: int, allocation: Allocation) -> None:
         """A task got its place."""
 

@@ -12,7 +12,7 @@ import attrs
 
 from yunikorn.simulation.ledger import Ledger, QueueFigures, Reason
 from yunikorn.simulation.misfits import Misfits, partition_name
-from yunikorn.simulation.statistics import Usage, Waits, WaitSummary, seconds, used_share
+from yunikorn.simulation.statistics import Usage, WaitSummary, seconds, used_share
 from yunikorn.simulation.workload import Workload
 
 if TYPE_CHECKING:

@@ -16,11 +16,9 @@ from yunikorn.interface.messages import (
     AllocationAsk,
     AllocationAskRelease,
     AllocationRelease,
-    FailedNodeUpdate,
     NewNodeInfo,
     NodeAction,
     RejectedAllocationAsk,
-    RejectedNode,
     TerminationType,
     UpdatedApplication,
     UpdateNodeInfo,
@@ -201,8 +199,10 @@ class ResourceManager:
             self._refused(refused)
         for dropped in response.released_allocation_asks:
             self._dropped(dropped)
-        for trouble in (*response.rejected_nodes, *response.failed_node_updates):
-            self._node_trouble(trouble)
+        for node in response.rejected_nodes:
+            self._node_trouble(node.node_id, f"was rejected: {node.reason}")
+        for change in response.failed_node_updates:
+            self._node_trouble(change.node_id, f"was not changed: {change.reason}")
 
     def _placed(self, allocation: Allocation, moment: int) -> None:
         owner = self.live.get(allocation.application_id)
@@ -303,10 +303,9 @@ class ResourceManager:
             self._ledger.broke(owner)
             self._recorder.application_ended(self._clock.now(), owner, "failed", update.message)
 
-    def _node_trouble(self, trouble: RejectedNode | FailedNodeUpdate) -> None:
-        deed = "rejected" if isinstance(trouble, RejectedNode) else "not changed"
-        self._troubled.add(trouble.node_id)
-        self._ledger.node_troubles.append(f"node {trouble.node_id} was {deed}: {trouble.reason}")
+    def _node_trouble(self, node_id: str, what: str) -> None:
+        self._troubled.add(node_id)
+        self._ledger.node_troubles.append(f"node {node_id} {what}")
 
 
 def _ask_message(plan: Application, key: str, group: TaskGroup, count: int) -> AllocationAsk:

@@ -1,4 +1,4 @@
-"""The text of an input file."""
+"""The content of an input file."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ import gzip
 import zlib
 from pathlib import Path
 
-from yunikorn.errors import Problem
+from yunikorn.config.document import decode
+from yunikorn.errors import ConfigError, Problem
 from yunikorn.simulation.input_error import InputError
 
 GZIP = b"\x1f\x8b"
 
 
-def read_text(path: Path) -> str:
-    """The whole file as text, unpacked if it is gzip; raises `InputError` when there is nothing to read.
-
-    Bytes that are not UTF-8 (names in old trace headers) are read as replacement characters.
-    """
+def read_content(path: Path) -> bytes:
+    """The whole file, unpacked if it is gzip; raises `InputError` when there is nothing to read."""
     try:
         content = path.read_bytes()
         if content.startswith(GZIP):
@@ -24,9 +22,24 @@ def read_text(path: Path) -> str:
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(str(path), [Problem("", f"cannot be read: {reason}")]) from error
-    text = content.decode("utf-8-sig", errors="replace")
-    if not text.strip():
+    if not content.strip():
         raise InputError(str(path), [Problem("", "is empty")])
-    if "\0" in text:
-        raise InputError(str(path), [Problem("", "is not text (it holds zero bytes)")])
-    return text
+    return content
+
+
+def trace_text(content: bytes, file: str) -> str:
+    """The text of a trace or `.machines` file; raises `InputError` when it is none.
+
+    Bytes that are not UTF-8 (names in old headers) are read as replacement characters: no number is lost.
+    """
+    if b"\0" in content:
+        raise InputError(file, [Problem("", "is not text: it holds zero bytes")])
+    return content.decode("utf-8-sig", errors="replace")
+
+
+def yaml_text(content: bytes, file: str) -> str:
+    """The text of a YAML file; raises `InputError` when it is not UTF-8 (or UTF-16 with its mark)."""
+    try:
+        return decode(content)
+    except ConfigError as error:
+        raise InputError(file, error.problems) from error

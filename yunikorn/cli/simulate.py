@@ -1,0 +1,203 @@
+"""`yunikorn simulate`: play a workload on a virtual clock and report what became of it.
+
+Exit status: 0 when the simulation ran to its end (or to `--until`), 2 when the call, the configuration
+or the input cannot be used, 130 when Ctrl-C ended it; the report so far is written in any case but 2.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from yunikorn.clock import SECOND, Clock, SystemClock
+from yunikorn.config.document import decode
+from yunikorn.errors import ConfigError, UsageError
+from yunikorn.registry import Registry
+from yunikorn.simulation.decisions import FolderRecorder
+from yunikorn.simulation.engine import Progress
+from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.reader import FORMATS, read_workload
+from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.report import Report
+from yunikorn.simulation.run import simulate
+from yunikorn.simulation.scenario_values import parse_time
+from yunikorn.simulation.swf import MEMORY_UNITS, SwfOptions
+
+INTERRUPTED = 130
+DEFAULTS = SwfOptions()
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def _time(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    try:
+        return None if value is None else parse_time(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command("simulate")
+@click.option("--config", required=True, type=FILE, help="The queues.yaml to schedule under.")
+@click.option("--workload", required=True, type=FILE, help="What arrives: a scenario or a trace.")
+@click.option("--nodes", type=FILE, help="The nodes, instead of those of the workload.")
+@click.option(
+    "--format", "format_", type=click.Choice(FORMATS), help="The workload's format, if not found by itself."
+)
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the report and all decisions."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option(
+    "--until", metavar="TIME", callback=_time, help="End at this simulated time, such as 36h."
+)
+@click.option("--strict", is_flag=True, help="Refuse a trace with lines that make no sense.")
+@click.option("--swf-queue", default=DEFAULTS.queue, show_default=True, help="Queue of a trace's jobs.")
+@click.option("--swf-user", default=DEFAULTS.user, show_default=True, help="User of a trace's jobs.")
+@click.option("--swf-group", default=DEFAULTS.group, show_default=True, help="Group of a trace's jobs.")
+@click.option(
+    "--swf-memory",
+    type=click.Choice(MEMORY_UNITS),
+    default=DEFAULTS.memory,
+    show_default=True,
+    help="Unit of a trace's memory columns.",
+)
+def command(
+    config: Path,
+    workload: Path,
+    nodes: Path | None,
+    format_: str | None,
+    out: Path | None,
+    as_json: bool,
+    until: int | None,
+    strict: bool,
+    swf_queue: str,
+    swf_user: str,
+    swf_group: str,
+    swf_memory: str,
+) -> int:
+    """Run a workload on a virtual clock and report what was scheduled.
+
+    The templates of --swf-queue, --swf-user and --swf-group may hold {queue}, {user}, {group},
+    {application} and {partition}: the columns of the job.
+    """
+    text = _read_config(config)
+    options = SwfOptions(swf_queue, swf_user, swf_group, swf_memory)
+    plan = read_workload(workload, format=format_ or "", nodes=nodes, swf=options, strict=strict)
+    for remark in plan.remarks:
+        click.echo(f"note: {remark}", err=True)
+    clock = SystemClock()
+    with contextlib.ExitStack() as stack:
+        recorder = stack.enter_context(FolderRecorder(out)) if out else None
+        watch = _all_of(stack.enter_context(_interruptible()), stack.enter_context(_progress_bar()))
+        started = clock.now()
+        try:
+            report = simulate(
+                text, plan, Registry.load(), until=until, recorder=recorder or Recorder(), watch=watch
+            )
+        except ConfigError as error:
+            raise InputError(str(config), error.problems) from error
+        rate = _rate(report, clock, started)
+        if recorder:
+            recorder.write_report(report)
+    for remark in report.remarks[len(plan.remarks) :] + report.node_troubles:
+        click.echo(f"note: {remark}", err=True)
+    _show(report, as_json, rate)
+    return INTERRUPTED if report.outcome == "interrupted" else 0
+
+
+def _read_config(path: Path) -> str:
+    try:
+        return decode(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ConfigError as error:
+        raise InputError(str(path), error.problems) from error
+
+
+def _rate(report: Report, clock: Clock, started: int) -> str:
+    elapsed = max(clock.now() - started, 1) / SECOND
+    return f"{report.decisions / elapsed:,.0f} decisions per second ({elapsed:.2f} s on the wall clock)"
+
+
+def _show(report: Report, as_json: bool, rate: str) -> None:
+    if as_json:
+        click.echo(report.to_json(), nl=False)
+        click.echo(rate, err=True)
+        return
+    from rich.console import Console
+
+    from yunikorn.simulation.table import print_report
+
+    # Into a pipe or a file nothing is squeezed to the width of a terminal that is not there.
+    terminal = sys.stdout.isatty()
+    console = Console(highlight=False, markup=False, emoji=False, width=None if terminal else 140)
+    print_report(report, console, rate)
+
+
+def _all_of(*watchers: Callable[[Progress], bool]) -> Callable[[Progress], bool]:
+    def watch(progress: Progress) -> bool:
+        return all([watcher(progress) for watcher in watchers])
+
+    return watch
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[Callable[[Progress], bool]]:
+    """A watcher that answers False after Ctrl-C; a second Ctrl-C ends at once."""
+    pressed = []
+
+    def note(_: int, __: FrameType | None) -> None:
+        pressed.append(True)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        click.echo("interrupted: reporting what happened so far (Ctrl-C again ends at once)", err=True)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda progress: True
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda progress: not pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _progress_bar() -> Iterator[Callable[[Progress], bool]]:
+    """A watcher that shows a bar while standard error is a terminal; else one that shows nothing."""
+    if not sys.stderr.isatty():
+        yield lambda progress: True
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("applications"),
+        TimeElapsedColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("simulating", total=None)
+        shown = [0]
+
+        def watch(progress: Progress) -> bool:
+            shown[0] += 1
+            if shown[0] % 64 == 1:
+                day = progress.moment // (86_400 * SECOND)
+                bar.update(
+                    task,
+                    completed=progress.settled,
+                    total=progress.applications,
+                    description=f"day {day}, {progress.decisions} decisions",
+                )
+            return True
+
+        yield watch
