@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,3 +40,70 @@ def traces() -> Path:
     if not folder.is_dir():
         pytest.skip("no workload traces here: set YUNIKORN_TRACES to their folder")
     return folder
+
+
+# -- packages of third parties, and commands in a process of their own ----------------------------------
+
+
+@pytest.fixture(scope="session")
+def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs Python with some arguments: `run("-m", "yunikorn", installed=FOLDER, cwd=FOLDER, COLUMNS="80")`.
+
+    What can be imported here can be imported there, and first what is in the folder `installed`.
+    """
+
+    def run(
+        *arguments: str, installed: Path | None = None, cwd: Path | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        path = [*([str(installed)] if installed else []), *filter(None, sys.path)]
+        clean = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
+        return subprocess.run(
+            [sys.executable, *arguments],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+            cwd=cwd,
+            env={
+                **clean,
+                "PYTHONPATH": os.pathsep.join(path),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                **environment,
+            },
+        )
+
+    return run
+
+
+def _can_build() -> bool:
+    try:
+        version = importlib.metadata.version("setuptools").split(".")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return importlib.util.find_spec("pip") is not None and (int(version[0]), int(version[1])) >= (70, 1)
+
+
+@pytest.fixture(scope="session")
+def install_package(
+    tmp_path_factory: pytest.TempPathFactory, run_python: Callable[..., subprocess.CompletedProcess[str]]
+) -> Callable[[Path], Path]:
+    """Has pip install the package in a folder, and says where; fetches nothing, leaves the folder alone."""
+    if not _can_build():
+        pytest.skip("needs pip and setuptools 70.1 or newer: pip install '.[test]'")
+
+    def install(package: Path) -> Path:
+        source = tmp_path_factory.mktemp("source") / package.name
+        shutil.copytree(package, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+        target = tmp_path_factory.mktemp("installed")
+        offline = [
+            "--no-index",
+            "--no-deps",
+            "--no-build-isolation",
+            "--disable-pip-version-check",
+            "--quiet",
+        ]
+        done = run_python("-m", "pip", "install", *offline, "--target", str(target), str(source))
+        assert done.returncode == 0, done.stderr
+        return target
+
+    return install

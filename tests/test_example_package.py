@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import json
-import os
-import shutil
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,46 +12,17 @@ import pytest
 EXAMPLE = Path(__file__).parent.parent / "examples" / "yunikorn-shortest-first"
 
 
-def can_build() -> bool:
-    """Whether packages can be built here without fetching anything."""
-    try:
-        version = importlib.metadata.version("setuptools").split(".")
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return importlib.util.find_spec("pip") is not None and (int(version[0]), int(version[1])) >= (70, 1)
-
-
-def run(*arguments: str, installed: Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Python with `arguments`, where the packages in the folder `installed` are installed too."""
-    path = os.pathsep.join([str(installed), *filter(None, sys.path)])
-    return subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(install_package: Callable[[Path], Path]) -> Path:
     """A folder into which pip installed the example."""
-    if not can_build():
-        pytest.skip("needs pip and setuptools 70.1 or newer: pip install '.[test]'")
-    source = tmp_path_factory.mktemp("source") / "example"
-    shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
-    target = tmp_path_factory.mktemp("installed")
-    offline = ["--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--quiet"]
-    pip = [sys.executable, "-m", "pip", "install", *offline, "--target", str(target), str(source)]
-    done = subprocess.run(pip, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return target
+    return install_package(EXAMPLE)
 
 
-def test_is_listed_with_its_distribution_and_option(installed: Path) -> None:
-    done = run("-m", "yunikorn", "plugins", "--json", "--kind", "app-sort", installed=installed)
+def test_is_listed_with_its_distribution_and_option(installed: Path, run_python: Run) -> None:
+    done = run_python("-m", "yunikorn", "plugins", "--json", "--kind", "app-sort", installed=installed)
     plugins = {plugin["name"]: plugin for plugin in json.loads(done.stdout)["plugins"]}
     assert plugins["shortest-first"] == {
         "kind": "app-sort",
@@ -68,10 +35,10 @@ def test_is_listed_with_its_distribution_and_option(installed: Path) -> None:
     }
 
 
-def test_its_own_test_passes(installed: Path) -> None:
+def test_its_own_test_passes(installed: Path, run_python: Run) -> None:
     test = EXAMPLE / "test_shortest_first.py"
     settings = ["-c", str(EXAMPLE / "pyproject.toml"), "-p", "no:cacheprovider", "-q"]
-    done = run("-m", "pytest", *settings, str(test), installed=installed)
+    done = run_python("-m", "pytest", *settings, str(test), installed=installed)
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout
 
@@ -101,7 +68,7 @@ applications:
 """
 
 
-def order_under(policy: str, installed: Path, folder: Path) -> list[str]:
+def order_under(policy: str, installed: Path, folder: Path, run: Run) -> list[str]:
     """The applications in the order in which they got their allocations."""
     (folder / "queues.yaml").write_text(QUEUES.replace("POLICY", policy), "utf-8")
     (folder / "workload.yaml").write_text(WORKLOAD, "utf-8")
@@ -112,14 +79,19 @@ def order_under(policy: str, installed: Path, folder: Path) -> list[str]:
     return [decision["application"] for decision in decisions if decision["decision"] == "allocate"]
 
 
-def test_named_in_yaml_it_decides(installed: Path, tmp_path: Path) -> None:
-    assert order_under("fifo", installed, tmp_path) == ["large", "large", "large", "small"]
-    assert order_under("shortest-first", installed, tmp_path) == ["small", "large", "large", "large"]
+def test_named_in_yaml_it_decides(installed: Path, tmp_path: Path, run_python: Run) -> None:
+    assert order_under("fifo", installed, tmp_path, run_python) == ["large", "large", "large", "small"]
+    assert order_under("shortest-first", installed, tmp_path, run_python) == [
+        "small",
+        "large",
+        "large",
+        "large",
+    ]
 
 
-def test_misspelt_in_yaml_it_is_suggested(installed: Path, tmp_path: Path) -> None:
+def test_misspelt_in_yaml_it_is_suggested(installed: Path, tmp_path: Path, run_python: Run) -> None:
     file = tmp_path / "queues.yaml"
     file.write_text(QUEUES.replace("POLICY", "shortest_first"), "utf-8")
-    done = run("-m", "yunikorn", "validate", str(file), installed=installed)
+    done = run_python("-m", "yunikorn", "validate", str(file), installed=installed)
     assert done.returncode == 1
     assert "did you mean 'shortest-first'?" in done.stdout + done.stderr

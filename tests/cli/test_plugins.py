@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import os
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from yunikorn import __version__
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 BROKEN_MODULE = "import numpi_missing\n"
 ODD_MODULE = '''
@@ -42,18 +44,10 @@ def install(folder: Path, name: str, version: str, source: str) -> None:
     (metadata / "entry_points.txt").write_text(f"[yunikorn]\n{name} = {module}\n", "utf-8")
 
 
-def run(*arguments: str, extra: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`yunikorn ARGUMENTS` in a process of its own, with the packages in `extra` installed."""
-    paths = [*([str(extra)] if extra else []), *sys.path]
-    clean = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
-    return subprocess.run(
-        [sys.executable, "-m", "yunikorn", *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        env={**clean, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **environment},
-    )
+@pytest.fixture
+def run(run_python: Run) -> Run:
+    """`yunikorn ARGUMENTS` in a process of its own."""
+    return functools.partial(run_python, "-m", "yunikorn")
 
 
 @pytest.fixture
@@ -64,7 +58,7 @@ def extra(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_lists_all_kinds_one_line_each_when_piped() -> None:
+def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
     done = run("plugins")
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
@@ -92,8 +86,8 @@ def test_lists_all_kinds_one_line_each_when_piped() -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 140])
-def test_fits_the_width(columns: int, extra: Path) -> None:
-    done = run("plugins", extra=extra, COLUMNS=str(columns))
+def test_fits_the_width(columns: int, extra: Path, run: Run) -> None:
+    done = run("plugins", installed=extra, COLUMNS=str(columns))
     table = done.stdout.partition("\nBroken")[0].splitlines()
     assert max(len(line) for line in table) <= columns
     assert "coldest-nodes 2.1" in done.stdout
@@ -102,8 +96,8 @@ def test_fits_the_width(columns: int, extra: Path) -> None:
     assert "The node with the coolest air first." in " ".join(done.stdout.split())
 
 
-def test_tells_what_is_broken_and_exits_1(extra: Path) -> None:
-    done = run("plugins", "--kind", "node-sort", extra=extra)
+def test_tells_what_is_broken_and_exits_1(extra: Path, run: Run) -> None:
+    done = run("plugins", "--kind", "node-sort", installed=extra)
     assert done.returncode == 1
     names = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("node-sort ")]
     assert names == ["fair", "binpacking", "coldest"]
@@ -114,8 +108,8 @@ def test_tells_what_is_broken_and_exits_1(extra: Path) -> None:
     ]
 
 
-def test_json(extra: Path) -> None:
-    done = run("plugins", "--json", extra=extra)
+def test_json(extra: Path, run: Run) -> None:
+    done = run("plugins", "--json", installed=extra)
     data = json.loads(done.stdout)
     assert done.returncode == 1
     assert data["broken"] == [
@@ -140,17 +134,17 @@ def test_json(extra: Path) -> None:
     }
 
 
-def test_json_of_one_kind() -> None:
+def test_json_of_one_kind(run: Run) -> None:
     data = json.loads(run("plugins", "--json", "--kind", "user-groups").stdout)
     assert [(plugin["kind"], plugin["name"]) for plugin in data["plugins"]] == [("user-groups", "os")]
     assert data["broken"] == []
 
 
-def test_an_unknown_kind_is_an_unusable_call() -> None:
+def test_an_unknown_kind_is_an_unusable_call(run: Run) -> None:
     done = run("plugins", "--kind", "nodes")
     assert done.returncode == 2
     assert "'nodes' is not one of 'app-sort', 'queue-sort', 'node-sort'" in done.stderr
 
 
-def test_the_same_list_twice(extra: Path) -> None:
-    assert run("plugins", extra=extra).stdout == run("plugins", extra=extra).stdout
+def test_the_same_list_twice(extra: Path, run: Run) -> None:
+    assert run("plugins", installed=extra).stdout == run("plugins", installed=extra).stdout
