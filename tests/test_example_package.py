@@ -76,7 +76,7 @@ def order_under(policy: str, installed: Path, folder: Path, run: Run) -> list[st
     done = run("-m", "yunikorn", *command, installed=installed, cwd=folder)
     assert done.returncode == 0, done.stderr
     decisions = map(json.loads, (folder / "out" / "decisions.jsonl").read_text("utf-8").splitlines())
-    return [decision["application"] for decision in decisions if decision["decision"] == "allocate"]
+    return [decision["application"] for decision in decisions if decision.get("event") == "allocation"]
 
 
 def test_named_in_yaml_it_decides(installed: Path, tmp_path: Path, run_python: Run) -> None:

@@ -54,7 +54,7 @@ def order(desk: Path, installed: Path, run: Run) -> list[str]:
     done = run("-m", "yunikorn", *command, installed=installed, cwd=desk)
     assert done.returncode == 0, done.stderr
     decisions = map(json.loads, (desk / "out" / "decisions.jsonl").read_text("utf-8").splitlines())
-    return [decision["application"] for decision in decisions if decision["decision"] == "allocate"]
+    return [decision["application"] for decision in decisions if decision.get("event") == "allocation"]
 
 
 def test_it_decides_as_the_page_says(desk: Path, installed: Path, run_python: Run) -> None:
