@@ -1,0 +1,175 @@
+"""From the text of a queues.yaml to a checked configuration, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+import attrs
+
+from yunikorn.config.document import Mapping, compose, decode, show
+from yunikorn.config.hierarchy import KEY as SAME_HIERARCHY
+from yunikorn.config.hierarchy import check_hierarchy
+from yunikorn.config.partitions import PartitionDraft, read_partition
+from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
+from yunikorn.config.reading import Findings, Spot, Table
+from yunikorn.config.schema import PluginRef, SchedulerConfig
+from yunikorn.errors import ConfigError, Problem
+from yunikorn.kinds import EVENT_SINK
+from yunikorn.registry import Registry
+from yunikorn.suggestions import suggest
+
+OWN_KEYS = ("events", "plugins", "priorityclasses", SAME_HIERARCHY)
+"""Keys that YuniKorn 1.9 does not have (decision 4)."""
+KEYS = ("partitions", "checksum", *OWN_KEYS)
+INT32 = (-(2**31), 2**31 - 1)
+
+DEFAULT_TEXT = """\
+partitions:
+  - name: default
+    placementrules:
+      - name: tag
+        value: namespace
+        create: true
+    queues:
+      - name: root
+        submitacl: '*'
+"""
+"""What holds when a resource manager registers with no configuration at all (facts §1.1)."""
+
+_CHECKSUM = re.compile("checksum: .{0,64}")
+
+
+@attrs.frozen
+class Outcome:
+    """What checking a text came to."""
+
+    config: SchedulerConfig | None
+    """None when there are problems."""
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    """What is valid but hardly meant."""
+    notes: tuple[Problem, ...] = ()
+    """What is fine here and makes YuniKorn 1.9 refuse the text, or do something else."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether the text can be used."""
+        return self.config is not None
+
+    def strictly(self) -> Outcome:
+        """The same, where what YuniKorn 1.9 would not do is a problem."""
+        if not self.notes:
+            return self
+        return Outcome(None, _in_order([*self.problems, *self.notes]), self.warnings)
+
+
+def check_config(text: str | bytes, registry: Registry) -> Outcome:
+    """Read a configuration; bad input never raises, all that is wrong with it is in the outcome."""
+    findings = Findings()
+    try:
+        whole = decode(text) if isinstance(text, bytes) else text
+        node, findings.problems = compose(whole)
+        config = None
+        if node is None or show(node) == "nothing":
+            config = SchedulerConfig(checksum=checksum_of(whole), text=whole)
+        elif not isinstance(node, Mapping):
+            text = f"expected a mapping with the key 'partitions', got {show(node)}"
+            findings.problem(Spot("", node), text)
+        else:
+            config = _read(Table("", node, findings), whole, registry)
+    except ConfigError as error:
+        return Outcome(None, error.problems)
+    return Outcome(
+        None if findings.problems else config,
+        _in_order(findings.problems),
+        _in_order(findings.warnings),
+        _in_order(findings.notes),
+    )
+
+
+def load_config(text: str | bytes, registry: Registry) -> SchedulerConfig:
+    """Read a configuration; raises `ConfigError` with all its problems."""
+    outcome = check_config(text, registry)
+    if outcome.config is None:
+        raise ConfigError(outcome.problems)
+    return outcome.config
+
+
+def checksum_of(text: str) -> str:
+    """SHA-256 of the text less its own `checksum:` entry, in upper-case hex (facts §1.12)."""
+    own = _CHECKSUM.search(text)
+    return hashlib.sha256((text.replace(own[0], "") if own else text).encode()).hexdigest().upper()
+
+
+def _read(table: Table, text: str, registry: Registry) -> SchedulerConfig | None:
+    findings = table.findings
+    table.only(KEYS)
+    for key in OWN_KEYS:
+        if key in table:
+            findings.note(table.spot(key), "YuniKorn 1.9 does not know this key and refuses the file")
+    table.text("checksum")
+    disabled = _read_disabled(table, registry)
+    plugins = PluginCheck(registry.without(disabled), findings)
+    same_hierarchy = table.boolean(SAME_HIERARCHY)
+    partitions = [read_partition(partition, plugins) for partition in table.tables("partitions")]
+    _check_names(partitions, findings)
+    check_hierarchy([partition.root for partition in partitions], same_hierarchy, findings)
+    sinks = _read_sinks(table, plugins)
+    classes = _read_priority_classes(table)
+    if findings.problems:
+        return None
+    return SchedulerConfig(
+        partitions=tuple(partition.build() for partition in partitions),
+        sinks=sinks,
+        disabled=disabled,
+        priority_classes=classes,
+        same_hierarchy=same_hierarchy,
+        checksum=checksum_of(text),
+        text=text,
+    )
+
+
+def _check_names(partitions: list[PartitionDraft], findings: Findings) -> None:
+    seen: set[str] = set()
+    for partition in partitions:
+        if partition.name.lower() in seen:
+            text = f"partition '{partition.name}' is defined twice (case does not matter)"
+            findings.problem(partition.table.spot("name"), text)
+        seen.add(partition.name.lower())
+
+
+def _read_disabled(table: Table, registry: Registry) -> tuple[str, ...]:
+    plugins = table.table("plugins", ("disable",))
+    if plugins is None:
+        return ()
+    known = registry.names_to_disable()
+    names = plugins.texts("disable")
+    for name, spot in names:
+        if name not in known:
+            text = f"no plugin is called '{name}'{suggest(name, known)}; `yunikorn plugins` lists all"
+            table.findings.problem(spot, text)
+    return tuple(name for name, _ in names if name in known)
+
+
+def _read_sinks(table: Table, plugins: PluginCheck) -> tuple[PluginRef, ...]:
+    events = table.table("events", ("sinks",))
+    return read_plugin_list(events, "sinks", EVENT_SINK, plugins) if events else ()
+
+
+def _read_priority_classes(table: Table) -> dict[str, int]:
+    classes = table.table("priorityclasses")
+    read: dict[str, int] = {}
+    for name in classes.node.entries if classes else ():
+        assert classes is not None
+        if name not in classes:
+            table.findings.problem(classes.spot(name), "the class has no priority: expected a whole number")
+        read[name] = classes.integer(name, *INT32) or 0
+    return read
+
+
+def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    # Aliases can make the same problem appear several times at the same place under the same path.
+    unique = dict.fromkeys(problems)
+    return tuple(sorted(unique, key=lambda problem: (problem.line, problem.column)))

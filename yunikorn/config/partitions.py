@@ -1,0 +1,117 @@
+"""A partition of the configuration: reading it, in the order of facts §1.3, with all its problems."""
+
+from __future__ import annotations
+
+import attrs
+
+from yunikorn.config.limits import check_limits
+from yunikorn.config.node_sorts import read_node_sort, read_node_sorts
+from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
+from yunikorn.config.queue_policies import QueuePolicies
+from yunikorn.config.queues import QueueDraft, read_queues
+from yunikorn.config.quotas import check_applications, check_resources
+from yunikorn.config.reading import Table
+from yunikorn.config.rules import RuleDraft, check_paths, read_rules
+from yunikorn.config.schema import PartitionConfig, PluginRef, PreemptionConfig
+from yunikorn.errors import UnknownPlugin
+from yunikorn.kinds import PREDICATE, RESOLVER
+
+DEFAULT_NAME = "default"
+OWN_KEYS = ("predicates", "nodesortpolicies")
+"""Keys that YuniKorn 1.9 does not have (decision 4)."""
+KEYS = (
+    "name",
+    "queues",
+    "placementrules",
+    "limits",
+    "preemption",
+    "nodesortpolicy",
+    "usergroupresolver",
+    *OWN_KEYS,
+)
+_REMOVED = {"statedumpfilepath": " (YuniKorn removed it in 1.5: leave it out)"}
+NO_RESOLVER = ("", "none")
+
+
+@attrs.define(eq=False)
+class PartitionDraft:
+    """A partition as it is written."""
+
+    table: Table
+    name: str
+    root: QueueDraft
+    rules: list[RuleDraft]
+    preemption: PreemptionConfig
+    node_sort: PluginRef
+    node_sorts: dict[str, PluginRef]
+    resolver: PluginRef | None
+    predicates: tuple[PluginRef, ...]
+
+    def build(self) -> PartitionConfig:
+        """What the scheduler gets."""
+        return PartitionConfig(
+            name=self.name,
+            root=self.root.build(),
+            placement_rules=tuple(rule.build() for rule in self.rules),
+            preemption=self.preemption,
+            node_sort=self.node_sort,
+            node_sorts=self.node_sorts,
+            user_group_resolver=self.resolver,
+            predicates=self.predicates,
+        )
+
+
+def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
+    """Read a partition and check all of it."""
+    findings = plugins.findings
+    table.only(KEYS, _REMOVED)
+    for key in OWN_KEYS:
+        if key in table:
+            findings.note(table.spot(key), "YuniKorn 1.9 does not know this key and refuses the file")
+    name = table.text("name")
+    draft = PartitionDraft(
+        table=table,
+        name=DEFAULT_NAME if name.lower() in ("", DEFAULT_NAME) else name,
+        root=read_queues(table),
+        rules=read_rules(table, plugins),
+        preemption=_read_preemption(table),
+        node_sort=read_node_sort(table, plugins),
+        node_sorts=read_node_sorts(table, plugins),
+        resolver=_read_resolver(table, plugins),
+        predicates=read_plugin_list(table, "predicates", PREDICATE, plugins),
+    )
+    check_resources(draft.root, findings)
+    check_applications(draft.root, findings)
+    check_limits(draft.root, findings)
+    check_paths(draft.rules, draft.root, findings)
+    QueuePolicies(plugins, draft.node_sorts).check(draft.root)
+    return draft
+
+
+def _read_preemption(partition: Table) -> PreemptionConfig:
+    table = partition.table("preemption", ("enabled", "quotapreemptionenabled"))
+    if table is None:
+        return PreemptionConfig()
+    return PreemptionConfig(
+        enabled=table.boolean("enabled", True),
+        quota_preemption_enabled=table.boolean("quotapreemptionenabled"),
+    )
+
+
+def _read_resolver(partition: Table, plugins: PluginCheck) -> PluginRef | None:
+    table = partition.table("usergroupresolver")
+    if table is None:
+        return None
+    name = table.text("type")
+    if name in NO_RESOLVER:
+        table.only(("type",))
+        return None
+    ref = PluginRef(name, plugins.known_options(RESOLVER, name, table, ("type",)))
+    try:
+        plugins.registry.find(RESOLVER, name)
+    except UnknownPlugin as error:
+        # Not an error of the text: what is installed where the scheduler starts decides (decision 3).
+        plugins.findings.warning(table.spot("type"), f"{error}; the scheduler will not start without it")
+        return ref
+    plugins.check(RESOLVER, ref, table.spot("type"), table.here())
+    return ref

@@ -1,0 +1,229 @@
+"""Placement rules: reading them, trying their plugins, and following fixed paths through the queue tree.
+
+Source: facts §1.8, §4.1, decisions 3-6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from yunikorn.config.document import Listing, quote
+from yunikorn.config.filters import FilterConfig, expression_fault
+from yunikorn.config.names import ROOT, is_expression, is_group_name, is_queue_name, is_user_name
+from yunikorn.config.plugin_refs import PluginCheck, note_if_ours
+from yunikorn.config.queues import QueueDraft
+from yunikorn.config.reading import Findings, Spot, Table
+from yunikorn.config.schema import PluginRef, RuleConfig
+from yunikorn.kinds import PLACEMENT
+
+KEYS = ("name", "create", "filter", "parent")
+VALUE = "value"
+FIXED = "fixed"
+"""The rule whose queue is known before any application comes, so that it can be checked."""
+RECOVERY_RULE = "recovery"
+IMPLICIT = "provided"
+"""The rule that holds when there are none."""
+FILTER_TYPES = ("", "allow", "deny")
+
+
+@attrs.define(eq=False)
+class RuleDraft:
+    """A rule as it is written."""
+
+    table: Table
+    name: str
+    create: bool
+    filter: FilterConfig | None
+    value: str
+    options: dict[str, Any]
+    parent: RuleDraft | None = None
+    sound: bool = True
+    """Whether its plugin can be made, and those of the rules above it."""
+
+    def chain(self) -> Iterator[RuleDraft]:
+        """This rule and those above it, the uppermost first."""
+        if self.parent:
+            yield from self.parent.chain()
+        yield self
+
+    def build(self) -> RuleConfig:
+        """What the scheduler gets."""
+        return RuleConfig(
+            name=self.name,
+            create=self.create,
+            filter=self.filter,
+            parent=self.parent.build() if self.parent else None,
+            value=self.value,
+            options=self.options,
+        )
+
+
+def read_rules(partition: Table, plugins: PluginCheck) -> list[RuleDraft]:
+    """The rules of a partition, in order."""
+    rules = [_read_rule(table, plugins) for table in partition.tables("placementrules")]
+    if not rules:
+        here = partition.spot("placementrules")
+        plugins.check(PLACEMENT, PluginRef(IMPLICIT), here, here)
+    return rules
+
+
+def _read_rule(table: Table, plugins: PluginCheck) -> RuleDraft:
+    name = table.text("name").lower()
+    rule = RuleDraft(
+        table=table,
+        name=name,
+        create=table.boolean("create", strict=True),
+        filter=_read_filter(table),
+        value=table.text(VALUE),
+        options=plugins.known_options(PLACEMENT, name, table, KEYS, (VALUE,)),
+        parent=_read_parent(table, plugins),
+    )
+    rule.sound = _check_plugin(rule, plugins) and (rule.parent is None or rule.parent.sound)
+    return rule
+
+
+def _read_parent(table: Table, plugins: PluginCheck) -> RuleDraft | None:
+    node = table.get("parent")
+    if isinstance(node, Listing):
+        entries = table.tables("parent")
+        if len(entries) == 1:
+            plugins.findings.note(
+                table.spot("parent"), "YuniKorn 1.9 wants a mapping here, not a list of one"
+            )
+            return _read_rule(entries[0], plugins)
+        if len(table.items("parent") or ()) != 1:
+            text = "a rule has one parent rule: expected a mapping, or a list of one"
+            plugins.findings.problem(table.spot("parent"), text)
+        return None
+    parent = table.table("parent")
+    return _read_rule(parent, plugins) if parent else None
+
+
+def _check_plugin(rule: RuleDraft, plugins: PluginCheck) -> bool:
+    at, findings = rule.table.spot("name"), plugins.findings
+    if not rule.name:
+        findings.problem(at, "required, but missing: a rule has the name of a plugin")
+        return False
+    if rule.name == RECOVERY_RULE:
+        findings.problem(at, "the recovery rule is always there, after all others, and cannot be configured")
+        return False
+    names = plugins.option_names(PLACEMENT, rule.name)
+    options = dict(rule.options)
+    if rule.value and names and VALUE in names:
+        options[VALUE] = rule.value
+    sound = plugins.check(PLACEMENT, PluginRef(rule.name, options), at, rule.table.here())
+    if sound:
+        note_if_ours(PLACEMENT, rule.name, at, findings)
+    return sound
+
+
+# -- filters ------------------------------------------------------------------------------------------
+
+
+def _read_filter(rule: Table) -> FilterConfig | None:
+    table = rule.table("filter", ("type", "users", "groups"))
+    if table is None:
+        return None
+    kind = table.text("type")
+    if kind.lower() not in FILTER_TYPES:
+        text = f"expected allow or deny, got {quote(kind)}"
+        table.findings.problem(table.spot("type"), text)
+    elif kind.lower() == "deny" != kind:
+        table.findings.note(table.spot("type"), f"YuniKorn 1.9 takes {quote(kind)} for allow")
+    users, groups = table.texts("users"), table.texts("groups")
+    fine = [_check_entries(users, "user", table.findings), _check_entries(groups, "group", table.findings)]
+    if not all(fine):
+        return None
+    return FilterConfig(
+        allow=kind.lower() != "deny",
+        users=tuple(name for name, _ in users),
+        groups=tuple(name for name, _ in groups),
+    )
+
+
+def _check_entries(entries: list[tuple[str, Spot]], what: str, findings: Findings) -> bool:
+    is_name = is_user_name if what == "user" else is_group_name
+    if len(entries) > 1:
+        for name, spot in entries:
+            if not is_name(name):
+                text = f"{quote(name)} is no {what} name and is ignored"
+                hint = ": an expression must be the only entry" if is_expression(name) else ""
+                findings.warning(spot, text + hint)
+        return True
+    for name, spot in entries:
+        if is_name(name):
+            continue
+        if not is_expression(name):
+            findings.problem(spot, f"{quote(name)} is neither a {what} name nor a regular expression")
+            return False
+        fault = expression_fault(name)
+        if fault:
+            findings.problem(spot, f"{quote(name)} is no regular expression (RE2 syntax): {fault}")
+            return False
+    return True
+
+
+# -- fixed paths --------------------------------------------------------------------------------------
+
+
+def check_paths(rules: list[RuleDraft], root: QueueDraft, findings: Findings) -> None:
+    """Whether the queues that fixed rules name exist, or can be made, and are of the right type."""
+    for rule in rules:
+        if rule.sound and all([_check_value(each, findings) for each in rule.chain()]):
+            _check_path(rule, root, findings)
+
+
+def is_complete(name: str) -> bool:
+    """Whether a queue name starts at root (any case), so that no parent is put above it."""
+    return name.lower() == ROOT or name.lower().startswith(f"{ROOT}.")
+
+
+def _check_value(rule: RuleDraft, findings: Findings) -> bool:
+    if rule.name != FIXED:
+        return True
+    value, spot = rule.value.strip(), rule.table.spot(VALUE)
+    for level in value.split("."):
+        if not is_queue_name(level):
+            what = f"{quote(level)} in it" if level else "an empty level in it"
+            text = f"{quote(value)} is no queue: {what} is not 1 to 64 letters, digits and _ : # / @ -"
+            findings.problem(spot, text)
+            return False
+    if is_complete(value) and rule.parent:
+        findings.problem(spot, f"{quote(value)} is complete: a rule with a parent names a queue below it")
+        return False
+    return True
+
+
+def _check_path(rule: RuleDraft, root: QueueDraft, findings: Findings) -> None:
+    chain = list(rule.chain())
+    dynamic = next((index for index, each in enumerate(chain) if each.name != FIXED), len(chain))
+    queue = root
+    for each in chain[:dynamic]:
+        spot = each.table.spot(VALUE)
+        levels = each.value.strip().lower().split(".")
+        for level in levels[1:] if each is chain[0] and is_complete(each.value.strip()) else levels:
+            if not queue.is_parent:
+                text = f"queue {queue.path} is a leaf: there can be no queue '{level}' below it"
+                findings.problem(spot, text)
+                return
+            child = queue.child(level)
+            if child is None:
+                if not rule.create:
+                    text = f"queue {queue.path}.{level} does not exist: define it, or have the rule create it"
+                    findings.problem(spot, text)
+                return
+            queue = child
+    if dynamic:
+        _check_end(queue, chain[dynamic - 1], dynamic == len(chain), findings)
+
+
+def _check_end(queue: QueueDraft, rule: RuleDraft, final: bool, findings: Findings) -> None:
+    spot = rule.table.spot(VALUE)
+    if final and queue.is_parent:
+        findings.problem(spot, f"queue {queue.path} holds queues: applications need a leaf")
+    elif not final and not queue.is_parent:
+        text = f"queue {queue.path} is a leaf, and the rule puts queues below it: give it 'parent: true'"
+        findings.problem(spot, text)
