@@ -177,6 +177,8 @@ def _check_root(root: QueueDraft, findings: Findings) -> None:
     for amount in (root.guaranteed, root.max):
         if amount.given:
             findings.problem(amount.spot, "the root queue cannot have resources: it has what the nodes have")
+    # They must not count in the checks of the queues below.
+    root.guaranteed = root.max = Amount(root.table.here())
     if root.table.text("name") != ROOT:
         findings.note(root.table.spot("name"), "YuniKorn 1.9 knows the root queue only in lower case")
 
