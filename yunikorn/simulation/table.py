@@ -113,33 +113,37 @@ def _wait(wait: WaitSummary | None) -> tuple[str, str, str, str, str]:
 
 
 def _queues(report: Report) -> Table:
-    table = _table(
-        "Queues",
-        "queue",
-        numbers=("applications", "finished", "tasks", "mean wait", "longest wait"),
-    )
-    table.add_column("use of the partition", overflow="fold")
+    types = sorted({name for queue in report.queues for name in queue.utilisation})
+    numbers = ("apps", "done", "wait", "longest", "tasks", "wait", "longest", *types)
+    title = "Queues (wait of applications to their first task, of tasks; use of the partition)"
+    table = _table(title, "queue", numbers=numbers)
     several = len({queue.partition for queue in report.queues}) > 1
     for queue in report.queues:
         name = f"{queue.partition}: {queue.queue}" if several else queue.queue
-        table.add_row(name, *_queue(queue))
+        table.add_row(name, *_queue(queue), *(_percent(queue.utilisation.get(each)) for each in types))
     return table
 
 
-def _queue(queue: QueueReport) -> tuple[str, str, str, str, str, str]:
-    wait = queue.task_wait
+def _queue(queue: QueueReport) -> tuple[str, ...]:
     return (
         str(queue.applications),
         str(queue.finished),
+        *_mean_and_max(queue.application_wait),
         str(queue.tasks),
-        duration(wait.mean) if wait else "-",
-        duration(wait.max) if wait else "-",
-        _shares(queue.utilisation),
+        *_mean_and_max(queue.task_wait),
     )
 
 
+def _mean_and_max(wait: WaitSummary | None) -> tuple[str, str]:
+    return (duration(wait.mean), duration(wait.max)) if wait else ("-", "-")
+
+
 def _shares(shares: dict[str, float]) -> str:
-    return ", ".join(f"{name} {share:.1%}" for name, share in shares.items()) or "-"
+    return ", ".join(f"{name} {_percent(share)}" for name, share in shares.items()) or "-"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
 
 
 def duration(seconds: float) -> str:

@@ -1,13 +1,19 @@
-"""A core of a few lines for tests of the simulation alone: first fit, in order of arrival.
+"""Workloads in a few words, and a core of a few lines to play them against.
 
-It keeps the manners of the real one: it answers through the callback before a call returns, echoes
-releases, takes allocations back when their node goes, and rejects what it is told to reject.
+The fake core takes the first node that fits, in order of arrival. It keeps the manners of the real one:
+it answers through the callback before a call returns, echoes releases, takes allocations back when their
+node goes, and rejects what it is told to reject.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from yunikorn.clock import SECOND, ManualClock
 from yunikorn.interface.messages import (
     AcceptedApplication,
     AcceptedNode,
@@ -25,7 +31,25 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.resources import fits, grow, shrink
+from yunikorn.resources import Resource, fits, grow, shrink
+from yunikorn.simulation.engine import Simulation
+from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.report import Report
+from yunikorn.simulation.workload import Application, Node, NodeEvent, TaskGroup, Workload
+
+Write = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes a file and says where."""
+
+    def make(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text, "utf-8")
+        return path
+
+    return make
 
 
 class FakeCore:
@@ -164,3 +188,65 @@ class FakeCore:
             self.preempt, self.fail = [], []
         self._callback.recv_update_response(response)
         return self.fired
+
+
+@pytest.fixture(scope="session")
+def core_class() -> type[FakeCore]:
+    """The fake core's class, for tests that make their own or extend it."""
+    return FakeCore
+
+
+@pytest.fixture
+def core() -> FakeCore:
+    """A fake core."""
+    return FakeCore()
+
+
+class Maker:
+    """Makes parts of workloads; times are seconds, sizes cores."""
+
+    @staticmethod
+    def node(name: str, cores: int = 4) -> Node:
+        return Node(name, Resource(vcore=1000 * cores))
+
+    @staticmethod
+    def app(
+        name: str, submit: float = 0, count: int = 1, runtime: float = 10, cores: int = 1, **more: Any
+    ) -> Application:
+        group = TaskGroup("task", count, Resource(vcore=1000 * cores), round(runtime * SECOND))
+        return Application(name, round(submit * SECOND), (group,), queue="root.a", user="ann", **more)
+
+    @staticmethod
+    def workload(
+        nodes: list[Node], applications: list[Application], events: list[NodeEvent] | None = None
+    ) -> Workload:
+        ordered = sorted(applications, key=lambda application: application.submit)
+        return Workload("test", "scenario", nodes, ordered, events or [])
+
+
+@pytest.fixture(scope="session")
+def make() -> Maker:
+    """Makes parts of workloads."""
+    return Maker()
+
+
+@pytest.fixture
+def play() -> Callable[..., Report]:
+    """Plays a workload against a core; `until` is in seconds."""
+
+    def run(
+        workload: Workload,
+        core: Any,
+        *,
+        reject: str = "",
+        until: float | None = None,
+        recorder: Recorder | None = None,
+        watch: Any = None,
+    ) -> Report:
+        moment = None if until is None else round(until * SECOND)
+        simulation = Simulation(
+            workload, core, ManualClock(), config=reject, until=moment, recorder=recorder, watch=watch
+        )
+        return simulation.run()
+
+    return run

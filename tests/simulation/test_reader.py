@@ -1,0 +1,136 @@
+"""Finding out what a file is; node files; files that cannot be read."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from yunikorn.errors import UsageError
+from yunikorn.resources import Resource
+from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.machines import read_machines
+from yunikorn.simulation.reader import read_workload
+
+Write = Callable[[str, str], Path]
+
+JOB = "1 0 -1 10 2 -1 -1 -1 -1 -1 1 7 3 5 1 2 -1 -1"
+TRACE = f"; MaxProcs: 4\n{JOB}\n"
+SCENARIO = (
+    "nodes: [{name: n, resources: {vcore: 1}}]\n"
+    "applications: [{id: a, tasks: [{resources: {vcore: 1}, runtime: 1}]}]\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "format"),
+    [
+        ("a.swf", TRACE, "swf"),
+        ("a.yaml", SCENARIO, "scenario"),
+        ("a.YML", SCENARIO, "scenario"),
+        ("a.txt", TRACE, "swf"),
+        ("a", "\n\n" + SCENARIO, "scenario"),
+        ("trace", "# a comment\n; MaxProcs: 4\n" + JOB, "swf"),
+    ],
+)
+def test_the_format_is_found(name: str, text: str, format: str, write: Write) -> None:
+    workload = read_workload(write(name, text))
+    assert (workload.format, workload.name) == (format, name)
+
+
+def test_the_format_that_is_asked_for_holds(write: Write) -> None:
+    assert read_workload(write("odd.yaml", TRACE), format="swf").format == "swf"
+    with pytest.raises(UsageError, match="no format is called 'pdf'; known: scenario, swf"):
+        read_workload(write("a", TRACE), format="pdf")
+
+
+def test_packed_files_are_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "a.swf.gz"
+    path.write_bytes(gzip.compress(TRACE.encode()))
+    assert read_workload(path).format == "swf"
+    path.write_bytes(gzip.compress(TRACE.encode())[:-9])
+    with pytest.raises(InputError, match="cannot be read"):
+        read_workload(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
+        (b"nodes: \xff", "byte 0xff"),
+        (b"nodes:\t[]\0", "U\\+0000"),
+    ],
+)
+def test_files_without_a_workload(content: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=said) as caught:
+        read_workload(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_traces_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.swf"
+    path.write_bytes(b"1 2\0 3")
+    with pytest.raises(InputError, match="is not text"):
+        read_workload(path)
+    path.write_bytes(f"; MaxProcs: 4\n; Installation: Ume\xe5\n{JOB}\n".encode("latin-1"))
+    assert len(read_workload(path).applications) == 1
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read: No such file or directory"):
+        read_workload(tmp_path / "missing")
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        read_workload(tmp_path)
+
+
+def test_nodes_come_from_the_option_then_the_file_beside_then_the_header(write: Write) -> None:
+    trace = write("a.swf", TRACE)
+    assert len(read_workload(trace).nodes) == 4
+    write("a.swf.machines", "0 m 3 2 1 1024\n")
+    assert [node.name for node in read_workload(trace).nodes] == ["m-1", "m-2", "m-3"]
+    nodes = write(
+        "nodes.yaml",
+        "nodes: [{name: y, resources: {vcore: 1}}]\nevents: [{at: 1, node: y, action: drain}]\n",
+    )
+    workload = read_workload(trace, nodes=nodes)
+    assert [node.name for node in workload.nodes] == ["y"]
+    assert len(workload.events) == 1
+
+
+def test_a_scenario_takes_nodes_from_either_kind_of_file(write: Write) -> None:
+    scenario = write("a.yaml", SCENARIO)
+    nodes = write("cluster", "0 m 2 2 1\n")
+    assert [node.name for node in read_workload(scenario, nodes=nodes).nodes] == ["m-1", "m-2"]
+
+
+def test_machines_with_and_without_memory() -> None:
+    nodes = read_machines("; comment\n0 a 1 2 1 1048576\n1 b 2 4 1 -1\n2 c 1 8\n", "f")
+    assert [(node.name, node.resources) for node in nodes] == [
+        ("a", Resource(vcore=2000, memory=2**30)),
+        ("b-1", Resource(vcore=4000)),
+        ("b-2", Resource(vcore=4000)),
+        ("c", Resource(vcore=8000)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0 a 1\n", "line 1: expected id, name, nodes, processors per node"),
+        ("0 a 1 2\n0 a 1 2\n", "line 2: the name 'a' was already used on line 1"),
+        ("0 a x 2\n", "expected the number of nodes in column 3"),
+        ("0 a 1 0\n", "expected processors per node in column 4"),
+        ("0 a 1 2 1 lots\n", "expected memory per node in KB in column 6, or -1, got 'lots'"),
+        ("0 a 99999999999 2\n", "a whole number from 1 to 1000000"),
+        ("; nothing\n", "names no nodes"),
+    ],
+)
+def test_machines_that_make_no_sense(text: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_machines(text, "f")
+    assert said in str(caught.value)

@@ -1,0 +1,241 @@
+"""Scenarios: our own YAML for nodes, applications and what happens to nodes."""
+
+from __future__ import annotations
+
+import pytest
+
+from yunikorn.clock import SECOND
+from yunikorn.resources import Resource
+from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.scenario import read_cluster, read_scenario
+from yunikorn.simulation.workload import Node, NodeChange, TaskGroup, Workload
+
+WHOLE = """
+name: everything
+nodes:
+  - name: small
+    count: 2
+    resources: {vcore: 2, memory: 4Gi, gpu: 1}
+    attributes: {zone: a}
+    partition: default
+  - {name: big, resources: {vcore: 500m}}
+applications:
+  - id: late
+    submit: 90
+    tasks: [{resources: {vcore: 1}, runtime: 0}]
+  - id: etl
+    count: 2
+    every: 1m30s
+    submit: 0.5
+    user: ann
+    groups: [science, all]
+    queue: root.science
+    tags: {namespace: dev}
+    partition: default
+    tasks:
+      - {name: driver, resources: {vcore: 1, memory: 1Gi}, runtime: 1h, priority: -5, tags: {role: driver}}
+      - {count: 10, resources: {vcore: 100m}, runtime: 2.5}
+events:
+  - {at: 2m, node: small-1, action: resume}
+  - {at: 30s, node: small-1, action: drain}
+  - {at: 3m, node: new, action: add, resources: {vcore: 9}, attributes: {zone: b}}
+  - {at: 4m, node: new, action: capacity, resources: {vcore: 10}}
+  - {at: 5m, node: new, action: remove}
+"""
+
+NODES = "nodes: [{name: n, resources: {vcore: 1}}]\n"
+APPS = "applications: [{id: a, tasks: [{resources: {vcore: 1}, runtime: 1}]}]\n"
+
+
+def read(text: str) -> Workload:
+    """The workload of a scenario."""
+    return read_scenario(text, "file.yaml", "file.yaml")
+
+
+def problems(text: str) -> list[str]:
+    """Everything that is wrong with a scenario."""
+    with pytest.raises(InputError) as caught:
+        read(text)
+    assert str(caught.value).startswith("file.yaml: ")
+    return [f"{problem.path}: {problem.message}" for problem in caught.value.problems]
+
+
+def test_everything_that_can_be_said() -> None:
+    workload = read(WHOLE)
+    assert (workload.name, workload.format) == ("everything", "scenario")
+    assert [node.name for node in workload.nodes] == ["small-1", "small-2", "big"]
+    assert workload.nodes[0] == Node(
+        "small-1", Resource(vcore=2000, memory=4 * 2**30, gpu=1), {"zone": "a"}, "default"
+    )
+    assert workload.nodes[2].resources == {"vcore": 500}
+    assert [(app.id, app.submit / SECOND) for app in workload.applications] == [
+        ("etl-1", 0.5),
+        ("late", 90),
+        ("etl-2", 90.5),
+    ]
+    first = workload.applications[0]
+    assert (first.user, first.groups, first.queue) == ("ann", ("science", "all"), "root.science")
+    assert (first.tags, first.partition) == ({"namespace": "dev"}, "default")
+    assert first.tasks == (
+        TaskGroup("driver", 1, Resource(vcore=1000, memory=2**30), 3600 * SECOND, -5, {"role": "driver"}),
+        TaskGroup("task-2", 10, Resource(vcore=100), 2_500_000_000),
+    )
+
+
+def test_events_are_in_order_of_time_and_know_their_node() -> None:
+    events = read(WHOLE).events
+    assert [(event.at // SECOND, event.change, event.node.name) for event in events] == [
+        (30, NodeChange.DRAIN, "small-1"),
+        (120, NodeChange.RESUME, "small-1"),
+        (180, NodeChange.ADD, "new"),
+        (240, NodeChange.CAPACITY, "new"),
+        (300, NodeChange.REMOVE, "new"),
+    ]
+    assert events[2].node == Node("new", Resource(vcore=9000), {"zone": "b"})
+    assert events[3].resources == {"vcore": 10_000}
+
+
+def test_the_name_of_the_file_stands_in_for_a_missing_name() -> None:
+    assert read(NODES + APPS).name == "file.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- a", ": expected a mapping with the keys name, nodes, events, applications, got a list"),
+        (
+            "just text",
+            ": expected a mapping with the keys name, nodes, events, applications, got 'just text'",
+        ),
+        ("# nothing", ": holds nothing but comments"),
+        (NODES, "applications: names no applications"),
+        (APPS, "nodes: names no nodes"),
+        (NODES + "applications: 5", "applications: expected a list, got '5': write [5]"),
+        (NODES + APPS + "aplications: []", "aplications: unknown key, did you mean 'applications'?"),
+        (NODES + APPS + "nodes: []", "the key 'nodes' is "),
+        ("nodes: [{name: n}]\n" + APPS, "nodes[0].resources: required, but missing: a node needs resources"),
+        (
+            "nodes: [{name: n, resources: {vcore: 0}}]\n" + APPS,
+            "nodes[0].resources: a node needs at least one resource above 0",
+        ),
+        (
+            "nodes: [{name: n, resources: {}}]\n" + APPS,
+            "nodes[0].resources: a node needs at least one resource above 0",
+        ),
+        (
+            "nodes: [{name: n, resources: {memory: 5x}}]\n" + APPS,
+            "nodes[0].resources.memory: unknown suffix 'x'",
+        ),
+        ("nodes: [{resources: {vcore: 1}}]\n" + APPS, "nodes[0].name: required, but missing"),
+        (
+            "nodes: [{name: n, count: 0, resources: {vcore: 1}}]\n" + APPS,
+            "nodes[0].count: expected a whole number from 1",
+        ),
+        (
+            "nodes: [{name: n, resources: {vcore: 1}}, {name: n, resources: {vcore: 1}}]\n" + APPS,
+            "nodes[1].name: a node is already called 'n'",
+        ),
+        (
+            NODES + "applications: [{id: a, tasks: []}]",
+            "applications[0].tasks: an application needs tasks",
+        ),
+        (NODES + "applications: [{id: a}]", "applications[0].tasks: an application needs tasks"),
+        (
+            NODES + "applications: [{id: a, tasks: [{resources: {vcore: 1}}]}]",
+            "applications[0].tasks[0].runtime: required, but missing",
+        ),
+        (
+            NODES + "applications: [{id: a, tasks: [{runtime: 1}]}]",
+            "applications[0].tasks[0].resources: required, but missing: a task needs resources",
+        ),
+        (
+            NODES + "applications: [{id: a, submit: -5, tasks: [{resources: {vcore: 1}, runtime: 1}]}]",
+            "applications[0].submit: expected seconds or a duration such as 90, 30s or 1h30m, got '-5'",
+        ),
+        (
+            NODES + "applications: [{id: a, submit: -5s, tasks: [{resources: {vcore: 1}, runtime: 1}]}]",
+            "applications[0].submit: a time cannot be below 0, got '-5s'",
+        ),
+        (
+            NODES
+            + "applications: [{id: a, tasks: [{resources: {vcore: 1}, runtime: 99999999999999999999}]}]",
+            "applications[0].tasks[0].runtime: the time 99999999999999999999 is too long",
+        ),
+        (
+            NODES + "applications: [{id: a, tasks: [{resources: {vcore: 1}, runtime: [1]}]}]",
+            "applications[0].tasks[0].runtime: expected seconds or a duration, got a list",
+        ),
+        (
+            NODES + APPS[:-2] + ", {id: a, tasks: [{resources: {vcore: 1}, runtime: 1}]}]",
+            "applications[1].id: an application is already called 'a'",
+        ),
+        (NODES + APPS + "events: [{at: 1, node: m, action: drain}]", "no node called 'm' is there"),
+        (NODES + APPS + "events: [{at: 1, node: n, action: stop}]", "unknown action 'stop'"),
+        (NODES + APPS + "events: [{node: n, action: drain}]", "events[0].at: required, but missing"),
+        (
+            NODES + APPS + "events: [{at: 1, node: n, action: add, resources: {vcore: 1}}]",
+            "events[0].node: a node called 'n' is already there at that time",
+        ),
+        (
+            NODES + APPS + "events: [{at: 1, node: n, action: drain, resources: {vcore: 1}}]",
+            "events[0].resources: means nothing with the action 'drain'",
+        ),
+        (
+            NODES + APPS + "events: [{at: 1, node: n, action: capacity}]",
+            "a change of capacity needs resources",
+        ),
+        (
+            NODES + APPS + "events: [{at: 2, node: n, action: drain}, {at: 1, node: n, action: remove}]",
+            "events[0].node: no node called 'n' is there at that time",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(text: str, said: str) -> None:
+    found = problems(text)
+    assert len(found) == 1, found
+    assert said in found[0]
+
+
+def test_all_problems_in_one_pass_with_line_and_column() -> None:
+    text = (
+        "nodes:\n"
+        "  - name: n\n"
+        "applications:\n"
+        "  - id: a\n"
+        "    tasks:\n"
+        "      - {resources: {vcore: one}, runtime: soon, priority: high}\n"
+        "evnts: []\n"
+    )
+    with pytest.raises(InputError) as caught:
+        read(text)
+    assert [(problem.line, problem.path) for problem in caught.value.problems] == [
+        (2, "nodes[0].resources"),
+        (6, "applications[0].tasks[0].resources.vcore"),
+        (6, "applications[0].tasks[0].runtime"),
+        (6, "applications[0].tasks[0].priority"),
+        (7, "evnts"),
+    ]
+    assert "file.yaml: line 6, column 44: applications[0].tasks[0].runtime: " in str(caught.value)
+
+
+def test_text_that_is_no_yaml_is_said_with_its_place() -> None:
+    with pytest.raises(InputError, match=r"file.yaml: line 2, column \d+: "):
+        read("nodes: [\n}")
+
+
+def test_a_cluster_of_its_own_takes_the_place_of_the_scenarios() -> None:
+    cluster = read_cluster("nodes: [{name: x, count: 3, resources: {vcore: 1}}]", "nodes.yaml")
+    workload = read_scenario(WHOLE, "file.yaml", "file.yaml", cluster)
+    assert [node.name for node in workload.nodes] == ["x-1", "x-2", "x-3"]
+
+
+def test_a_cluster_has_no_applications() -> None:
+    with pytest.raises(InputError, match="applications: unknown key"):
+        read_cluster(NODES + APPS, "nodes.yaml")
+
+
+def test_numbered_names_sort_as_they_count() -> None:
+    nodes = read("nodes: [{name: n, count: 100, resources: {vcore: 1}}]\n" + APPS).nodes
+    names = [node.name for node in nodes]
+    assert names == sorted(names)
+    assert (names[0], names[-1]) == ("n-001", "n-100")

@@ -1,0 +1,75 @@
+"""Waiting times and use over time, against the plain definitions."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yunikorn.clock import SECOND
+from yunikorn.resources import Resource
+from yunikorn.simulation.ledger import MAX_REASONS, Reasons
+from yunikorn.simulation.statistics import Capacity, Usage, Waits, used_share
+
+
+def test_no_waits_no_figures() -> None:
+    assert Waits().summary() is None
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1))
+def test_waits_are_what_statistics_says(values: list[int]) -> None:
+    summary = Waits(value * SECOND for value in values).summary()
+    assert summary is not None
+    assert summary.count == len(values)
+    assert summary.mean == pytest.approx(statistics.fmean(values), abs=1e-6)
+    assert summary.median == pytest.approx(statistics.median(values))
+    assert summary.max == max(values)
+    assert sum(value <= summary.p95 for value in values) >= 0.95 * len(values)
+    assert sum(value < summary.p95 for value in values) < 0.95 * len(values)
+
+
+def test_merged_waits_count_together() -> None:
+    waits = Waits([SECOND])
+    waits.merge(Waits([3 * SECOND]))
+    summary = waits.summary()
+    assert summary is not None
+    assert (summary.count, summary.mean) == (2, 2)
+
+
+def test_capacity_counts_from_when_it_is_there_until_it_goes() -> None:
+    capacity = Capacity()
+    capacity.change(0, Resource(vcore=10), 1)
+    capacity.change(5, Resource(vcore=4), 1)
+    capacity.change(8, Resource(vcore=10), -1)
+    capacity.change(20, Resource(vcore=99), 1)
+    assert capacity.between(0, 10) == {"vcore": 80 + 20}
+    assert capacity.between(6, 10) == {"vcore": 2 * 10 + 4 * 4}
+    assert capacity.now == {"vcore": 103}
+
+
+def test_shares_are_of_what_there_was() -> None:
+    usage = Usage()
+    usage.add(Resource(vcore=5, gpu=1), 10)
+    assert used_share(usage.spent, {"vcore": 200, "memory": 7}) == {"memory": 0.0, "vcore": 0.25}
+
+
+def test_reasons_are_told_apart_by_their_text_but_for_the_application() -> None:
+    reasons = Reasons()
+    reasons.add("queue of app-1 is full", "app-1")
+    reasons.add("queue of app-2 is full", "app-2", 3)
+    reasons.add("no", "app-3")
+    assert [(reason.reason, reason.count, reason.example) for reason in reasons.ranked()] == [
+        ("queue of <application> is full", 4, "app-1"),
+        ("no", 1, "app-3"),
+    ]
+
+
+def test_there_is_an_end_to_different_reasons() -> None:
+    reasons = Reasons()
+    for number in range(3 * MAX_REASONS):
+        reasons.add(f"reason {number}", "a")
+    ranked = reasons.ranked()
+    assert len(ranked) == MAX_REASONS + 1
+    assert (ranked[0].reason, ranked[0].count) == ("further reasons", 2 * MAX_REASONS)

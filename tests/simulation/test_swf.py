@@ -1,0 +1,212 @@
+"""Traces in the Standard Workload Format: tolerant of what is in the wild, exact about what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yunikorn.clock import SECOND
+from yunikorn.errors import UsageError
+from yunikorn.resources import Resource
+from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.reader import read_workload
+from yunikorn.simulation.swf import SwfOptions, read_swf
+from yunikorn.simulation.workload import Node, Workload
+
+NODES = [Node("n", Resource(vcore=8000, memory=2**30))]
+
+
+def line(
+    number: object = 1,
+    submit: object = 0,
+    run: object = 10,
+    allocated: object = 2,
+    used: object = -1,
+    requested: object = -1,
+    time: object = -1,
+    memory: object = -1,
+    user: object = 7,
+    group: object = 3,
+    queue: object = 1,
+) -> str:
+    """A line of a trace."""
+    fields = [number, submit, -1, run, allocated, -1, used, requested, time, memory, 1, user, group]
+    return " ".join(str(field) for field in [*fields, 5, queue, 2, -1, -1])
+
+
+def read(*lines: str, nodes: list[Node] | None = None, strict: bool = False, **options: str) -> Workload:
+    """The workload of these lines."""
+    text = "\n".join(lines)
+    return read_swf(
+        text, "trace", "trace", SwfOptions(**options), NODES if nodes is None else nodes, strict=strict
+    )
+
+
+def test_a_job_becomes_an_application_of_one_processor_tasks() -> None:
+    application = read(line(number=12, run=99, allocated=4)).applications[0]
+    group = application.tasks[0]
+    assert application.id == "job-12"
+    assert (group.count, group.resources, group.runtime) == (4, {"vcore": 1000}, 99 * SECOND)
+    assert (application.queue, application.user, application.groups) == ("root.default", "user7", ("group3",))
+
+
+def test_queue_user_and_group_are_templates() -> None:
+    jobs = [line(1, queue=4, user=2, group=9), line(2, queue=-1, user=-1, group=-1)]
+    workload = read(*jobs, queue="root.q{queue}.{application}-{partition}", user="u{user:0>3}", group="")
+    first, second = workload.applications
+    assert (first.queue, first.user, first.groups) == ("root.q4.5-2", "u002", ())
+    assert (second.queue, second.user) == ("root.qunknown.5-2", "uunknown")
+
+
+@pytest.mark.parametrize(
+    "template", ["q{quue}", "q{", "q{}", "{queue.real}", "{queue[0]}", "{queue:d}", "{0}"]
+)
+def test_a_template_that_cannot_be_filled_is_refused(template: str) -> None:
+    with pytest.raises(UsageError, match="the template"):
+        read(line(), queue=template)
+
+
+def test_times_count_from_the_earliest_submission() -> None:
+    epoch = 1_027_839_845
+    workload = read(line(1, submit=epoch), line(2, submit=epoch + 60))
+    assert [application.submit for application in workload.applications] == [0, 60 * SECOND]
+    assert workload.origin == epoch
+
+
+def test_floats_extra_columns_gaps_and_comments_are_fine() -> None:
+    workload = read(
+        "; a comment",
+        "",
+        line(3.0, submit=1.5, run=2.25, allocated="4.0") + " 99 extra",
+        "# another",
+        line(70, submit=2.0),
+    )
+    first, second = workload.applications
+    assert (first.id, first.submit, first.tasks[0].runtime) == ("job-3", 0, 2_250_000_000)
+    assert second.submit == SECOND // 2
+    assert workload.counts == {}
+
+
+def test_processors_are_the_allocated_ones_else_the_requested() -> None:
+    workload = read(line(1, allocated=4, requested=8), line(2, allocated=-1, requested=8))
+    assert [application.size for application in workload.applications] == [4, 8]
+
+
+def test_an_unknown_run_time_is_replaced_and_counted() -> None:
+    workload = read(line(1, run=-1, time=500), line(2, run=-1), line(3, run=0, time=500))
+    runtimes = [application.tasks[0].runtime // SECOND for application in workload.applications]
+    assert runtimes == [500, 3600, 0]
+    assert workload.counts == {
+        "run times unknown, requested time taken": 1,
+        "run times unknown, 3600 s taken": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("1 2 3", "expected 18 columns of numbers, got 3"),
+        ("hello world", "expected 18 columns of numbers, got 2"),
+        (line(run="abc"), "expected a run time in seconds in column 4, got 'abc'"),
+        (line(run="nan"), "expected a run time in seconds in column 4, got 'nan'"),
+        (line(run="1e400"), "expected a run time in seconds in column 4, got '1e400'"),
+        (line(number=-1), "expected a job number of at least 0 in column 1, got '-1'"),
+        (line(submit=-1), "expected a submit time of at least 0 in column 2, got '-1'"),
+        (line(submit=1_700_000_000_000), "of at most 9000000000 in column 2, got '1700000000000'"),
+        (line(allocated=-1), "expected a number of processors in column 5 or 8, got '-1' and '-1'"),
+        (line(allocated=0, requested=0), "expected a number of processors in column 5 or 8"),
+        (line(allocated=10**9), "expected at most 10000000 processors, got 1000000000"),
+        (line(memory=10**16), "expected requested memory of at most"),
+        (line(used="9" * 5000), "expected used memory in column 7, got '9"),
+        (line(user="x" * 100), "expected a user in column 12, got '" + "x" * 40 + "...'"),
+        (line(number=5), "job number 5 was already used on line 1"),
+    ],
+)
+def test_a_line_that_makes_no_sense_is_skipped_and_told(bad: str, said: str) -> None:
+    workload = read(line(5), bad, line(6))
+    assert [application.id for application in workload.applications] == ["job-5", "job-6"]
+    assert workload.counts["lines skipped"] == 1
+    (remark,) = workload.remarks
+    assert remark.startswith("trace: line 2: ")
+    assert said in remark
+    with pytest.raises(InputError) as caught:
+        read(line(5), bad, line(6), strict=True)
+    assert str(caught.value) == remark
+
+
+def test_only_the_first_bad_lines_are_written_out() -> None:
+    workload = read(line(1), *["x"] * 12)
+    assert len(workload.remarks) == 6
+    assert workload.remarks[-1] == "trace: 7 more lines like these"
+    assert workload.counts == {"lines skipped": 12}
+
+
+def test_times_running_backwards_are_told_and_the_job_taken_at_its_time() -> None:
+    lines = (line(1, submit=10), line(2, submit=4), line(3, submit=10))
+    workload = read(*lines)
+    assert [application.id for application in workload.applications] == ["job-2", "job-1", "job-3"]
+    assert workload.counts == {"submit times running backwards": 1}
+    assert "line 2: expected a submit time of at least 10 in column 2" in workload.remarks[0]
+    with pytest.raises(InputError, match="line 2"):
+        read(*lines, strict=True)
+
+
+def test_nothing_but_bad_lines_is_an_error() -> None:
+    with pytest.raises(InputError, match="line 1: expected 18 columns"):
+        read("x")
+    with pytest.raises(InputError, match="holds no jobs"):
+        read("; Version: 2.2")
+
+
+def test_memory_is_kb_per_processor_requested_before_used() -> None:
+    jobs = [line(1, used=100, memory=200), line(2, used=100), line(3)]
+    memories = [app.tasks[0].resources.get("memory") for app in read(*jobs).applications]
+    assert memories == [200 * 1024, 100 * 1024, None]
+
+
+def test_memory_is_left_out_where_nodes_have_none() -> None:
+    bare = [*NODES, Node("bare", Resource(vcore=1000))]
+    assert read(line(used=100), nodes=bare).applications[0].tasks[0].resources == {"vcore": 1000}
+    assert read(line(used=100), memory="none").applications[0].tasks[0].resources == {"vcore": 1000}
+
+
+def test_memory_in_bytes_is_noticed() -> None:
+    jobs = [line(number, used=500_000_000) for number in range(3)]
+    workload = read(*jobs)
+    assert workload.applications[0].tasks[0].resources["memory"] == 500_000_000
+    assert "memory is taken as bytes" in workload.remarks[0]
+    assert read(*jobs, memory="kb").applications[0].tasks[0].resources["memory"] == 512_000_000_000
+
+
+def test_nodes_come_from_the_header() -> None:
+    header = ("; MaxNodes: 3", "; MaxProcs: 8")
+    nodes = read(*header, line(), nodes=[]).nodes
+    assert [(node.name, node.resources["vcore"]) for node in nodes] == [
+        ("node-1", 3000),
+        ("node-2", 3000),
+        ("node-3", 2000),
+    ]
+    assert len(read("; MaxProcs: 4", line(), nodes=[]).nodes) == 4
+    assert read("; MaxNodes: 2", line(), nodes=[]).nodes[0].resources == {"vcore": 1000}
+    with pytest.raises(InputError, match="name them with --nodes FILE"):
+        read(line(), nodes=[])
+
+
+@given(st.lists(st.text(alphabet="0123456789-.e ;#ab\t", max_size=60), max_size=8))
+def test_no_text_breaks_the_reader(lines: list[str]) -> None:
+    workload = read(*lines, line(10**6))
+    assert workload.applications
+    submits = [application.submit for application in workload.applications]
+    assert submits == sorted(submits)
+
+
+def test_the_whole_of_a_real_trace_is_read(traces: Path) -> None:
+    workload = read_workload(traces / "swf" / "hpc2n.swf")
+    assert len(workload.applications) == 3170
+    assert len(workload.nodes) == 120
+    assert workload.nodes[0] == Node("seth-001", Resource(vcore=2000, memory=2**30))
+    assert sum(application.size for application in workload.applications) == 63_965
+    assert workload.counts == {"run times unknown, requested time taken": 25}
