@@ -263,9 +263,10 @@ def _scalar(event: Any) -> Scalar:
 
 # -- explaining ---------------------------------------------------------------------------------------
 
+_COLON = "a ': ' cannot stand here: check the indentation, or put the text in quotes"
 _PLAINLY = {
-    "mapping values are not allowed in this context": "a ': ' cannot stand here: check the indentation, "
-    "or put the text in quotes",
+    "mapping values are not allowed here": _COLON,
+    "mapping values are not allowed in this context": _COLON,
     "did not find expected key": "expected a key here: check the indentation",
     "could not find expected ':'": "expected a ':' after a key here: check the indentation",
     "found unexpected end of stream": "the text ends inside of quotes: the closing one is missing",
@@ -278,7 +279,7 @@ def _explain(text: str, error: yaml.MarkedYAMLError) -> Problem:
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
     what = error.problem or error.context or "it cannot be read"
-    if what == "found character that cannot start any token":
+    if what.startswith("found character") and what.endswith("cannot start any token"):
         lines = text.splitlines()
         character = lines[line - 1][column - 1 : column] if 0 < line <= len(lines) else ""
         what = (
