@@ -72,6 +72,11 @@ class Queue(Protocol):
         ...
 
     @property
+    def total(self) -> Mapping[str, int]:
+        """The size of the cluster: what all nodes of the partition have together."""
+        ...
+
+    @property
     def allocated(self) -> Mapping[str, int]:
         """What runs in it and below it, placeholders included."""
         ...

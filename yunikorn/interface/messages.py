@@ -11,17 +11,8 @@ import enum
 
 import attrs
 
+from yunikorn.objects.termination import TerminationType as TerminationType
 from yunikorn.resources import NOTHING, Resource
-
-
-class TerminationType(enum.IntEnum):
-    """Why an allocation or an ask ended."""
-
-    UNKNOWN = 0
-    STOPPED_BY_RM = 1
-    TIMEOUT = 2
-    PREEMPTED_BY_SCHEDULER = 3
-    PLACEHOLDER_REPLACED = 4
 
 
 class SchedulerAction(enum.IntEnum):

@@ -1,0 +1,1 @@
+"""The things that are scheduled, and their books: state and accounting, no decisions."""

@@ -1,0 +1,1 @@
+"""The decisions: which queue, which application, which request, which node."""

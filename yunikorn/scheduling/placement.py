@@ -18,6 +18,7 @@ import attrs
 
 from yunikorn.config.names import RECOVERY, ROOT
 from yunikorn.config.schema import RuleConfig
+from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.placement_rule import BoundRule, Choice, PlacedQueue, QueueTree
 from yunikorn.scheduling.user_groups import is_forced
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from yunikorn.api import Application, PlacementRule
-    from yunikorn.errors import PluginError
     from yunikorn.registry import Registry
 
 __all__ = ["PlacedQueue", "Placement", "PlacementChain", "QueueTree", "Step"]
@@ -52,8 +52,6 @@ class Step:
     reason: str = ""
     title: str = ""
     """The rule's name with its value, for people."""
-    fault: PluginError | None = None
-    """Set when the rule's plugin broke."""
 
 
 @attrs.frozen(slots=True)
@@ -68,20 +66,23 @@ class Placement:
     steps: tuple[Step, ...] = ()
     """Every rule that was tried, in order."""
 
-    @property
-    def faults(self) -> list[PluginError]:
-        """What broke on the way, for whoever reports it."""
-        return [step.fault for step in self.steps if step.fault is not None]
-
 
 class PlacementChain:
     """The placement rules of a partition over its queues.
 
-    Raises `UnknownPlugin`, `OptionError` or `PluginError` when a rule cannot be made.
+    Raises `UnknownPlugin`, `OptionError` or `PluginError` when a rule cannot be made. What a rule does
+    wrong later goes to `faults`.
     """
 
-    def __init__(self, rules: Sequence[RuleConfig], registry: Registry, tree: QueueTree) -> None:
-        self._rules = [BoundRule(rule, registry, tree) for rule in rules or IMPLICIT]
+    def __init__(
+        self,
+        rules: Sequence[RuleConfig],
+        registry: Registry,
+        tree: QueueTree,
+        faults: FaultLog | None = None,
+    ) -> None:
+        faults = FaultLog() if faults is None else faults
+        self._rules = [BoundRule(rule, registry, tree, faults) for rule in rules or IMPLICIT]
         self._tree = tree
         self.observer: Callable[[Application, Placement], None] | None = None
         """Told every placement with its steps, for whoever explains it."""
@@ -149,4 +150,4 @@ class PlacementChain:
 
 def _step(number: int, rule: str, choice: Choice, title: str) -> Step:
     outcome = "match" if choice.queue else "error" if choice.failed else "no match"
-    return Step(number, rule, outcome, choice.queue, choice.reason, title, choice.fault)
+    return Step(number, rule, outcome, choice.queue, choice.reason, title)

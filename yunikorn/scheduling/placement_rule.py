@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 
 from yunikorn.config.names import ROOT, is_queue_name
-from yunikorn.errors import PluginError
 from yunikorn.registry import PLACEMENT, Registry
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from yunikorn.api import Application, PlacementRule
     from yunikorn.config.schema import RuleConfig
     from yunikorn.registry import Offer
+    from yunikorn.scheduling.faults import FaultLog
 
 COMPLETE = f"{ROOT}."
 """How a complete queue name starts."""
@@ -64,24 +64,23 @@ class Choice:
     reason: str = ""
     failed: bool = False
     """An error: no later rule may place the application."""
-    fault: PluginError | None = None
-    """Set when a plugin broke."""
 
 
 class BoundRule:
     """A rule of the configuration, made from its plugin, with the rules above it."""
 
-    def __init__(self, config: RuleConfig, registry: Registry, tree: QueueTree) -> None:
+    def __init__(self, config: RuleConfig, registry: Registry, tree: QueueTree, faults: FaultLog) -> None:
         offer = registry.find(PLACEMENT, config.name)
         self.name = config.name
         self.title = f"{config.name} '{config.value}'" if config.value else config.name
         self.plugin: PlacementRule = registry.make(PLACEMENT, config.name, plugin_options(config, offer))
-        self.parent = BoundRule(config.parent, registry, tree) if config.parent else None
+        self.parent = BoundRule(config.parent, registry, tree, faults) if config.parent else None
         self._place = self.plugin.place
         self._origin = offer.origin
         self._create = config.create
         self._filter = config.filter
         self._tree = tree
+        self._faults = faults
 
     def plugins(self) -> Iterator[PlacementRule]:
         """Its plugin, and those of the rules above it."""
@@ -98,8 +97,8 @@ class BoundRule:
             if name is not None and not isinstance(name, str):
                 raise TypeError(f"it returned {name!r} instead of a queue name or None")
         except Exception as error:
-            fault = PluginError(self._origin, f"placing application '{app.id}'", error)
-            return Choice(reason=str(fault), failed=True, fault=fault)
+            blame = self._faults.report(self._origin, "placing", error, f"application '{app.id}'")
+            return Choice(reason=str(blame), failed=True)
         if not name:
             return Choice(reason="it names no queue for this application")
         return self._complete(name, app)

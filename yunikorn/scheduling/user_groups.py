@@ -13,8 +13,9 @@ import attrs
 
 from yunikorn.clock import SECOND, Clock
 from yunikorn.config.names import is_user_name
-from yunikorn.errors import PluginError, UnknownPlugin
+from yunikorn.errors import UnknownPlugin
 from yunikorn.registry import RESOLVER, Registry
+from yunikorn.scheduling.faults import FaultLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,26 +47,33 @@ class Owner:
     groups: tuple[str, ...] = ()
     """The primary one first."""
     refusal: str = ""
-    fault: PluginError | None = None
-    """Set when the resolver broke, so that whoever asked can report it."""
 
 
 class UserGroups:
     """The groups of users, for one partition.
 
-    `origin` is what the resolver is called when it breaks. Without a resolver every user is the only
-    member of the group of the same name.
+    `origin` is what the resolver is called when it breaks, which goes to `faults`. Without a resolver
+    every user is the only member of the group of the same name.
     """
 
-    def __init__(self, clock: Clock, resolver: UserGroupResolver | None = None, origin: str = "") -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        resolver: UserGroupResolver | None = None,
+        origin: str = "",
+        faults: FaultLog | None = None,
+    ) -> None:
         self._clock = clock
         self._origin = origin
+        self._faults = FaultLog() if faults is None else faults
         self._known: dict[str, tuple[int, Owner]] = {}
         self._swept = clock.now()
         self.resolver = resolver
 
     @classmethod
-    def make(cls, ref: PluginRef | None, registry: Registry, clock: Clock) -> UserGroups:
+    def make(
+        cls, ref: PluginRef | None, registry: Registry, clock: Clock, faults: FaultLog | None = None
+    ) -> UserGroups:
         """With the resolver that the configuration names.
 
         A type that no plugin offers means no resolver, as in 1.9, but for `ldap`: whoever writes that
@@ -79,7 +87,7 @@ class UserGroups:
             if ref.name == "ldap":
                 raise
             return cls(clock)
-        return cls(clock, registry.make(RESOLVER, ref.name, ref.options), origin)
+        return cls(clock, registry.make(RESOLVER, ref.name, ref.options), origin, faults)
 
     @property
     def remembered(self) -> int:
@@ -103,15 +111,13 @@ class UserGroups:
             return owner
         owner = self._look_up(user)
         if forced and owner.refusal:
-            return Owner(user, (NO_GROUP,), fault=owner.fault)
+            return Owner(user, (NO_GROUP,))
         return owner
 
     def _look_up(self, user: str) -> Owner:
         known = self._known.get(user)
         if known is not None and self._clock.now() < known[0]:
-            owner = known[1]
-            # A failure is reported when it happens, not each time it is remembered.
-            return attrs.evolve(owner, fault=None) if owner.fault else owner
+            return known[1]
         owner = self._resolve(user)
         self._remember(owner)
         return owner
@@ -123,8 +129,8 @@ class UserGroups:
             found = self.resolver.groups(user)
             groups = None if found is None else _checked(found)
         except Exception as error:
-            fault = PluginError(self._origin, f"finding the groups of user '{user}'", error)
-            return Owner(user, refusal=f"user resolution failed: {fault}", fault=fault)
+            blame = self._faults.report(self._origin, "finding the groups of", error, f"user '{user}'")
+            return Owner(user, refusal=f"user resolution failed: {blame}")
         if groups is None:
             return Owner(user, refusal=f"user resolution failed: there is no user '{user}'")
         return Owner(user, groups)

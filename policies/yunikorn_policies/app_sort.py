@@ -1,0 +1,87 @@
+"""How a leaf queue orders its applications: `fifo`, `fair` and `stateaware`.
+
+Named in a queue's properties, and inherited by the queues below:
+
+    queues:
+      - name: sandbox
+        properties:
+          application.sort.policy: fair
+
+A policy gives each application a key; the smallest comes first. Only applications with waiting
+requests are looked at, and priorities count before the key (unless the queue property
+`application.sort.priority` is `disabled`, then after it): the core sees to both. To write your own,
+copy one of these classes into a module with the hook at the end of this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+import attrs
+
+from yunikorn.api import Application, AppSortPolicy, hookimpl
+
+
+@attrs.frozen
+class Fifo(AppSortPolicy):
+    """First come, first served: by time of submission."""
+
+    name = "fifo"
+
+    def key(self, app: Application) -> int:
+        """When it was submitted."""
+        return app.submitted
+
+
+@attrs.frozen
+class Fair(AppSortPolicy):
+    """The application that uses the smallest share comes first."""
+
+    name = "fair"
+
+    def key(self, app: Application) -> float:
+        """Its dominant share: the largest part it has of any resource type.
+
+        The whole that a share is part of is the queue's guarantee for that type if there is one, else
+        the cluster. Everything it holds counts, of all types.
+        """
+        total = app.fair_total
+        largest = 0.0
+        for name, amount in app.allocated.items():
+            whole = total.get(name)
+            share = amount / whole if whole else float(amount)
+            if share > largest:
+                largest = share
+        return largest
+
+
+LANES = {"Accepted": "accepted", "Starting": "starting"}
+"""The lane of a state; every other active state shares the lane of the running ones."""
+
+
+@attrs.frozen
+class StateAware(AppSortPolicy):
+    """Like fifo, but new applications start one by one."""
+
+    name = "stateaware"
+
+    def key(self, app: Application) -> int:
+        """When it was submitted."""
+        return app.submitted
+
+    def lane(self, app: Application) -> Hashable:
+        """By its state."""
+        return LANES.get(app.state, "running")
+
+    def admit(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
+        """All that run, one that is starting, and only if there is none, one that is accepted.
+
+        A starting application holds the others back even when it waits for nothing itself.
+        """
+        return {"running": None, "starting": 1, "accepted": 0 if counts.get("starting") else 1}
+
+
+@hookimpl
+def yunikorn_app_sort_policies() -> list[type[AppSortPolicy]]:
+    """The default ways to order applications."""
+    return [Fifo, Fair, StateAware]

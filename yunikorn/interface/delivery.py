@@ -1,0 +1,86 @@
+"""From a partition's outbox to the messages of a response."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.interface.messages import (
+    AcceptedApplication,
+    AcceptedNode,
+    Allocation,
+    AllocationAskRelease,
+    AllocationRelease,
+    FailedNodeUpdate,
+    RejectedAllocationAsk,
+    RejectedApplication,
+    RejectedNode,
+    UpdatedApplication,
+    UpdateResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from yunikorn.objects.allocation import Allocation as Placed
+    from yunikorn.objects.outbox import Outbox, Release
+
+
+def collect(outboxes: Iterable[tuple[str, Outbox]]) -> UpdateResponse | None:
+    """One response with all that is in these outboxes, by partition as the RM names it; None if nothing."""
+    response: UpdateResponse | None = None
+    for name, outbox in outboxes:
+        if not outbox.is_empty:
+            response = response or UpdateResponse()
+            _deliver(outbox.drain(), name, response)
+    return response
+
+
+def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
+    response.accepted_applications += [AcceptedApplication(app_id) for app_id in outbox.accepted_applications]
+    response.rejected_applications += [
+        RejectedApplication(refusal.object_id, refusal.reason) for refusal in outbox.rejected_applications
+    ]
+    response.updated_applications += [
+        UpdatedApplication(update.application_id, update.state, update.time, update.message)
+        for update in outbox.updated_applications
+    ]
+    response.new_allocations += [_allocation(placed, name) for placed in outbox.allocations]
+    response.released_allocations += [_release(release, name) for release in outbox.releases]
+    response.released_allocation_asks += [
+        AllocationAskRelease(ask.application_id, ask.key, name, ask.termination, ask.message)
+        for ask in outbox.ask_releases
+    ]
+    response.rejected_allocations += [
+        RejectedAllocationAsk(refusal.object_id, refusal.application_id, refusal.reason)
+        for refusal in outbox.rejected_asks
+    ]
+    response.accepted_nodes += [AcceptedNode(node_id) for node_id in outbox.accepted_nodes]
+    response.rejected_nodes += [
+        RejectedNode(refusal.object_id, refusal.reason) for refusal in outbox.rejected_nodes
+    ]
+    response.failed_node_updates += [
+        FailedNodeUpdate(refusal.object_id, refusal.reason) for refusal in outbox.failed_node_updates
+    ]
+
+
+def _allocation(placed: Placed, name: str) -> Allocation:
+    app = placed.app
+    # By position, in the order of the class: this is made once per decision.
+    return Allocation(
+        placed.key,
+        app.id,
+        placed.uuid,
+        placed.node.id,
+        placed.resource,
+        placed.queue_name,
+        name,
+        placed.priority,
+        dict(placed.tags) if placed.tags else {},
+    )
+
+
+def _release(release: Release, name: str) -> AllocationRelease:
+    placed = release.allocation
+    return AllocationRelease(
+        placed.app.id, placed.uuid, name, release.termination, release.message, placed.key
+    )

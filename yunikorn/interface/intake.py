@@ -1,0 +1,196 @@
+"""From an RM's update to the partitions, entry by entry; a bad entry is answered and stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from yunikorn.errors import StateError
+from yunikorn.interface.messages import NodeAction
+from yunikorn.objects.outbox import Refusal
+from yunikorn.scheduling.partition_scheduler import Demand, Submission
+
+if TYPE_CHECKING:
+    from yunikorn.interface.messages import (
+        AddApplicationRequest,
+        Allocation,
+        AllocationAsk,
+        NewNodeInfo,
+        UpdateNodeInfo,
+        UpdateRequest,
+    )
+    from yunikorn.interface.session import Session
+    from yunikorn.objects.node import Node
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+
+NODE_PARTITION = "si/node-partition"
+NO_GANGS = "gang scheduling is not available in this version: leave placeholderAsk out"
+NO_TIMEOUT = "executionTimeoutMilliSeconds is not available in this version: leave it out"
+NO_PLACEHOLDERS = "placeholders are not available in this version: ask for real allocations"
+
+
+class Intake:
+    """Takes in the updates of one RM (order of decision 30)."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def take(self, request: UpdateRequest) -> None:
+        """Applications, then asks and releases, then nodes; existing allocations of nodes at the end."""
+        for new in request.new_applications:
+            self._add_application(new)
+        for gone in request.remove_applications:
+            found = self._session.partition(gone.partition_name)
+            if found is not None:
+                found.remove_application(gone.application_id)
+        for ask in request.asks:
+            self._ask(ask)
+        self._release(request)
+        recovered: list[tuple[PartitionScheduler, Node, Allocation]] = []
+        for node in request.new_schedulable_nodes:
+            self._add_node(node, recovered)
+        for update in request.updated_nodes:
+            self._update_node(update)
+        for partition, place, allocation in recovered:
+            self._recover(partition, place, allocation)
+
+    def _add_application(self, new: AddApplicationRequest) -> None:
+        outbox = self._session.stray
+        partition = self._session.partition(new.partition_name)
+        if partition is None:
+            reason = f"failed to find partition {new.partition_name}"
+            outbox.rejected_applications.append(Refusal(new.application_id, reason))
+        elif not new.application_id:
+            outbox.rejected_applications.append(Refusal("", "an application needs an id"))
+        elif any(amount for amount in new.placeholder_ask.values()):
+            outbox.rejected_applications.append(Refusal(new.application_id, NO_GANGS))
+        elif new.execution_timeout_ms > 0:
+            outbox.rejected_applications.append(Refusal(new.application_id, NO_TIMEOUT))
+        else:
+            ugi = new.ugi
+            partition.submit(
+                Submission(new.application_id, new.queue_name, ugi.user, tuple(ugi.groups), new.tags)
+            )
+
+    # -- asks and releases --------------------------------------------------------------------------
+
+    def _ask(self, ask: AllocationAsk) -> None:
+        partition = self._session.partition(ask.partition_name)
+        if partition is None:
+            reason = f"failed to find partition {ask.partition_name}"
+            self._session.stray.rejected_asks.append(Refusal(ask.allocation_key, reason, ask.application_id))
+            return
+        app_id = ask.application_id
+        priority, reason = self._priority(ask)
+        if not ask.allocation_key:
+            reason = "an ask needs an allocation key"
+        elif ask.placeholder and ask.task_group_name:
+            reason = NO_PLACEHOLDERS
+        elif ask.execution_timeout_ms > 0:
+            reason = NO_TIMEOUT
+        if reason:
+            partition.partition.outbox.rejected_asks.append(Refusal(ask.allocation_key, reason, app_id))
+            return
+        demand = Demand(
+            ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, ask.tags, ask.originator
+        )
+        if not app_id:
+            app_id = self._implicit_application(partition, ask)
+        partition.ask(app_id, demand)
+
+    def _priority(self, ask: AllocationAsk) -> tuple[int, str]:
+        name = ask.priority_class_name
+        if not name:
+            return ask.priority or 0, ""
+        classes: Mapping[str, int] = self._session.config.priority_classes
+        if name not in classes:
+            known = ", ".join(sorted(classes)) or "none"
+            return 0, f"unknown priority class '{name}'; known: {known}"
+        return classes[name], ""
+
+    @staticmethod
+    def _implicit_application(partition: PartitionScheduler, ask: AllocationAsk) -> str:
+        # An independent allocation belongs to an application of its own (decision 27).
+        app_id = ask.allocation_key
+        if app_id not in partition.partition.applications:
+            partition.submit(Submission(app_id, user="nobody", groups=("nogroup",), tags=ask.tags))
+        return app_id
+
+    def _release(self, request: UpdateRequest) -> None:
+        for ask in request.releases.allocation_asks_to_release:
+            partition = self._session.partition(ask.partition_name)
+            if partition is None:
+                continue
+            if not ask.application_id and not ask.allocation_key:
+                reason = "an ask release needs an application id or an allocation key"
+                partition.partition.outbox.rejected_asks.append(Refusal("", reason))
+                continue
+            partition.release_asks(ask.application_id, ask.allocation_key, ask.termination_type)
+        for gone in request.releases.allocations_to_release:
+            partition = self._session.partition(gone.partition_name)
+            if partition is not None:
+                partition.release(gone.application_id, gone.uuid, gone.allocation_key, gone.termination_type)
+
+    # -- nodes --------------------------------------------------------------------------------------
+
+    def _add_node(
+        self, new: NewNodeInfo, recovered: list[tuple[PartitionScheduler, Node, Allocation]]
+    ) -> None:
+        name = new.attributes.get(NODE_PARTITION, "")
+        partition = self._session.partition(name)
+        if partition is None:
+            reason = f"failed to find partition {name}"
+            self._session.stray.rejected_nodes.append(Refusal(new.node_id, reason))
+            return
+        node = partition.add_node(
+            new.node_id,
+            new.schedulable_resource,
+            new.attributes,
+            new.occupied_resource,
+            schedulable=new.schedulable,
+        )
+        if node is not None:
+            recovered.extend((partition, node, allocation) for allocation in new.existing_allocations)
+
+    def _recover(self, partition: PartitionScheduler, node: Node, one: Allocation) -> None:
+        reason = partition.recover(
+            one.application_id,
+            node,
+            one.uuid,
+            one.allocation_key,
+            one.resource_per_alloc,
+            one.priority,
+            one.allocation_tags,
+        )
+        if reason:
+            partition.partition.outbox.rejected_asks.append(
+                Refusal(one.allocation_key, reason, one.application_id)
+            )
+
+    def _update_node(self, update: UpdateNodeInfo) -> None:
+        found = self._session.node(update.node_id, update.attributes.get(NODE_PARTITION, ""))
+        if found is None:
+            reason = f"failed to find node {update.node_id}"
+            self._session.stray.failed_node_updates.append(Refusal(update.node_id, reason))
+            return
+        partition, node = found
+        reason = self._act(partition, node, update)
+        if reason:
+            partition.partition.outbox.failed_node_updates.append(Refusal(update.node_id, reason))
+
+    @staticmethod
+    def _act(partition: PartitionScheduler, node: Node, update: UpdateNodeInfo) -> str:
+        try:
+            if update.action == NodeAction.DRAIN_NODE:
+                partition.partition.move_node(node, "drain")
+            elif update.action == NodeAction.DRAIN_TO_SCHEDULABLE:
+                partition.partition.move_node(node, "schedule")
+            elif update.action == NodeAction.DECOMMISSION:
+                partition.partition.remove_node(node)
+            else:
+                return partition.update_node(
+                    node, update.schedulable_resource, update.occupied_resource, update.attributes or None
+                )
+        except StateError as error:
+            return str(error)
+        return ""

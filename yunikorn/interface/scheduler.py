@@ -1,0 +1,145 @@
+"""The scheduler, in process: synchronous, steppable, on a clock that is passed in.
+
+Nothing happens by itself. An update is taken in when it is made; decisions are taken when `schedule`
+is called; timers fire when `fire_timers` is called. Each of the three ends with one response to the
+resource manager, if there is anything to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from yunikorn.clock import Clock, Timers
+from yunikorn.config.load import load_config
+from yunikorn.errors import UsageError
+from yunikorn.interface.messages import (
+    RegisterResourceManagerRequest,
+    RegisterResourceManagerResponse,
+    UpdateRequest,
+)
+from yunikorn.interface.session import Callback, Session
+from yunikorn.objects.periods import Periods
+from yunikorn.registry import Registry
+from yunikorn.scheduling.faults import FaultLog
+from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+
+DEFAULT_CONFIG = """\
+partitions:
+  - name: default
+    placementrules:
+      - name: tag
+        value: namespace
+        create: true
+    queues:
+      - name: root
+        submitacl: "*"
+"""
+"""What an RM gets that brings no configuration (facts §1.1)."""
+
+
+class Scheduler:
+    """One scheduler core for any number of resource managers."""
+
+    def __init__(self, registry: Registry, clock: Clock, periods: Periods | None = None) -> None:
+        self.registry = registry
+        self.clock = clock
+        self.faults = FaultLog()
+        """What plugins did wrong while scheduling."""
+        self._timers = Timers(clock)
+        self._periods = periods or Periods()
+        self._sessions: dict[str, Session] = {}
+
+    def register_resource_manager(
+        self, request: RegisterResourceManagerRequest, callback: Callback
+    ) -> RegisterResourceManagerResponse:
+        """A resource manager introduces itself with its configuration.
+
+        One that is known already starts anew: everything of it is cleaned up first. Raises
+        `ConfigError` with all problems of the configuration, `UsageError` without an id; then nothing
+        has changed.
+        """
+        if not request.rm_id:
+            raise UsageError("a resource manager needs an id: set rm_id")
+        config = load_config(request.config or DEFAULT_CONFIG, self.registry)
+        session = Session(
+            request.rm_id,
+            callback,
+            config,
+            self.registry,
+            self.clock,
+            self._timers,
+            self._periods,
+            self.faults,
+        )
+        known = self._sessions.pop(request.rm_id, None)
+        if known is not None:
+            known.close(f"resource manager {request.rm_id} registered again")
+        self._sessions[request.rm_id] = session
+        return RegisterResourceManagerResponse()
+
+    def update(self, request: UpdateRequest) -> None:
+        """Take in what a resource manager reports; raises `UsageError` if it is not registered."""
+        session = self._session(request.rm_id)
+        session.take(request)
+        session.flush()
+
+    def schedule(self, max_decisions: int | None = None) -> int:
+        """Take up to `max_decisions` decisions, or all that can be taken now; returns how many."""
+        taken = 0
+        for session in list(self._sessions.values()):
+            left = None if max_decisions is None else max_decisions - taken
+            taken += session.decide(left)
+            session.flush()
+        return taken
+
+    def next_timer(self) -> int | None:
+        """When the earliest timer is due (ns), or None."""
+        return self._timers.next_due()
+
+    def fire_timers(self) -> int:
+        """Do what is due by now; returns how many timers fired."""
+        fired = self._timers.fire_due()
+        if fired:
+            for session in list(self._sessions.values()):
+                session.flush()
+        return fired
+
+    def reload_configuration(self, rm_id: str, text: str) -> bool:
+        """Give a resource manager another configuration; returns False if it is the same text.
+
+        Raises `ConfigError` with all problems; then the old configuration stays in use as a whole.
+        """
+        session = self._session(rm_id)
+        config = load_config(text or DEFAULT_CONFIG, self.registry)
+        if config.checksum == session.config.checksum:
+            return False
+        session.reload(config)
+        session.flush()
+        return True
+
+    def stop(self, rm_id: str) -> None:
+        """The resource manager shuts down: everything of it is removed."""
+        self._session(rm_id).close(f"resource manager {rm_id} shut down")
+        del self._sessions[rm_id]
+
+    def close(self) -> None:
+        """Shut everything down."""
+        for rm_id in list(self._sessions):
+            self.stop(rm_id)
+
+    # -- looking in ---------------------------------------------------------------------------------
+
+    def partition(self, rm_id: str, name: str = "default") -> PartitionScheduler | None:
+        """A partition at work."""
+        return self._session(rm_id).partition(name)
+
+    def partitions(self, rm_id: str) -> Iterator[PartitionScheduler]:
+        """All partitions of a resource manager, in the order of its configuration."""
+        return self._session(rm_id).partitions
+
+    def _session(self, rm_id: str) -> Session:
+        session = self._sessions.get(rm_id)
+        if session is None:
+            known = ", ".join(self._sessions) or "none"
+            raise UsageError(f"no resource manager '{rm_id}' is registered; registered: {known}")
+        return session

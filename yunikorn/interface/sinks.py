@@ -1,0 +1,85 @@
+"""Where events go: the sinks of a configuration, each guarded against the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.api import Context, Event, EventSink
+from yunikorn.registry import EVENT_SINK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from yunikorn.clock import Clock
+    from yunikorn.config.schema import PluginRef
+    from yunikorn.registry import Registry
+    from yunikorn.scheduling.faults import FaultLog
+
+
+@attrs.define
+class _Outlet:
+    ref: PluginRef
+    sink: EventSink
+    origin: str
+    on: bool = True
+
+
+class Sinks:
+    """The event sinks of one resource manager."""
+
+    def __init__(self, clock: Clock, faults: FaultLog) -> None:
+        self._context = Context("", clock.now)
+        self._faults = faults
+        self._outlets: list[_Outlet] = []
+
+    def __bool__(self) -> bool:
+        return any(outlet.on for outlet in self._outlets)
+
+    def make(self, refs: Iterable[PluginRef], registry: Registry) -> list[_Outlet]:
+        """The sinks that a configuration names; those that it leaves as they are stay the same objects.
+
+        Raises `UnknownPlugin`, `OptionError` or `PluginError`; nothing is in use yet.
+        """
+        running = list(self._outlets)
+        made = []
+        for ref in refs:
+            kept = next((outlet for outlet in running if outlet.ref == ref), None)
+            if kept is not None:
+                running.remove(kept)
+                made.append(kept)
+                continue
+            sink = registry.make(EVENT_SINK, ref.name, ref.options)
+            made.append(_Outlet(ref, sink, registry.find(EVENT_SINK, ref.name).origin))
+        return made
+
+    def use(self, outlets: list[_Outlet]) -> None:
+        """Send to these from now on; the others are closed."""
+        before, self._outlets = self._outlets, outlets
+        for outlet in outlets:
+            if any(outlet is old for old in before):
+                self._guard(outlet, "reloading", outlet.sink.reloaded, self._context)
+            else:
+                self._guard(outlet, "opening", outlet.sink.opened, self._context)
+        for outlet in before:
+            if not any(outlet is new for new in outlets):
+                self._guard(outlet, "closing", outlet.sink.closed)
+
+    def send(self, batch: Sequence[Event]) -> None:
+        """Hand a batch to every sink; one that raises is switched off and reported."""
+        for outlet in self._outlets:
+            if outlet.on:
+                self._guard(outlet, "sending events", outlet.sink.send, batch)
+
+    def _guard(self, outlet: _Outlet, deed: str, call: object, *arguments: object) -> None:
+        assert callable(call)
+        try:
+            call(*arguments)
+        except Exception as error:
+            outlet.on = False
+            self._faults.report(outlet.origin, f"{deed}, it is switched off", error)
+
+    def close(self) -> None:
+        """Close all sinks."""
+        self.use([])

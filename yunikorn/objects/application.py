@@ -1,0 +1,231 @@
+"""Applications: what a user submits, with its asks, its allocations and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from yunikorn.objects.ask import INT32_MIN, Ask
+from yunikorn.objects.requests import Requests
+from yunikorn.resources import NOTHING, Tally
+from yunikorn.states import ACCEPTED, APPLICATION, COMPLETING, FINAL_STATES, NEW, RUNNING, STARTING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from yunikorn.clock import Timer
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.line import Block, Rank
+    from yunikorn.objects.queue import Queue
+
+COUNTED = frozenset({STARTING, RUNNING})
+"""States in which an application counts as running (decisions, "States")."""
+
+
+@attrs.frozen(slots=True)
+class StateLogEntry:
+    """A state, when it was entered (ns), and why."""
+
+    state: str
+    time: int
+    reason: str
+
+
+@attrs.frozen(slots=True)
+class StateChange:
+    """An application's step from one state to the next."""
+
+    app: Application
+    before: str
+    reason: str
+
+
+class Application:
+    """An application of a partition."""
+
+    __slots__ = (
+        "_queue",
+        "admitted",
+        "allocated",
+        "allocations",
+        "arrival",
+        "asks",
+        "bits",
+        "block",
+        "chain",
+        "finished",
+        "forced",
+        "groups",
+        "id",
+        "lane",
+        "lane_rank",
+        "leaving",
+        "listener",
+        "node_order",
+        "parked",
+        "pending",
+        "priority",
+        "queue_name",
+        "rank",
+        "reason",
+        "requests",
+        "state",
+        "state_log",
+        "submitted",
+        "tags",
+        "timer",
+        "touched",
+        "user",
+        "waiting_since",
+    )
+
+    def __init__(
+        self,
+        app_id: str,
+        user: str,
+        groups: Sequence[str],
+        queue_name: str,
+        tags: Mapping[str, str],
+        *,
+        submitted: int,
+        arrival: int,
+        listener: Callable[[StateChange], None],
+    ) -> None:
+        self.id = app_id
+        self.user = user
+        self.groups: tuple[str, ...] = tuple(groups)
+        self.queue_name = queue_name
+        self.tags = tags
+        self.submitted = submitted
+        self.waiting_since = submitted
+        self.arrival = arrival
+        self.listener = listener
+        self.state = NEW
+        self.state_log: list[StateLogEntry] = []
+        self.reason = ""
+        """Why it was rejected or failed."""
+        self.forced = False
+        """Whether it must be taken even where placement finds no queue (recovery)."""
+        self.finished = 0
+        self.leaving = False
+        """Whether the RM is taking it away: then it does not complete on the way out."""
+        self.timer: Timer | None = None
+        self._queue: Queue | None = None
+        self.chain: tuple[Queue, ...] = ()
+        """Its queue and all above, leaf first."""
+        self.allocated: Tally = {}
+        self.pending: Tally = {}
+        self.priority = INT32_MIN
+        self.asks: dict[str, Ask] = {}
+        self.allocations: dict[str, Allocation] = {}
+        self.requests = Requests()
+        self.parked = 0
+        """Waiting asks that are parked: they wait, but are not tried."""
+        self.node_order = ""
+        # What the scheduling layer keeps here: where it stands, and what of it is worth trying.
+        self.bits = 0
+        self.rank: Rank | None = None
+        self.block: Block[Any] | None = None
+        self.touched = False
+        self.lane: Hashable = None
+        self.lane_rank: Rank | None = None
+        self.admitted = True
+
+    @property
+    def label(self) -> str:
+        """What a message calls it."""
+        return f"application {self.id}"
+
+    @property
+    def queue(self) -> Queue | None:
+        """The leaf queue it is in."""
+        return self._queue
+
+    @property
+    def fair_total(self) -> Mapping[str, int]:
+        """What its share is taken of (decision 17)."""
+        return self._queue.fair_total if self._queue is not None else NOTHING
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it has ended."""
+        return self.state in FINAL_STATES
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether any ask waits, parked ones included."""
+        return self.requests.bits != 0 or self.parked != 0
+
+    def enter(self, queue: Queue) -> None:
+        """Join a leaf queue."""
+        self._queue = queue
+        self.chain = tuple(queue.path_up())
+
+    def leave(self) -> None:
+        """Part from its queue; the name of it stays in `queue_name`."""
+        self._queue = None
+        self.chain = ()
+
+    # -- states -------------------------------------------------------------------------------------
+
+    def fire(self, event: str, reason: str = "") -> bool:
+        """Take it through an event of its state machine; returns whether the state changed."""
+        return APPLICATION.fire(self, event, reason)
+
+    def run(self, reason: str = "") -> None:
+        """Progress to the next active state; nothing to do where it is running already."""
+        if self.state != RUNNING:
+            APPLICATION.fire(self, "run", reason)
+
+    def on_state_change(self, event: Any) -> None:
+        """Called by the state machine after a change."""
+        self.listener(StateChange(self, event.transition.source, event.kwargs.get("reason", "")))
+
+    def log_state(self, now: int, reason: str) -> None:
+        """Write the present state into the state log."""
+        self.state_log.append(StateLogEntry(self.state, now, reason))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is active, but has nothing and wants nothing: then it is completing."""
+        if self.allocations or self.has_waiting or self.leaving:
+            return False
+        return self.state in (ACCEPTED, STARTING, RUNNING)
+
+    @property
+    def can_wake(self) -> bool:
+        """Whether a new ask brings it back to the next active state."""
+        return self.state in (NEW, COMPLETING)
+
+    # -- standing -----------------------------------------------------------------------------------
+
+    def touch(self) -> None:
+        """Something about it changed that its place in the queue's line may depend on."""
+        queue = self._queue
+        if not self.touched and queue is not None:
+            self.touched = True
+            queue.stale.append(self)
+            if queue.held:
+                # Who takes part depends on all applications of the queue: look at it again.
+                queue.awaken(queue.held)
+
+    def awaken(self, bits: int) -> None:
+        """Requests of these shapes are worth trying, here and in every queue above."""
+        self.bits |= bits
+        if self.block is not None:
+            self.block.bits |= bits
+        if self._queue is not None:
+            self._queue.awaken(bits)
+
+    def reprioritise(self) -> None:
+        """Compute its priority anew, and tell the queues above when it changed."""
+        priority = self.requests.priority
+        if priority != self.priority:
+            if self._queue is not None:
+                self._queue.count_priority(self.priority, priority)
+            self.priority = priority
+
+    def __repr__(self) -> str:
+        return f"<Application {self.id} {self.state}>"

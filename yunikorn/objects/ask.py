@@ -1,0 +1,85 @@
+"""Asks: requests of an application for a number of equal allocations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from yunikorn.resources import Resource
+from yunikorn.states import ASK
+
+if TYPE_CHECKING:
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.shape import Shape
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+
+class Ask:
+    """A request for `pending` more allocations of `resource` each."""
+
+    __slots__ = (
+        "app",
+        "arrival",
+        "created",
+        "key",
+        "live",
+        "made",
+        "order",
+        "originator",
+        "parked",
+        "pending",
+        "placeholder",
+        "priority",
+        "resource",
+        "shape",
+        "state",
+        "tags",
+        "task_group",
+        "tries",
+    )
+
+    def __init__(
+        self,
+        key: str,
+        app: Application,
+        resource: Resource,
+        *,
+        pending: int,
+        priority: int,
+        tags: Mapping[str, str],
+        created: int,
+        arrival: int,
+    ) -> None:
+        self.key = key
+        self.app = app
+        self.resource = resource
+        self.pending = pending
+        self.made = 0
+        """Allocations it has led to so far; numbers them."""
+        self.live = 0
+        """Allocations of it that have not ended."""
+        self.priority = priority
+        self.tags = tags
+        self.created = created
+        self.arrival = arrival
+        self.shape: Shape
+        """Its class of requests; given before it is booked."""
+        self.order = (-priority, created, arrival)
+        """Where it stands among its application's requests (decision 16)."""
+        self.state = ASK.initial
+        self.parked = False
+        """Whether it is out of the running until something changes (see `scheduling.parking`)."""
+        self.tries = 0
+        """How often it was parked."""
+        self.placeholder = False
+        self.originator = False
+        self.task_group = ""
+
+    @property
+    def label(self) -> str:
+        """What a message calls it."""
+        return f"ask {self.key} of application {self.app.id}"
+
+    def __repr__(self) -> str:
+        return f"<Ask {self.key} {self.state} x{self.pending}>"

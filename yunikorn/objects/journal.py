@@ -1,0 +1,56 @@
+"""The journal: events, collected until they are handed to the sinks.
+
+Nothing is built while nobody listens: look at `listening` before you describe something at length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from yunikorn.api import Event
+
+if TYPE_CHECKING:
+    from yunikorn.clock import Clock
+
+MESSAGE_LENGTH = 1024
+"""Longest message of an event; more is cut (facts §12.1)."""
+
+
+class Journal:
+    """Events that wait for the sinks, oldest first."""
+
+    __slots__ = ("_clock", "_events", "listening")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._events: list[Event] = []
+        self.listening = False
+        """Whether anybody wants events."""
+
+    def record(
+        self,
+        kind: str,
+        object_id: str,
+        reference_id: str = "",
+        *,
+        change: str = "NONE",
+        detail: str = "DETAILS_NONE",
+        message: str = "",
+        resource: Mapping[str, int] | None = None,
+    ) -> None:
+        """Note an event of the catalogue in facts §12.3; nothing happens while nobody listens."""
+        if not self.listening:
+            return
+        if len(message) > MESSAGE_LENGTH:
+            message = message[: MESSAGE_LENGTH - 3] + "..."
+        # A tally would change under the reader: the event keeps the amount of this moment.
+        amount = None if resource is None else dict(resource)
+        self._events.append(
+            Event(kind, object_id, reference_id, message, change, detail, amount, self._clock.now())
+        )
+
+    def drain(self) -> list[Event]:
+        """Hand out what has been collected, and start anew."""
+        events, self._events = self._events, []
+        return events

@@ -1,0 +1,290 @@
+"""The books of asks and allocations: who waits for how much, and who has it.
+
+Every change is booked on the application, its queue and all queues above, and, for allocations, the
+node, in one go. What changed is touched, for the scheduling layer to bring its orders up to date.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.objects.allocation import Allocation
+from yunikorn.objects.application import COUNTED
+from yunikorn.objects.termination import ALLOCATION_EVENT, TerminationType
+from yunikorn.states import ASK, COMPLETING, NEW, RUNNING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.journal import Journal
+    from yunikorn.objects.node import Node
+    from yunikorn.objects.shape import Shape, ShapeTable
+    from yunikorn.resources import Resource
+
+_REMOVAL_DETAIL = {
+    TerminationType.UNKNOWN: "ALLOC_NODEREMOVED",
+    TerminationType.STOPPED_BY_RM: "ALLOC_CANCEL",
+    TerminationType.TIMEOUT: "ALLOC_TIMEOUT",
+    TerminationType.PREEMPTED_BY_SCHEDULER: "ALLOC_PREEMPT",
+    TerminationType.PLACEHOLDER_REPLACED: "ALLOC_REPLACED",
+}
+_PENDING_NEXT = ASK.moves["Pending", "allocate"]
+
+
+class Ledger:
+    """The books of one partition."""
+
+    def __init__(self, shapes: ShapeTable, journal: Journal) -> None:
+        self.shapes = shapes
+        self.journal = journal
+        self.allocations: dict[str, Allocation] = {}
+        """By uuid: all that has not ended."""
+        self.changed_nodes: list[Node] = []
+        """Nodes whose room changed since the node orders were last brought up to date."""
+        self.serial = 0
+        """Allocations ever made."""
+        self.changes = 0
+        """Commits, releases and changes of nodes so far: what a refusal may depend on."""
+
+    # -- asks ---------------------------------------------------------------------------------------
+
+    def add_ask(self, ask: Ask) -> None:
+        """An ask with its `pending` repeats starts to wait."""
+        app = ask.app
+        ask.state = ASK.next(ask.label, ask.state, "ask")
+        app.asks[ask.key] = ask
+        if ask.created < app.submitted:
+            app.submitted = ask.created
+        self._queue_up(ask)
+        self._book_pending(app, ask.resource, ask.pending)
+        if app.state in (NEW, COMPLETING):
+            app.run("ask added")
+        if self.journal.listening:
+            self.journal.record(
+                "APP", app.id, ask.key, change="ADD", detail="APP_REQUEST", resource=ask.resource
+            )
+
+    def _queue_up(self, ask: Ask) -> None:
+        app = ask.app
+        app.requests.add(ask)
+        self.shapes.wait(ask.shape)
+        for queue in app.chain:
+            queue.waiting += 1
+        if ask.priority > app.priority:
+            app.reprioritise()
+        app.awaken(ask.shape.bit)
+
+    def _unqueue(self, ask: Ask) -> None:
+        app = ask.app
+        if ask.parked:
+            ask.parked = False
+            app.parked -= 1
+        else:
+            app.requests.remove(ask)
+        self.shapes.leave(ask.shape)
+        for queue in app.chain:
+            queue.waiting -= 1
+        app.bits &= app.requests.bits
+        app.reprioritise()
+
+    def park(self, ask: Ask) -> None:
+        """A waiting ask is not to be tried until `unpark`."""
+        ask.parked = True
+        app = ask.app
+        app.parked += 1
+        app.requests.remove(ask)
+        app.bits &= app.requests.bits
+        app.touch()
+
+    def unpark(self, ask: Ask) -> None:
+        """A parked ask is worth trying again."""
+        if ask.parked:
+            ask.parked = False
+            ask.app.parked -= 1
+            ask.app.requests.add(ask)
+            ask.app.awaken(ask.shape.bit)
+            ask.app.touch()
+
+    def reshape(self, ask: Ask, shape: Shape) -> None:
+        """A waiting ask belongs to another class of requests now, and is worth trying again."""
+        if ask.parked:
+            self.unpark(ask)
+        app = ask.app
+        app.requests.remove(ask)
+        self.shapes.leave(ask.shape)
+        ask.shape = shape
+        app.requests.add(ask)
+        self.shapes.wait(shape)
+        app.bits &= app.requests.bits
+        app.awaken(shape.bit)
+        app.touch()
+
+    def change_pending(self, ask: Ask, pending: int) -> None:
+        """Set how many allocations an ask still waits for; those made stay (decision 28)."""
+        difference = pending - ask.pending
+        if not difference:
+            return
+        if not ask.pending:
+            ask.state = ASK.next(ask.label, ask.state, "ask")
+            ask.pending = pending
+            self._queue_up(ask)
+            if ask.app.can_wake:
+                ask.app.run("ask added")
+        elif not pending:
+            ask.pending = 0
+            self._unqueue(ask)
+        ask.pending = pending
+        self._book_pending(ask.app, ask.resource, difference)
+
+    def drop_ask(self, ask: Ask, detail: str = "REQUEST_CANCEL") -> None:
+        """An ask waits no more, whatever of it was left."""
+        app = ask.app
+        if ask.pending:
+            self._unqueue(ask)
+            self._book_pending(app, ask.resource, -ask.pending)
+            ask.pending = 0
+        del app.asks[ask.key]
+        if self.journal.listening:
+            self.journal.record("APP", app.id, ask.key, change="REMOVE", detail=detail, resource=ask.resource)
+        self.rest(app)
+
+    def _book_pending(self, app: Application, resource: Mapping[str, int], times: int) -> None:
+        for tally in (app.pending, *[queue.pending for queue in app.chain]):
+            for name, amount in resource.items():
+                tally[name] = tally.get(name, 0) + amount * times
+        self._touch(app)
+
+    def _touch(self, app: Application) -> None:
+        app.touch()
+        for queue in app.chain:
+            queue.touch()
+
+    def rest(self, app: Application) -> None:
+        """An application that has nothing and wants nothing is completing."""
+        if app.is_idle:
+            app.fire("complete", "no requests and no allocations left")
+
+    # -- allocations --------------------------------------------------------------------------------
+
+    def allocate(self, ask: Ask, node: Node, now: int) -> Allocation:
+        """Give one of the ask's pending repeats its place on `node`: the commit of a decision."""
+        app = ask.app
+        self.serial += 1
+        uuid = f"{ask.key}#{self.serial}"
+        allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, ask.tags, now)
+        self.allocations[uuid] = allocation
+        app.allocations[uuid] = allocation
+        node.take(allocation)
+        self.changes += 1
+        if not node.touched:
+            node.touched = True
+            self.changed_nodes.append(node)
+        app.waiting_since = now
+        ask.made += 1
+        ask.live += 1
+        ask.pending -= 1
+        if not ask.pending:
+            ask.state = _PENDING_NEXT
+            self._unqueue(ask)
+        self._move_to_allocated(app, ask.shape.pairs)
+        if app.state != RUNNING:
+            app.run("allocation added")
+        if self.journal.listening:
+            self._record_allocation(allocation)
+        return allocation
+
+    def _move_to_allocated(self, app: Application, pairs: tuple[tuple[str, int], ...]) -> None:
+        pending, allocated = app.pending, app.allocated
+        for name, amount in pairs:
+            pending[name] -= amount
+            allocated[name] = allocated.get(name, 0) + amount
+        if not app.touched:
+            app.touch()
+        for queue in app.chain:
+            pending, allocated = queue.pending, queue.allocated
+            for name, amount in pairs:
+                pending[name] -= amount
+                allocated[name] = allocated.get(name, 0) + amount
+            if not queue.touched:
+                queue.touch()
+
+    def _record_allocation(self, allocation: Allocation) -> None:
+        resource, app, node = allocation.resource, allocation.app, allocation.node
+        self.journal.record(
+            "APP", app.id, allocation.uuid, change="ADD", detail="APP_ALLOC", resource=resource
+        )
+        self.journal.record(
+            "NODE", node.id, allocation.uuid, change="ADD", detail="NODE_ALLOC", resource=resource
+        )
+
+    def recover(
+        self, app: Application, node: Node, uuid: str, key: str, resource: Resource, *, priority: int,
+        tags: Mapping[str, str], now: int,
+    ) -> Allocation:  # fmt: skip
+        """Book an allocation that an RM brought along; quotas are not asked (facts §10.8)."""
+        allocation = Allocation(uuid, key, app, None, node, resource, priority, tags, now)
+        self.allocations[uuid] = app.allocations[uuid] = allocation
+        node.take(allocation)
+        self.node_changed(node, gained=False)
+        self._book_allocated(app, resource, 1)
+        if app.state == NEW:
+            app.run("allocation recovered")
+        app.run("allocation recovered")
+        if self.journal.listening:
+            self._record_allocation(allocation)
+        return allocation
+
+    def release(self, allocation: Allocation, termination: TerminationType) -> None:
+        """An allocation ends: its amount is free on node, application and queues."""
+        app, node = allocation.app, allocation.node
+        allocation.end(ALLOCATION_EVENT[termination])
+        del self.allocations[allocation.uuid], app.allocations[allocation.uuid]
+        node.give_back(allocation)
+        self.node_changed(node, gained=True)
+        self._book_allocated(app, allocation.resource, -1)
+        for queue in app.chain:
+            if queue.over:
+                queue.room_grew()
+        self._forget_ask(allocation)
+        if self.journal.listening:
+            detail = _REMOVAL_DETAIL[termination]
+            resource, uuid = allocation.resource, allocation.uuid
+            self.journal.record("APP", app.id, uuid, change="REMOVE", detail=detail, resource=resource)
+            self.journal.record(
+                "NODE", node.id, uuid, change="REMOVE", detail="NODE_ALLOC", resource=resource
+            )
+        self.rest(app)
+
+    def _forget_ask(self, allocation: Allocation) -> None:
+        # An ask whose allocations have all been made and have all ended has nothing more to say.
+        ask = allocation.ask
+        if ask is not None:
+            ask.live -= 1
+            if not ask.live and not ask.pending and ask.app.asks.get(ask.key) is ask:
+                del ask.app.asks[ask.key]
+
+    def _book_allocated(self, app: Application, resource: Mapping[str, int], times: int) -> None:
+        for tally in (app.allocated, *[queue.allocated for queue in app.chain]):
+            for name, amount in resource.items():
+                tally[name] = tally.get(name, 0) + amount * times
+        self._touch(app)
+
+    # -- nodes and applications ---------------------------------------------------------------------
+
+    def node_changed(self, node: Node, *, gained: bool) -> None:
+        """A node's room or state changed; `gained` when it may take more than before."""
+        self.changes += 1
+        if gained:
+            node.gained = True
+        if not node.touched:
+            node.touched = True
+            self.changed_nodes.append(node)
+
+    def count_running(self, app: Application, before: str) -> None:
+        """Keep the queues' counts of running applications (decisions, "States")."""
+        difference = (app.state in COUNTED) - (before in COUNTED)
+        if difference:
+            for queue in app.chain:
+                queue.running += difference

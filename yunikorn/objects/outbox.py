@@ -1,0 +1,88 @@
+"""What a resource manager has to be told, collected until it is handed out in one response."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.termination import TerminationType
+
+
+@attrs.frozen(slots=True)
+class Release:
+    """An allocation that ended."""
+
+    allocation: Allocation
+    termination: TerminationType
+    message: str
+
+
+@attrs.frozen(slots=True)
+class AskRelease:
+    """An ask that the scheduler dropped."""
+
+    application_id: str
+    key: str
+    termination: TerminationType
+    message: str
+
+
+@attrs.frozen(slots=True)
+class Refusal:
+    """Something refused: an application, a node, or an ask of an application."""
+
+    object_id: str
+    reason: str
+    application_id: str = ""
+
+
+@attrs.frozen(slots=True)
+class StateUpdate:
+    """An application's new state, when it came (ns), and why."""
+
+    application_id: str
+    state: str
+    time: int
+    message: str
+
+
+@attrs.define(slots=True)
+class Outbox:
+    """The messages of a partition that wait to be handed out, oldest first."""
+
+    allocations: list[Allocation] = attrs.Factory(list)
+    releases: list[Release] = attrs.Factory(list)
+    ask_releases: list[AskRelease] = attrs.Factory(list)
+    rejected_asks: list[Refusal] = attrs.Factory(list)
+    accepted_applications: list[str] = attrs.Factory(list)
+    rejected_applications: list[Refusal] = attrs.Factory(list)
+    updated_applications: list[StateUpdate] = attrs.Factory(list)
+    accepted_nodes: list[str] = attrs.Factory(list)
+    rejected_nodes: list[Refusal] = attrs.Factory(list)
+    failed_node_updates: list[Refusal] = attrs.Factory(list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to say."""
+        return not (
+            self.allocations
+            or self.releases
+            or self.ask_releases
+            or self.rejected_asks
+            or self.accepted_applications
+            or self.rejected_applications
+            or self.updated_applications
+            or self.accepted_nodes
+            or self.rejected_nodes
+            or self.failed_node_updates
+        )
+
+    def drain(self) -> Outbox:
+        """Hand out what has been collected, and start anew."""
+        full = Outbox(**{field.name: getattr(self, field.name) for field in attrs.fields(Outbox)})
+        for field in attrs.fields(Outbox):
+            setattr(self, field.name, [])
+        return full

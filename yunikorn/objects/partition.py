@@ -1,0 +1,274 @@
+"""A partition: a scheduling domain with its own queues, nodes and applications."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from yunikorn.objects.journal import Journal
+from yunikorn.objects.ledger import Ledger
+from yunikorn.objects.node import Node
+from yunikorn.objects.outbox import AskRelease, Outbox, Refusal, Release, StateUpdate
+from yunikorn.objects.queue import Cluster, Queue
+from yunikorn.objects.queue_tree import QueueTree
+from yunikorn.objects.shape import ShapeTable
+from yunikorn.objects.termination import TerminationType
+from yunikorn.resources import NOTHING, Resource, add, subtract, without_zeros
+from yunikorn.states import COMPLETED, COMPLETING, EXPIRED, NODE, PARTITION, REJECTED, STARTING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from yunikorn.clock import Clock, Timers
+    from yunikorn.config.schema import QueueConfig
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.application import Application, StateChange
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.periods import Periods
+
+_STATE_DETAIL = {"Rejected": "APP_REJECT"}
+
+
+class Partition:
+    """The objects of a partition, and what happens to them."""
+
+    def __init__(self, name: str, root: QueueConfig, clock: Clock, timers: Timers, periods: Periods) -> None:
+        self.name = name
+        self.clock = clock
+        self.timers = timers
+        self.periods = periods
+        self.state = PARTITION.initial
+        self.journal = Journal(clock)
+        self.outbox = Outbox()
+        self.cluster = Cluster()
+        self.shapes = ShapeTable()
+        self.ledger = Ledger(self.shapes, self.journal)
+        self.queues = QueueTree(root, self.cluster, self.journal)
+        self.queues.on_empty = self._schedule_cleanup
+        self.shapes.on_forget.append(self._forget_shapes)
+        self.nodes: dict[str, Node] = {}
+        self.applications: dict[str, Application] = {}
+        """Those that have not ended."""
+        self.ended: dict[str, Application] = {}
+        """By id: the last that ended under it, until it is forgotten."""
+        self.arrivals = 0
+        """Applications and asks that ever arrived; numbers them."""
+
+    @property
+    def label(self) -> str:
+        """What a message calls it."""
+        return f"partition {self.name}"
+
+    def on_state_change(self, event: Any) -> None:
+        """Called by the state machine; a partition has nothing more to do."""
+
+    def _forget_shapes(self, bits: int) -> None:
+        for queue in self.queues:
+            queue.forget_shapes(bits)
+
+    def next_arrival(self) -> int:
+        """A number for what arrives now, larger than all before."""
+        self.arrivals += 1
+        return self.arrivals
+
+    # -- applications -------------------------------------------------------------------------------
+
+    def add_application(self, app: Application, queue: Queue) -> None:
+        """Take in a placed application."""
+        self.applications[app.id] = app
+        app.enter(queue)
+        queue.applications[app.id] = app
+        app.touch()
+        self.outbox.accepted_applications.append(app.id)
+        self.journal.record("APP", app.id, change="ADD", detail="APP_NEW")
+        self.journal.record("QUEUE", queue.path, app.id, change="ADD", detail="QUEUE_APP")
+
+    def reject_application(self, app: Application, reason: str) -> None:
+        """Refuse an application."""
+        app.reason = reason
+        app.fire("reject", reason)
+
+    def state_changed(self, change: StateChange) -> None:
+        """An application changed its state: keep log, timers and counts, and tell the RM."""
+        app, now = change.app, self.clock.now()
+        if app.timer is not None:
+            app.timer.cancel()
+            app.timer = None
+        app.log_state(now, change.reason)
+        self.ledger.count_running(app, change.before)
+        app.touch()
+        if app.state == REJECTED:
+            self.outbox.rejected_applications.append(Refusal(app.id, app.reason))
+        elif app.state != EXPIRED:
+            self.outbox.updated_applications.append(StateUpdate(app.id, app.state, now, change.reason))
+        detail = _STATE_DETAIL.get(app.state) or f"APP_{app.state.upper()}"
+        self.journal.record("APP", app.id, change="SET", detail=detail, message=change.reason)
+        self._set_timer(app)
+        if app.is_final and app.state != EXPIRED:
+            self._retire(app)
+
+    def _set_timer(self, app: Application) -> None:
+        after, periods = self.timers.after, self.periods
+        if app.state == STARTING:
+            app.timer = after(periods.starting, lambda: app.run("starting timed out"))
+        elif app.state == COMPLETING:
+            app.timer = after(periods.completing, lambda: self._complete(app))
+        elif app.is_final and app.state != EXPIRED:
+            app.timer = after(periods.retention, lambda: self._forget(app))
+
+    def _complete(self, app: Application) -> None:
+        app.fire("complete", "completing timed out")
+
+    def _retire(self, app: Application) -> None:
+        app.finished = self.clock.now()
+        self._detach(app)
+        self.ended[app.id] = app
+
+    def _detach(self, app: Application) -> None:
+        if self.applications.get(app.id) is app:
+            del self.applications[app.id]
+        queue = app.queue
+        if queue is None:
+            return
+        for ask in list(app.asks.values()):
+            self.ledger.drop_ask(ask)
+        app.reprioritise()
+        del queue.applications[app.id]
+        queue.stale.append(app)
+        app.touched = True
+        app.queue_name = queue.path
+        self.journal.record("QUEUE", queue.path, app.id, change="REMOVE", detail="QUEUE_APP")
+        app.leave()
+        self.queues.check_empty(queue)
+
+    def _forget(self, app: Application) -> None:
+        if app.state == COMPLETED:
+            app.fire("expire", "retention is over")
+        if self.ended.get(app.id) is app:
+            del self.ended[app.id]
+
+    def remove_application(self, app: Application, message: str) -> None:
+        """The RM takes an application away, with all that it has and wants."""
+        app.leaving = True
+        for allocation in list(app.allocations.values()):
+            self.release(allocation, TerminationType.STOPPED_BY_RM, message)
+        if app.timer is not None:
+            app.timer.cancel()
+            app.timer = None
+        self._detach(app)
+        self.journal.record("APP", app.id, change="REMOVE", message=message)
+
+    def fail_application(self, app: Application, reason: str) -> None:
+        """Mark an application for failure and take everything from it."""
+        app.reason = reason
+        app.fire("fail", reason)
+        for ask in list(app.asks.values()):
+            self.outbox.ask_releases.append(AskRelease(app.id, ask.key, TerminationType.TIMEOUT, reason))
+            self.ledger.drop_ask(ask)
+        for allocation in list(app.allocations.values()):
+            self.release(allocation, TerminationType.STOPPED_BY_RM, reason)
+        app.fire("fail", reason)
+
+    # -- allocations --------------------------------------------------------------------------------
+
+    def place(self, ask: Ask, node: Node) -> Allocation:
+        """Carry out a decision."""
+        allocation = self.ledger.allocate(ask, node, self.clock.now())
+        self.outbox.allocations.append(allocation)
+        return allocation
+
+    def release(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
+        """End an allocation and tell the RM."""
+        self.ledger.release(allocation, termination)
+        self.outbox.releases.append(Release(allocation, termination, message))
+
+    # -- nodes --------------------------------------------------------------------------------------
+
+    def add_node(self, node: Node) -> None:
+        """Take in a node."""
+        self.nodes[node.id] = node
+        self._resize(add(self.cluster.total, node.capacity))
+        self.ledger.node_changed(node, gained=True)
+        self.outbox.accepted_nodes.append(node.id)
+        self.journal.record("NODE", node.id, change="ADD", message="Node added to the scheduler")
+        self._record_schedulable(node)
+
+    def _resize(self, total: Mapping[str, int]) -> None:
+        self.cluster.set(without_zeros(total))
+        self.queues.root.room_grew()
+
+    def _record_schedulable(self, node: Node) -> None:
+        message = f"schedulable: {str(node.schedulable).lower()}"
+        self.journal.record("NODE", node.id, change="SET", detail="NODE_SCHEDULABLE", message=message)
+
+    def update_node(
+        self,
+        node: Node,
+        capacity: Resource | None,
+        occupied: Resource | None,
+        attributes: Mapping[str, str] | None,
+    ) -> None:
+        """Change a node; None leaves that part as it is."""
+        before = node.capacity
+        if capacity is not None or occupied is not None:
+            node.resize(
+                node.capacity if capacity is None else capacity,
+                node.occupied if occupied is None else occupied,
+            )
+        if attributes is not None:
+            node.attributes = dict(attributes)
+            node.version += 1
+        if node.capacity != before:
+            self._resize(subtract(add(self.cluster.total, node.capacity), before))
+            self.journal.record("NODE", node.id, change="SET", detail="NODE_CAPACITY", resource=node.capacity)
+        if occupied is not None:
+            self.journal.record("NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied)
+        self.ledger.node_changed(node, gained=True)
+
+    def move_node(self, node: Node, event: str) -> None:
+        """Take a node through `drain` or `schedule`; raises `StateError` where its state forbids it."""
+        before = node.state
+        NODE.fire(node, event)
+        if node.state != before:
+            self.ledger.node_changed(node, gained=node.schedulable)
+            self._record_schedulable(node)
+
+    def remove_node(self, node: Node) -> None:
+        """Decommission a node: its allocations end and the RM is told (facts §10.3)."""
+        NODE.fire(node, "decommission")
+        del self.nodes[node.id]
+        for allocation in list(node.allocations.values()):
+            self.release(allocation, TerminationType.STOPPED_BY_RM, f"Node {node.id} Removed")
+        # After the allocations, so that no queue sees less room than it uses on the way.
+        self._resize(subtract(self.cluster.total, node.capacity))
+        self.ledger.node_changed(node, gained=False)
+        self.journal.record(
+            "NODE",
+            node.id,
+            change="REMOVE",
+            detail="NODE_DECOMISSION",
+            message="Node removed from the scheduler",
+        )
+
+    # -- queues -------------------------------------------------------------------------------------
+
+    def _schedule_cleanup(self, queue: Queue) -> None:
+        self.timers.after(self.periods.cleanup, lambda: self.queues.remove(queue))
+
+    def queue(self, path: str) -> Queue | None:
+        """The queue of this path, in any case of letters."""
+        return self.queues.queue(path)
+
+    def reconsider(self) -> None:
+        """Policies or quotas changed: whatever was tried in vain is worth trying again."""
+        self.shapes.forget_verdicts()
+        self.shapes.reopen_all()
+        self.cluster.version += 1
+        for queue in self.queues:
+            queue.reconsider()
+        for app in self.applications.values():
+            app.awaken(app.requests.bits)
+
+    @property
+    def used(self) -> Mapping[str, int]:
+        """What is allocated in the whole partition."""
+        return self.queues.root.allocated or NOTHING

@@ -1,0 +1,21 @@
+"""How long things take: the scheduler's own delays, all in nanoseconds, all configurable."""
+
+from __future__ import annotations
+
+import attrs
+
+from yunikorn.clock import SECOND
+
+
+@attrs.frozen
+class Periods:
+    """Delays of the object states (object-states seed; decisions "States"; facts §5.3)."""
+
+    starting: int = 300 * SECOND
+    """After which an application in Starting is Running."""
+    completing: int = 30 * SECOND
+    """After which an application in Completing is Completed."""
+    retention: int = 3 * 24 * 3600 * SECOND
+    """For which an ended application is remembered."""
+    cleanup: int = 10 * SECOND
+    """After which an empty queue that placement made, or that is draining, is removed."""

@@ -1,0 +1,276 @@
+"""Queues: a tree of shares, with what runs and waits in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from yunikorn.config.acl import NOBODY
+from yunikorn.config.properties import QueueSettings
+from yunikorn.objects.ask import INT32_MAX, INT32_MIN
+from yunikorn.objects.line import Line
+from yunikorn.resources import NOTHING, Resource, Tally, above_zero, smaller_of
+from yunikorn.states import QUEUE
+
+if TYPE_CHECKING:
+    from yunikorn.config.acl import Acl
+    from yunikorn.config.schema import LimitConfig, TemplateConfig
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.line import Block, Rank
+    from yunikorn.objects.shape import Shape
+
+ROOT = "root"
+RECOVERY = "root.@recovery@"
+"""The queue of applications that must be taken although no rule places them (facts §5.1)."""
+
+
+class Cluster:
+    """The size of a partition, shared by its queues."""
+
+    __slots__ = ("total", "version")
+
+    def __init__(self) -> None:
+        self.total: Resource = NOTHING
+        """The capacities of all nodes; no zero entries."""
+        self.version = 0
+        """Counts the changes of the total, and of any quota or guarantee."""
+
+    def set(self, total: Resource) -> None:
+        """The cluster has another size now."""
+        self.total = total
+        self.version += 1
+
+
+class Queue:
+    """A queue: a leaf holds applications, a parent holds queues."""
+
+    def __init__(
+        self, name: str, parent: Queue | None, cluster: Cluster, *, is_leaf: bool, managed: bool
+    ) -> None:
+        self.name = name
+        self.parent = parent
+        self.path: str = f"{parent.path}.{name}" if parent is not None else name
+        self.cluster = cluster
+        self.is_leaf = is_leaf
+        self.managed = managed
+        """Whether it comes from the configuration; others were made by placement."""
+        self.state = QUEUE.initial
+        self.children: dict[str, Queue] = {}
+        self.applications: dict[str, Application] = {}
+        self.guaranteed: Resource = NOTHING
+        self._quota: Resource | None = None
+        self.max_applications = 0
+        self.properties: Mapping[str, str] = {}
+        self.settings = QueueSettings()
+        self.admin_acl: Acl = NOBODY
+        self.submit_acl: Acl = NOBODY
+        self.template: TemplateConfig | None = None
+        self.limits: Sequence[LimitConfig] = ()
+        self.allocated: Tally = {}
+        self.pending: Tally = {}
+        self.waiting = 0
+        """Asks that wait in it and below it."""
+        self.running = 0
+        """Applications below it that count as running."""
+        self.priority = INT32_MIN
+        self._levels: dict[int, int] = {}
+        self._fair: tuple[int, Mapping[str, int], Mapping[str, int]] = (-1, NOTHING, NOTHING)
+        # What the scheduling layer keeps here: the order of what is in it, and what is worth trying.
+        self.line: Line[Any] = Line()
+        self.stale: list[Any] = []
+        """Members that changed since the line was last put in order."""
+        self.order: Any = None
+        """Its policy, made ready by the scheduling layer."""
+        self.bits = 0
+        self.rank: Rank | None = None
+        self.block: Block[Any] | None = None
+        self.touched = False
+        self.held = 0
+        """Bits of shapes that only members wait for whom the policy keeps out for now."""
+        self.over: dict[int, Shape] = {}
+        """By bit: shapes that its quota has no room for now."""
+        self.over_bits = 0
+
+    @property
+    def label(self) -> str:
+        """What a message calls it."""
+        return f"queue {self.path}"
+
+    def on_state_change(self, event: Any) -> None:
+        """Called by the state machine."""
+        self.touch()
+
+    def path_up(self) -> Iterator[Queue]:
+        """This queue and all above, root last."""
+        queue: Queue | None = self
+        while queue is not None:
+            yield queue
+            queue = queue.parent
+
+    def walk(self) -> Iterator[Queue]:
+        """This queue and all below, parents first, in the order they were made."""
+        yield self
+        for child in self.children.values():
+            yield from child.walk()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in it."""
+        return not self.applications and not self.children
+
+    # -- quotas -------------------------------------------------------------------------------------
+
+    @property
+    def max(self) -> Resource | None:
+        """The quota; for root the size of the cluster. A missing type is unlimited (facts §5.5)."""
+        return self.cluster.total if self.parent is None else self._quota
+
+    def set_quota(self, guaranteed: Resource | None, quota: Resource | None) -> None:
+        """Set guarantee and quota; an amount that is nothing but zeros counts as unset (facts §5.5)."""
+        self.guaranteed = guaranteed if guaranteed is not None and above_zero(guaranteed) else NOTHING
+        self._quota = quota if quota is not None and above_zero(quota) else None
+        self.cluster.version += 1
+        self.room_grew()
+
+    @property
+    def headroom(self) -> Resource | None:
+        """What may still be allocated here: the smallest on the way up; None is unlimited (facts §5.6)."""
+        above = self.parent.headroom if self.parent is not None else None
+        quota = self.max
+        if quota is None:
+            return above
+        own = Resource({name: limit - self.allocated.get(name, 0) for name, limit in quota.items()})
+        return own if above is None else smaller_of(own, above)
+
+    def has_room(self, pairs: Sequence[tuple[str, int]]) -> bool:
+        """Whether this queue's own quota has room for an amount."""
+        quota = self.cluster.total if self.parent is None else self._quota
+        if quota is not None:
+            allocated = self.allocated
+            for name, amount in pairs:
+                limit = quota.get(name)
+                if limit is not None and allocated.get(name, 0) + amount > limit:
+                    return False
+        return True
+
+    def _measures(self) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
+        if self._fair[0] != self.cluster.version:
+            parent = self.parent
+            if parent is None:
+                fair_max: Mapping[str, int] = self.cluster.total
+            elif self._quota is None or not parent.fair_max:
+                fair_max = parent.fair_max
+            else:
+                fair_max = {**parent.fair_max, **self._quota}
+            self._fair = (self.cluster.version, fair_max, {**self.cluster.total, **self.guaranteed})
+        return self._fair
+
+    @property
+    def fair_max(self) -> Mapping[str, int]:
+        """The cluster's size, overlaid by the quotas on the way down (facts §2.6)."""
+        return self._measures()[1]
+
+    @property
+    def fair_total(self) -> Mapping[str, int]:
+        """What an application's share is taken of: guaranteed per type, else the cluster (decision 17)."""
+        return self._measures()[2]
+
+    @property
+    def total(self) -> Mapping[str, int]:
+        """The cluster's size."""
+        return self.cluster.total
+
+    # -- access -------------------------------------------------------------------------------------
+
+    def submit_allowed(self, user: str, groups: Sequence[str]) -> bool:
+        """Whether this user may submit here: by either ACL, here or further up (facts §1.9)."""
+        if self.path == RECOVERY:
+            return False
+        return any(
+            queue.submit_acl.allows(user, groups) or queue.admin_acl.allows(user, groups)
+            for queue in self.path_up()
+        )
+
+    def admin_allowed(self, user: str, groups: Sequence[str]) -> bool:
+        """Whether this user may administer it, by its admin ACL or one further up."""
+        return any(queue.admin_acl.allows(user, groups) for queue in self.path_up())
+
+    # -- priority -----------------------------------------------------------------------------------
+
+    def count_priority(self, old: int, new: int) -> None:
+        """A member's priority went from `old` to `new`; the least int32 counts as none (facts §3.4)."""
+        levels = self._levels
+        if old != INT32_MIN:
+            left = levels[old] - 1
+            if left:
+                levels[old] = left
+            else:
+                del levels[old]
+        if new != INT32_MIN:
+            levels[new] = levels.get(new, 0) + 1
+        self.publish_priority()
+
+    def publish_priority(self) -> None:
+        """Compute the priority that the parent sees, and tell it when it changed."""
+        raw = max(self._levels, default=INT32_MIN)
+        if raw == INT32_MIN:
+            priority = raw
+        elif self.settings.priority_fence:
+            priority = self.settings.priority_offset
+        else:
+            priority = max(INT32_MIN + 1, min(INT32_MAX, raw + self.settings.priority_offset))
+        if priority != self.priority:
+            old, self.priority = self.priority, priority
+            self.touch()
+            if self.parent is not None:
+                self.parent.count_priority(old, priority)
+
+    # -- standing -----------------------------------------------------------------------------------
+
+    def touch(self) -> None:
+        """Something about it changed that its place in the parent's line may depend on."""
+        if not self.touched and self.parent is not None:
+            self.touched = True
+            self.parent.stale.append(self)
+
+    def awaken(self, bits: int) -> None:
+        """Requests of these shapes are worth trying below, in this queue and all above."""
+        queue: Queue | None = self
+        while queue is not None:
+            bits &= ~queue.over_bits
+            if not bits or queue.bits & bits == bits:
+                return
+            queue.bits |= bits
+            if queue.block is not None:
+                queue.block.bits |= bits
+            queue = queue.parent
+
+    def blocked(self, shape: Shape) -> None:
+        """Its quota has no room for this shape, until usage falls or the quota changes."""
+        self.over[shape.bit] = shape
+        self.over_bits |= shape.bit
+        self.bits &= ~shape.bit
+
+    def room_grew(self) -> None:
+        """Usage fell or the quota changed: try again what has room now."""
+        if self.over:
+            for bit, shape in list(self.over.items()):
+                if self.has_room(shape.pairs):
+                    del self.over[bit]
+                    self.over_bits &= ~bit
+                    self.awaken(bit)
+
+    def reconsider(self) -> None:
+        """Forget what its quota was too small for: it will be found out again."""
+        self.over.clear()
+        self.over_bits = 0
+        self.touch()
+
+    def forget_shapes(self, bits: int) -> None:
+        """These shapes are no more; their bits will serve for others."""
+        if self.over_bits & bits:
+            self.over = {bit: shape for bit, shape in self.over.items() if not bit & bits}
+            self.over_bits &= ~bits
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.path} {self.state}>"

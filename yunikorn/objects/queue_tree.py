@@ -1,0 +1,186 @@
+"""The queues of a partition: building the tree, changing it on reload, making queues on the fly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from yunikorn.config.names import is_queue_name
+from yunikorn.config.properties import effective_properties, read_settings
+from yunikorn.objects.queue import RECOVERY, ROOT, Cluster, Queue
+from yunikorn.states import ACTIVE, DRAINING, QUEUE, STOPPED
+
+if TYPE_CHECKING:
+    from yunikorn.config.schema import QueueConfig
+    from yunikorn.objects.journal import Journal
+    from yunikorn.resources import Resource
+
+
+class QueueTree:
+    """All queues of a partition by path."""
+
+    def __init__(self, config: QueueConfig, cluster: Cluster, journal: Journal) -> None:
+        self.cluster = cluster
+        self.journal = journal
+        self.changed: list[Queue] = []
+        """Queues that are new or configured anew, for the scheduling layer to give them their order."""
+        self.on_empty: Callable[[Queue], None] = lambda queue: None
+        """Called when a queue that is not to stay has become empty."""
+        self._queues: dict[str, Queue] = {}
+        self.root = self._make(ROOT, None, is_leaf=False, managed=True)
+        self.configure(config)
+
+    def __iter__(self) -> Iterator[Queue]:
+        return iter(self._queues.values())
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    def queue(self, path: str) -> Queue | None:
+        """The queue of this path, in any case of letters."""
+        return self._queues.get(path) or self._queues.get(path.lower())
+
+    # -- configured queues --------------------------------------------------------------------------
+
+    def configure(self, config: QueueConfig) -> None:
+        """Bring the tree in line with a configuration: the first one, or a later one (facts §1.13).
+
+        Queues that it lacks drain and go when they are empty; queues that placement made stay, and
+        become configured ones where it names them.
+        """
+        self._configure(self.root, config)
+
+    def _configure(self, queue: Queue, config: QueueConfig) -> None:
+        was_managed, queue.managed = queue.managed, True
+        self._set_type(queue, is_leaf=not config.parent)
+        above = queue.parent.properties if queue.parent is not None else {}
+        queue.properties = effective_properties(above, config.properties)
+        queue.admin_acl, queue.submit_acl = config.admin_acl, config.submit_acl
+        queue.limits = config.limits
+        queue.max_applications = config.max_applications
+        queue.template = config.child_template
+        if queue.template is None and queue.parent is not None and not queue.is_leaf:
+            queue.template = queue.parent.template
+        self._set_quota(queue, config.guaranteed, config.max)
+        self._settle(queue)
+        if queue.state == DRAINING:
+            QUEUE.fire(queue, "return")
+        if not was_managed:
+            self._record(queue, "SET", "QUEUE_TYPE", "now configured")
+        self._configure_children(queue, config)
+
+    def _configure_children(self, queue: Queue, config: QueueConfig) -> None:
+        wanted = {child.name: child for child in config.queues}
+        for name, child in list(queue.children.items()):
+            if name not in wanted and child.managed:
+                self._drain(child)
+        for name, child_config in wanted.items():
+            child = queue.children.get(name) or self._make(
+                name, queue, is_leaf=not child_config.parent, managed=True
+            )
+            self._configure(child, child_config)
+
+    def _set_type(self, queue: Queue, *, is_leaf: bool) -> None:
+        # `scheduling.reload` refuses a change of type that would strand applications or queues.
+        if queue.is_leaf != is_leaf:
+            queue.is_leaf = is_leaf
+            self._record(queue, "SET", "QUEUE_TYPE", f"leaf queue: {str(is_leaf).lower()}")
+
+    def _drain(self, queue: Queue) -> None:
+        for each in queue.walk():
+            if each.managed and each.state != DRAINING:
+                QUEUE.fire(each, "remove")
+        for each in reversed(list(queue.walk())):
+            self.check_empty(each)
+
+    def _settle(self, queue: Queue) -> None:
+        settings, _ = read_settings(queue.properties)
+        queue.settings = settings
+        queue.publish_priority()
+        queue.touch()
+        self.changed.append(queue)
+        if settings.stopped and queue.state == ACTIVE:
+            QUEUE.fire(queue, "stop")
+        elif not settings.stopped and queue.state == STOPPED:
+            QUEUE.fire(queue, "start")
+
+    def _set_quota(self, queue: Queue, guaranteed: Resource | None, quota: Resource | None) -> None:
+        before = queue.guaranteed, queue.max
+        queue.set_quota(guaranteed, quota)
+        if queue.parent is None:
+            return
+        if queue.guaranteed != before[0]:
+            self.journal.record(
+                "QUEUE", queue.path, change="SET", detail="QUEUE_GUARANTEED", resource=queue.guaranteed
+            )
+        if queue.max != before[1]:
+            self.journal.record(
+                "QUEUE", queue.path, change="SET", detail="QUEUE_MAX", resource=queue.max or {}
+            )
+
+    # -- queues made by placement -------------------------------------------------------------------
+
+    def create(self, path: str, user: str, groups: tuple[str, ...]) -> Queue | str:
+        """Make the leaf queue `path` and what is missing above it; or the reason why not (facts §4.5)."""
+        if path == RECOVERY:
+            return self._add(RECOVERY.rpartition(".")[2], self.root, is_leaf=True)
+        names = path.lower().split(".")
+        if names[0] != ROOT or len(names) < 2:
+            return f"'{path}' is not the path of a queue below root"
+        queue, depth = self.root, 1
+        while depth < len(names) and names[depth] in queue.children:
+            queue, depth = queue.children[names[depth]], depth + 1
+        if not queue.submit_allowed(user, groups):
+            return f"submit access to queue {queue.path} denied during create of {path}"
+        if queue.is_leaf:
+            return f"queue {path} cannot be made: {queue.path} is a leaf queue"
+        if queue.state == DRAINING:
+            return f"queue {path} cannot be made: {queue.path} is marked for removal"
+        for name in names[depth:]:
+            if not is_queue_name(name) or f"{ROOT}.{name}" == RECOVERY:
+                return f"queue {path} cannot be made: '{name}' is not a queue name"
+        for name in names[depth:-1]:
+            queue = self._add(name, queue, is_leaf=False)
+        return self._add(names[-1], queue, is_leaf=True)
+
+    def _add(self, name: str, parent: Queue, *, is_leaf: bool) -> Queue:
+        queue = self._make(name, parent, is_leaf=is_leaf, managed=False)
+        queue.template = parent.template
+        template = parent.template
+        if is_leaf and template is not None:
+            queue.max_applications = template.max_applications
+            queue.set_quota(template.guaranteed, template.max)
+            if queue.path != RECOVERY:
+                queue.properties = dict(template.properties)
+        self._settle(queue)
+        return queue
+
+    # -- coming and going ---------------------------------------------------------------------------
+
+    def _make(self, name: str, parent: Queue | None, *, is_leaf: bool, managed: bool) -> Queue:
+        queue = Queue(name, parent, self.cluster, is_leaf=is_leaf, managed=managed)
+        self._queues[queue.path] = queue
+        if parent is not None:
+            parent.children[name] = queue
+        self._record(queue, "ADD", "DETAILS_NONE" if managed else "QUEUE_DYNAMIC")
+        return queue
+
+    def check_empty(self, queue: Queue) -> None:
+        """Tell `on_empty` when `queue` is empty and not to stay."""
+        if queue.is_empty and queue.parent is not None and (not queue.managed or queue.state == DRAINING):
+            self.on_empty(queue)
+
+    def remove(self, queue: Queue) -> None:
+        """Take an empty queue out of the tree, and look at its parent."""
+        parent = queue.parent
+        if parent is None or not queue.is_empty or (queue.managed and queue.state != DRAINING):
+            return
+        if self._queues.get(queue.path) is not queue:
+            return
+        del self._queues[queue.path], parent.children[queue.name]
+        parent.line.remove(queue)
+        self._record(queue, "REMOVE", "DETAILS_NONE" if queue.managed else "QUEUE_DYNAMIC")
+        self.check_empty(parent)
+
+    def _record(self, queue: Queue, change: str, detail: str, message: str = "") -> None:
+        self.journal.record("QUEUE", queue.path, change=change, detail=detail, message=message)

@@ -1,0 +1,155 @@
+"""Shapes: classes of requests that every node answers alike, each with a bit of its own.
+
+Requests of equal resources, equal predicate classes and equal node order have one shape. What has
+been learnt for one of them (no node has room, a queue's quota is too small) holds for all, and is
+kept as a bit in an integer: "is there anything to do here?" is then one AND, whatever the backlog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from yunikorn.resources import Resource, without_zeros
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from yunikorn.objects.node import Node
+
+IDLE_SHAPES = 256
+"""Shapes without a waiting request that are kept for the next one, before all idle ones are dropped."""
+
+Key = tuple[Resource, str, str, tuple[Hashable, ...]]
+"""Resources, name of the node order, required node, and classes for the predicates."""
+
+
+class Shape:
+    """What the requests of a class have in common."""
+
+    __slots__ = (
+        "asks",
+        "bit",
+        "classes",
+        "key",
+        "node_order",
+        "pairs",
+        "refused",
+        "required",
+        "resource",
+        "tries",
+        "verdicts",
+    )
+
+    def __init__(self, key: Key, bit: int) -> None:
+        self.key = key
+        self.resource, self.node_order, self.required, self.classes = key
+        self.pairs: tuple[tuple[str, int], ...] = tuple(self.resource.items())
+        self.bit = bit
+        self.tries = 0
+        """How often it was parked."""
+        self.asks = 0
+        """Waiting requests of this shape."""
+        self.verdicts: dict[Hashable, str | None] = {}
+        """What class-declaring predicates said, by class of node: None, or the reason for no."""
+        self.refused: dict[str, tuple[int, str]] = {}
+        """By node id: what other predicates refused, at which version of the node."""
+
+    def fits(self, node: Node) -> bool:
+        """Whether `node` has the room for one request, and is the one required if there is such."""
+        if self.required and self.required != node.id:
+            return False
+        available = node.available
+        for name, amount in self.pairs:
+            if amount > available.get(name, 0):
+                return False
+        return True
+
+
+class ShapeTable:
+    """The live shapes of a partition."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[Key, Shape] = {}
+        self._free: list[int] = []
+        self._used = 0
+        self._idle = 0
+        self.open = 0
+        """Bits of the shapes for which some node may have room."""
+        self.closed: dict[int, Shape] = {}
+        """By bit: the shapes for which no node had room when they were last tried."""
+        self.users: dict[str, int] = {}
+        """By name of a node order: how many shapes with waiting requests use it."""
+        self.on_forget: list[Callable[[int], None]] = []
+        """Called with the bits of dropped shapes, before the bits serve again."""
+
+    def __iter__(self) -> Iterator[Shape]:
+        return iter(self._shapes.values())
+
+    def of(
+        self, resource: Resource, node_order: str = "", required: str = "", classes: tuple[Any, ...] = ()
+    ) -> Shape:
+        """The shape of requests for `resource` (zero entries do not count, facts §20.4)."""
+        key = (without_zeros(resource), node_order, required, classes)
+        shape = self._shapes.get(key)
+        if shape is None:
+            if self._idle >= IDLE_SHAPES and self._idle * 2 > len(self._shapes):
+                self._drop_idle()
+            if self._free:
+                bit = self._free.pop()
+            else:
+                bit = 1 << self._used
+                self._used += 1
+            shape = self._shapes[key] = Shape(key, bit)
+            self._idle += 1
+            self.open |= bit
+        return shape
+
+    def wait(self, shape: Shape) -> None:
+        """One more request of this shape waits."""
+        if not shape.asks:
+            self._idle -= 1
+            self.users[shape.node_order] = self.users.get(shape.node_order, 0) + 1
+        shape.asks += 1
+
+    def leave(self, shape: Shape) -> None:
+        """One request of this shape waits no more."""
+        shape.asks -= 1
+        if not shape.asks:
+            self._idle += 1
+            self.users[shape.node_order] -= 1
+
+    def close(self, shape: Shape) -> None:
+        """No node has room for this shape, until `reopen`."""
+        self.open &= ~shape.bit
+        self.closed[shape.bit] = shape
+
+    def reopen(self, shape: Shape) -> None:
+        """Some node may have room for this shape again."""
+        if self.closed.pop(shape.bit, None) is not None:
+            self.open |= shape.bit
+
+    def reopen_all(self) -> None:
+        """Something changed that may concern every shape."""
+        for bit in self.closed:
+            self.open |= bit
+        self.closed.clear()
+
+    def forget_verdicts(self) -> None:
+        """Predicates changed: what they said of nodes counts no more."""
+        for shape in self._shapes.values():
+            shape.verdicts.clear()
+            shape.refused.clear()
+
+    def _drop_idle(self) -> None:
+        gone = 0
+        for key, shape in list(self._shapes.items()):
+            if not shape.asks:
+                del self._shapes[key]
+                self.closed.pop(shape.bit, None)
+                self._free.append(shape.bit)
+                gone |= shape.bit
+        self._idle = 0
+        self.open &= ~gone
+        for forget in self.on_forget:
+            forget(gone)

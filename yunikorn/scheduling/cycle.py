@@ -1,0 +1,177 @@
+"""The cycle: which request gets which node, one decision at a time.
+
+What it means: take the queues, applications, requests and nodes in their policies' order at this very
+moment, and place the first request that can be placed; repeat. How it is done: every level keeps its
+order up to date (only what a decision touched moves) and knows, as bits of request shapes, what is
+worth trying; what was tried in vain is out until something changes for it. Nothing to do is one AND.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from yunikorn.scheduling.parking import Parking
+from yunikorn.states import STOPPED
+
+if TYPE_CHECKING:
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.node import Node
+    from yunikorn.objects.partition import Partition
+    from yunikorn.objects.queue import Queue
+    from yunikorn.scheduling.member_order import MemberOrder
+    from yunikorn.scheduling.node_orders import NodeOrders
+    from yunikorn.scheduling.predicate_chain import PredicateChain
+
+
+class Cycle:
+    """Takes the decisions of one partition."""
+
+    def __init__(self, partition: Partition, orders: NodeOrders, predicates: PredicateChain) -> None:
+        self._partition = partition
+        self._shapes = partition.shapes
+        self._root = partition.queues.root
+        self._orders = orders
+        self._predicates = predicates if predicates else None
+        self.parking = Parking(partition.ledger, partition.shapes)
+
+    def use(self, predicates: PredicateChain) -> None:
+        """Ask these predicates from now on."""
+        self._predicates = predicates if predicates else None
+
+    def decide(self) -> Allocation | None:
+        """Place the next request; None when nothing can be placed now."""
+        if self._partition.ledger.changed_nodes:
+            self._orders.settle(self._partition.ledger)
+            self.parking.wake_due()
+        shapes, root = self._shapes, self._root
+        while True:
+            wanted = root.bits & shapes.open
+            if not wanted:
+                if self.parking.wake_idle():
+                    continue
+                return None
+            allocation = self._descend(root, wanted)
+            if allocation is not None:
+                return allocation
+
+    def _descend(self, queue: Queue, wanted: int) -> Allocation | None:
+        """Serve the foremost application with something worth trying; None after learning of a dead end."""
+        while True:
+            if queue.stale or queue.line.version != queue.cluster.version or queue.order.ages:
+                self.settle(queue)
+            member = queue.line.first(wanted)
+            if member is None:
+                queue.bits &= ~wanted
+                return None
+            wanted &= member.bits
+            if queue.is_leaf:
+                return self._serve(member, wanted)
+            queue = member
+
+    def settle(self, queue: Queue) -> None:
+        """Bring the line of a queue up to date with what changed since it was last looked at."""
+        order: MemberOrder = queue.order
+        line = queue.line
+        if line.version != queue.cluster.version or order.is_due(self._partition.clock.now()):
+            line.version = queue.cluster.version
+            members: Iterable[Any] = queue.applications.values() if queue.is_leaf else queue.children.values()
+            for member in members:
+                if not member.touched:
+                    member.touched = True
+                    queue.stale.append(member)
+        stale, queue.stale = queue.stale, []
+        if queue.is_leaf:
+            self._settle_applications(queue, stale)
+        else:
+            self._settle_queues(queue, stale)
+
+    def _settle_queues(self, parent: Queue, stale: list[Queue]) -> None:
+        line = parent.line
+        for child in stale:
+            child.touched = False
+            if child.waiting and child.state != STOPPED:
+                parent.order.put(line, child)
+            else:
+                line.remove(child)
+                if not child.waiting:
+                    # Out of the line it must not look as if it were worth trying: see `Queue.awaken`.
+                    child.bits = 0
+
+    def _settle_applications(self, leaf: Queue, stale: list[Application]) -> None:
+        order: MemberOrder = leaf.order
+        lanes, line = order.lanes, leaf.line
+        for app in stale:
+            app.touched = False
+            here = app.queue is leaf
+            if lanes is not None:
+                if here:
+                    lanes.update(app, order.rank(app))
+                    app.admitted = lanes.is_admitted(app)
+                else:
+                    lanes.remove(app)
+                lanes.keep_out(app, leaf)
+            if here and app.requests.bits and app.admitted:
+                order.put(line, app)
+            else:
+                line.remove(app)
+        if lanes is not None:
+            for app in lanes.review():
+                lanes.keep_out(app, leaf)
+                if app.admitted and app.requests.bits and app.queue is leaf:
+                    order.put(line, app)
+                    leaf.awaken(app.bits)
+                else:
+                    line.remove(app)
+
+    def _serve(self, app: Application, wanted: int) -> Allocation | None:
+        ask = app.requests.first(wanted)
+        if ask is None:
+            # What it waits for is less than its bits say: it has learnt of a request that went.
+            app.bits &= ~wanted
+            return None
+        shape = ask.shape
+        for queue in app.chain:
+            if not queue.has_room(shape.pairs):
+                queue.blocked(shape)
+                return None
+        chain = self._predicates
+        if chain is not None:
+            chain.begin()
+        node = self._required_node(ask) if shape.required else self._orders.of(shape).find(shape, ask, chain)
+        if node is None:
+            self._give_up(ask)
+            return None
+        return self._partition.place(ask, node)
+
+    def _required_node(self, ask: Ask) -> Node | None:
+        node = self._partition.nodes.get(ask.shape.required)
+        if node is None or not node.schedulable or not ask.shape.fits(node):
+            return None
+        chain = self._predicates
+        return node if chain is None or chain.refusal(ask, node) is None else None
+
+    def _give_up(self, ask: Ask) -> None:
+        """No node took it: remember that for its whole shape, or park this one ask."""
+        chain = self._predicates
+        if chain is None or not chain.refusals:
+            self._shapes.close(ask.shape)
+            return
+        self._report(ask, chain)
+        if chain.personal:
+            self._partition.ledger.park(ask)
+            self.parking.park(ask)
+        else:
+            self._shapes.close(ask.shape)
+            if chain.passing:
+                self.parking.park(ask.shape)
+
+    def _report(self, ask: Ask, chain: PredicateChain) -> None:
+        journal = self._partition.journal
+        if journal.listening and ask.tries == 0 and ask.shape.tries == 0:
+            why = "; ".join(f"{reason} ({count}x)" for reason, count in sorted(chain.refusals.items()))
+            journal.record(
+                "REQUEST", ask.key, ask.app.id, message=f"Unschedulable request '{ask.key}': {why}"
+            )

@@ -1,0 +1,53 @@
+"""What plugins did wrong while scheduling: contained, named, counted, and reported once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from yunikorn.errors import PluginError
+
+_log = logging.getLogger("yunikorn.plugins")
+
+
+@attrs.define
+class Fault:
+    """One kind of misdeed of one plugin."""
+
+    plugin: str
+    """Name, distribution and version."""
+    deed: str
+    """What it was doing."""
+    message: str
+    """What went wrong the first time."""
+    count: int = 1
+
+
+class FaultLog:
+    """All misdeeds of plugins since the start."""
+
+    def __init__(self) -> None:
+        self._faults: dict[tuple[str, str], Fault] = {}
+        self._listeners: list[Callable[[Fault], None]] = []
+
+    def __iter__(self) -> Iterator[Fault]:
+        return iter(self._faults.values())
+
+    def listen(self, listener: Callable[[Fault], None]) -> None:
+        """Have `listener` called with each new kind of misdeed."""
+        self._listeners.append(listener)
+
+    def report(self, plugin: str, deed: str, cause: BaseException | str, where: str = "") -> PluginError:
+        """Note what `plugin` did while `deed` (on the object `where`); the first time it is logged too."""
+        error = PluginError(plugin, f"{deed} {where}".rstrip(), cause)
+        fault = self._faults.get((plugin, deed))
+        if fault is not None:
+            fault.count += 1
+            return error
+        fault = self._faults[plugin, deed] = Fault(plugin, deed, str(error))
+        _log.error("%s", error)
+        for listener in self._listeners:
+            listener(fault)
+        return error

@@ -1,0 +1,95 @@
+"""The order of what is in a queue: its policy, its priorities, and a defence against bad keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from yunikorn.clock import SECOND
+
+if TYPE_CHECKING:
+    from yunikorn.api import AppSortPolicy, QueueSortPolicy
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.line import Line, Rank
+    from yunikorn.objects.queue import Queue
+    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.lanes import LaneGate
+
+
+class MemberOrder:
+    """Ranks the members of one queue: applications of a leaf, queues of a parent.
+
+    A rank is (0, priority, key, tie), highest priority first; with priorities disabled the priority
+    stands behind the key's first part (facts §3.1, §3.3). A member with a bad key gets (1, ...) and
+    stands behind all others in default order (decision 43).
+    """
+
+    def __init__(
+        self,
+        policy: AppSortPolicy | QueueSortPolicy,
+        origin: str,
+        faults: FaultLog,
+        *,
+        priority_first: bool,
+        lanes: LaneGate | None = None,
+    ) -> None:
+        self.policy = policy
+        self.lanes = lanes
+        self.origin = origin
+        self._key: Callable[[Any], Any] = policy.key
+        self._faults = faults
+        self._priority_first = priority_first
+        every = policy.refresh_every
+        self.ages = bool(every)
+        """Whether keys change with the time alone."""
+        self._refresh = round(every * SECOND) if every else 0
+        self._tick = -1
+
+    def is_due(self, now: int) -> bool:
+        """Whether the policy's keys age and it is time to compute all of them anew; asks once a tick."""
+        if self._refresh and now // self._refresh != self._tick:
+            self._tick = now // self._refresh
+            return True
+        return False
+
+    def put(self, line: Line[Any], member: Any) -> Rank:
+        """Have `member` stand where it belongs; returns its rank."""
+        rank = self.rank(member)
+        try:
+            line.put(member, rank)
+        except Exception as error:
+            self._faults.report(self.origin, "comparing keys of", error, member.label)
+            rank = behind(member)
+            line.put(member, rank)
+        return rank
+
+    def rank(self, member: Application | Queue) -> Rank:
+        """Where `member` stands."""
+        try:
+            key = self._key(member)
+        except Exception as error:
+            self._faults.report(self.origin, "computing the key of", error, member.label)
+            return behind(member)
+        parted = type(key) is tuple
+        if key != key or (parted and any(part != part for part in key)):
+            self._faults.report(
+                self.origin, "computing the key of", f"{key!r} compares to nothing", member.label
+            )
+            return behind(member)
+        tie = tie_of(member)
+        if self._priority_first:
+            return (0, -member.priority, key, tie)
+        if parted and key:
+            return (0, key[0], -member.priority, key[1:], tie)
+        return (0, key, -member.priority, tie)
+
+
+def tie_of(member: Any) -> Any:
+    """What decides between equals: arrival for applications, the name for queues."""
+    arrival = getattr(member, "arrival", None)
+    return member.name if arrival is None else arrival
+
+
+def behind(member: Any) -> Rank:
+    """The rank behind all with good keys: by submission and arrival, or by name."""
+    return (1, getattr(member, "submitted", 0), 0, tie_of(member))

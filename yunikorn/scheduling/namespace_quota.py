@@ -1,0 +1,47 @@
+"""Quotas that come with an application, for the queue that placement made for it (facts §4.5)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING
+
+from yunikorn.resources import Resource, above_zero
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from yunikorn.objects.queue import Queue
+
+_log = logging.getLogger("yunikorn.placement")
+
+MAX_TAG = "namespace.resourcequota"
+GUARANTEED_TAG = "namespace.resourceguaranteed"
+APPS_TAG = "namespace.resourcemaxapps"
+
+
+def apply_namespace_quota(queue: Queue, tags: Mapping[str, str]) -> None:
+    """Set what the tags say on `queue`, a dynamic one; an unreadable tag is ignored with a warning."""
+    if not tags:
+        return
+    lower = {name.lower(): value for name, value in tags.items()}
+    quota, guaranteed = _amount(lower, MAX_TAG), _amount(lower, GUARANTEED_TAG)
+    if quota is not None or guaranteed is not None:
+        queue.set_quota(
+            queue.guaranteed if guaranteed is None else guaranteed, queue.max if quota is None else quota
+        )
+    apps = lower.get(APPS_TAG, "")
+    if apps.isdecimal() and int(apps):
+        queue.max_applications = int(apps)
+
+
+def _amount(tags: Mapping[str, str], name: str) -> Resource | None:
+    text = tags.get(name)
+    if not text:
+        return None
+    try:
+        amount = Resource({key: int(value["value"]) for key, value in json.loads(text)["resources"].items()})
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        _log.warning("tag %s is ignored, %r is not a resource: %s", name, text, error)
+        return None
+    return amount if above_zero(amount) else None

@@ -1,0 +1,121 @@
+"""All node orders of a partition: the default one, named alternatives, and one per shape where asked.
+
+An alternative exists while something pending uses it (decision 10); an order of a policy that looks at
+the request exists per live shape (decision 47).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.scheduling.node_order import NodeOrder
+
+if TYPE_CHECKING:
+    from yunikorn.api import NodeSortPolicy
+    from yunikorn.clock import Clock
+    from yunikorn.objects.ledger import Ledger
+    from yunikorn.objects.node import Node
+    from yunikorn.objects.shape import Shape, ShapeTable
+    from yunikorn.scheduling.faults import FaultLog
+
+DEFAULT = ""
+"""The name of the partition's own order."""
+
+
+@attrs.frozen
+class NamedPolicy:
+    """A node sort policy under the name that queues and applications choose it by."""
+
+    policy: NodeSortPolicy
+    origin: str
+    by_shape: bool
+
+    @classmethod
+    def of(cls, policy: NodeSortPolicy, origin: str) -> NamedPolicy:
+        """Find out whether the policy looks at the request: whether its `score` takes two arguments."""
+        return cls(policy, origin, len(inspect.signature(policy.score).parameters) > 1)
+
+
+class NodeOrders:
+    """The node orders that are in use, kept up to date together."""
+
+    def __init__(
+        self,
+        policies: dict[str, NamedPolicy],
+        nodes: Callable[[], Iterable[Node]],
+        shapes: ShapeTable,
+        clock: Clock,
+        faults: FaultLog,
+    ) -> None:
+        self.policies = policies
+        self._nodes = nodes
+        self._shapes = shapes
+        self._clock = clock
+        self._faults = faults
+        self._orders: dict[tuple[str, int], NodeOrder] = {}
+        shapes.on_forget.append(self.forget_shapes)
+
+    def of(self, shape: Shape) -> NodeOrder:
+        """The order for requests of `shape`, made now if it does not exist."""
+        named = self.policies[shape.node_order]
+        key = (shape.node_order, shape.bit if named.by_shape else 0)
+        order = self._orders.get(key)
+        if order is None:
+            order = NodeOrder(named.policy, named.origin, self._faults, shape if named.by_shape else None)
+            self._orders[key] = order
+            order.is_due(self._clock.now())
+            for node in self._nodes():
+                if node.schedulable:
+                    order.put(node, gained=True)
+        elif order.ages and order.is_due(self._clock.now()):
+            for node in self._nodes():
+                if node.schedulable:
+                    order.put(node, gained=False)
+        return order
+
+    def settle(self, ledger: Ledger) -> None:
+        """Bring all orders up to date with the nodes that changed, and reopen shapes that have room again."""
+        changed, ledger.changed_nodes = ledger.changed_nodes, []
+        self._drop_unused()
+        orders = list(self._orders.values())
+        closed = self._shapes.closed
+        for node in changed:
+            gained = node.gained
+            node.touched = node.gained = False
+            if node.schedulable:
+                for order in orders:
+                    order.put(node, gained=gained)
+                if gained and closed:
+                    self._reopen(node)
+            else:
+                for order in orders:
+                    order.remove(node.id)
+
+    def _reopen(self, node: Node) -> None:
+        for shape in [shape for shape in self._shapes.closed.values() if shape.fits(node)]:
+            if shape.verdicts.get(node.classes) is None:
+                self._shapes.reopen(shape)
+
+    def _drop_unused(self) -> None:
+        users = self._shapes.users
+        for key, order in list(self._orders.items()):
+            name, bit = key
+            if (name != DEFAULT and not users.get(name)) or (bit and order.shape and not order.shape.asks):
+                del self._orders[key]
+
+    def forget_shapes(self, bits: int) -> None:
+        """These shapes are no more; their bits will serve for others."""
+        for (name, bit), order in list(self._orders.items()):
+            if bit & bits:
+                del self._orders[name, bit]
+            else:
+                order.forget_shapes(bits)
+
+    def replace(self, policies: dict[str, NamedPolicy]) -> None:
+        """Sort by other policies from now on."""
+        self.policies = policies
+        self._orders.clear()

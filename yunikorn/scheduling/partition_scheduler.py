@@ -1,0 +1,395 @@
+"""A partition at work: its objects, its policies and its cycle, as the interface drives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.api import Context
+from yunikorn.objects.application import Application
+from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
+from yunikorn.objects.node import Node
+from yunikorn.objects.outbox import AskRelease, Refusal
+from yunikorn.objects.partition import Partition
+from yunikorn.objects.termination import TerminationType
+from yunikorn.resources import Resource, has_negative, is_zero
+from yunikorn.scheduling.cycle import Cycle
+from yunikorn.scheduling.namespace_quota import apply_namespace_quota
+from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
+from yunikorn.scheduling.policies import Policies
+from yunikorn.scheduling.queue_policies import QueuePolicies
+from yunikorn.scheduling.user_groups import is_forced
+from yunikorn.states import ACTIVE, FAILING, PARTITION, RESUMING
+
+if TYPE_CHECKING:
+    from yunikorn.clock import Clock, Timers
+    from yunikorn.config.schema import PartitionConfig
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.periods import Periods
+    from yunikorn.objects.shape import Shape
+    from yunikorn.registry import Registry
+    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.placement import PlacementChain
+
+NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
+REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
+CREATION_TAG = "creationTime"
+
+
+@attrs.frozen
+class Submission:
+    """An application as it is submitted."""
+
+    id: str
+    queue_name: str = ""
+    user: str = ""
+    groups: Sequence[str] = ()
+    tags: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Demand:
+    """An ask as it is made: `count` times `resource`."""
+
+    key: str
+    resource: Resource
+    count: int = 1
+    priority: int = 0
+    tags: Mapping[str, str] = attrs.field(factory=dict)
+    originator: bool = False
+
+
+class PartitionScheduler:
+    """Takes in what an RM reports of one partition, and takes its decisions."""
+
+    def __init__(
+        self,
+        name: str,
+        config: PartitionConfig,
+        registry: Registry,
+        clock: Clock,
+        timers: Timers,
+        periods: Periods,
+        faults: FaultLog,
+    ) -> None:
+        self.config = config
+        self.faults = faults
+        self.context = Context(config.name, clock.now)
+        self.partition = Partition(name, config.root, clock, timers, periods)
+        tree = self.partition.queues
+        self.policies = Policies(config, registry, tree, clock, faults)
+        self.queue_policies = QueuePolicies(registry, faults, self.context)
+        self.orders = NodeOrders(
+            self.policies.node_sorts, self.partition.nodes.values, self.partition.shapes, clock, faults
+        )
+        self.cycle = Cycle(self.partition, self.orders, self.policies.predicates)
+        self.policies.open(self.context)
+        self.apply_queue_changes()
+
+    def apply_queue_changes(self) -> None:
+        """Give new and reconfigured queues the orders that their settings name."""
+        tree = self.partition.queues
+        changed, tree.changed = tree.changed, []
+        self.queue_policies.apply(changed)
+
+    @property
+    def name(self) -> str:
+        """The partition's name in the configuration."""
+        return self.config.name
+
+    @property
+    def placement(self) -> PlacementChain:
+        """The chain of placement rules."""
+        return self.policies.placement
+
+    def decide(self) -> Allocation | None:
+        """Place the next request; None when nothing can be placed now."""
+        return self.cycle.decide()
+
+    # -- applications -------------------------------------------------------------------------------
+
+    def submit(self, submission: Submission) -> Application:
+        """Place an application and take it in, or reject it with the reason (facts §4.5)."""
+        partition = self.partition
+        app = Application(
+            submission.id,
+            submission.user,
+            submission.groups,
+            submission.queue_name,
+            submission.tags,
+            submitted=partition.clock.now(),
+            arrival=partition.next_arrival(),
+            listener=partition.state_changed,
+        )
+        app.forced = is_forced(submission.tags)
+        reason = self._take_in(app)
+        if reason:
+            partition.reject_application(app, reason)
+        return app
+
+    def _take_in(self, app: Application) -> str:
+        partition = self.partition
+        if partition.state != ACTIVE:
+            return f"partition {self.name} is {partition.state.lower()}: it takes no new application {app.id}"
+        if app.id in partition.applications:
+            return f"application {app.id} exists already in partition {self.name}"
+        owner = self.policies.users.identify(app.user, app.groups, forced=app.forced)
+        if owner.refusal:
+            return owner.refusal
+        app.user, app.groups = owner.user, owner.groups
+        placement = self.policies.placement.place(app)
+        if not placement.queue:
+            return f"failed to place application {app.id}: {placement.reason}"
+        queue = partition.queue(placement.queue)
+        if queue is None:
+            made = partition.queues.create(placement.queue, app.user, app.groups)
+            if isinstance(made, str):
+                return f"failed to place application {app.id}: {made}"
+            queue = made
+            self.apply_queue_changes()
+        if not queue.is_leaf:
+            return f"failed to place application {app.id}: queue {queue.path} is not a leaf queue"
+        if not queue.managed:
+            apply_namespace_quota(queue, app.tags)
+        app.node_order = self._node_order(app, queue.settings.node_sort)
+        partition.add_application(app, queue)
+        return ""
+
+    def _node_order(self, app: Application, of_queue: str) -> str:
+        chosen = app.tags.get(NODE_SORT_TAG, "")
+        if chosen and chosen not in self.orders.policies:
+            known = ", ".join(name for name in self.orders.policies if name) or "none"
+            message = f"unknown node sort policy '{chosen}' in tag {NODE_SORT_TAG}; known: {known}"
+            self.partition.journal.record("APP", app.id, message=message)
+            chosen = ""
+        chosen = chosen or of_queue
+        return chosen if chosen in self.orders.policies else DEFAULT
+
+    def remove_application(self, app_id: str) -> None:
+        """The RM takes an application away; unknown ones are ignored (facts §6.7)."""
+        app = self.partition.applications.get(app_id)
+        if app is not None:
+            self.partition.remove_application(app, f"Application {app_id} Removed")
+
+    # -- asks ---------------------------------------------------------------------------------------
+
+    def ask(self, app_id: str, demand: Demand) -> None:
+        """Take in an ask, or change the one with the same key; refuse it with the reason (facts §10.5)."""
+        app = self.partition.applications.get(app_id)
+        reason = self._refusal(app, app_id, demand)
+        if reason or app is None:
+            self.partition.outbox.rejected_asks.append(Refusal(demand.key, reason, app_id))
+            return
+        known = app.asks.get(demand.key)
+        if known is not None:
+            self._change(known, demand)
+            return
+        ask = self._new_ask(app, demand)
+        ask.shape = self._shape(ask)
+        self.partition.ledger.add_ask(ask)
+
+    @staticmethod
+    def _refusal(app: Application | None, app_id: str, demand: Demand) -> str:
+        if app is None:
+            return f"failed to find application {app_id}"
+        if app.state in (FAILING, RESUMING):
+            return f"application {app_id} is {app.state.lower()}: it takes no new requests"
+        if is_zero(demand.resource):
+            return "ask contains no resources"
+        if has_negative(demand.resource):
+            return "ask contains negative resources"
+        if demand.count < 1:
+            return f"maxAllocations is {demand.count}: an ask is for one allocation or more"
+        if not INT32_MIN < demand.priority <= INT32_MAX:
+            return f"priority {demand.priority} is out of range"
+        return ""
+
+    def _new_ask(self, app: Application, demand: Demand) -> Ask:
+        return Ask(
+            demand.key,
+            app,
+            demand.resource,
+            pending=demand.count,
+            priority=demand.priority,
+            tags=demand.tags,
+            created=self._created(demand.tags),
+            arrival=self.partition.next_arrival(),
+        )
+
+    def _created(self, tags: Mapping[str, str]) -> int:
+        # Unix seconds from the RM keep the order of what was asked for before a restart (facts §3.1).
+        text = tags.get(CREATION_TAG, "") if tags else ""
+        return int(text) * 1_000_000_000 if text.isdecimal() else self.partition.clock.now()
+
+    def _shape(self, ask: Ask) -> Shape:
+        predicates = self.policies.predicates
+        classes = predicates.ask_classes(ask) if predicates else ()
+        required = ask.tags.get(REQUIRED_NODE_TAG, "") if ask.tags else ""
+        return self.partition.shapes.of(ask.resource, ask.app.node_order, required, classes)
+
+    def _change(self, ask: Ask, demand: Demand) -> None:
+        ledger = self.partition.ledger
+        if (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags):
+            ledger.change_pending(ask, demand.count)
+            return
+        ledger.change_pending(ask, 0)
+        ask.resource, ask.priority, ask.tags = demand.resource, demand.priority, demand.tags
+        ask.order = (-ask.priority, ask.created, ask.arrival)
+        ask.shape = self._shape(ask)
+        ledger.change_pending(ask, demand.count)
+
+    def release_asks(self, app_id: str, key: str, termination: TerminationType) -> None:
+        """Drop asks: one by key, or without a key all of the application; a key alone is searched for."""
+        for app in self._owners(app_id, key):
+            for ask in [ask for ask in list(app.asks.values()) if not key or ask.key == key]:
+                detail = "REQUEST_TIMEOUT" if termination == TerminationType.TIMEOUT else "REQUEST_CANCEL"
+                self.partition.ledger.drop_ask(ask, detail)
+                message = "ask released as per RM request"
+                self.partition.outbox.ask_releases.append(AskRelease(app.id, ask.key, termination, message))
+
+    def _owners(self, app_id: str, key: str) -> list[Application]:
+        applications = self.partition.applications
+        if app_id:
+            app = applications.get(app_id)
+            return [app] if app is not None else []
+        return [app for app in applications.values() if key in app.asks][:1]
+
+    # -- allocations --------------------------------------------------------------------------------
+
+    def release(self, app_id: str, uuid: str, key: str, termination: TerminationType) -> bool:
+        """End allocations of an application: one by uuid, those of a key, or all and its asks too.
+
+        What the RM asked to stop is confirmed; what it confirms itself is not. Returns whether there
+        was anything to end; what is unknown is harmless.
+        """
+        app = self.partition.applications.get(app_id)
+        if app is None:
+            return False
+        if uuid:
+            found = [app.allocations[uuid]] if uuid in app.allocations else []
+        else:
+            found = [one for one in app.allocations.values() if not key or one.key == key]
+        own = termination in (TerminationType.STOPPED_BY_RM, TerminationType.UNKNOWN)
+        if not uuid and termination != TerminationType.TIMEOUT:
+            for ask in [ask for ask in list(app.asks.values()) if not key or ask.key == key]:
+                self.partition.ledger.drop_ask(ask)
+        for allocation in found:
+            if own:
+                message = "allocation remove as per RM request"
+                self.partition.release(allocation, TerminationType.STOPPED_BY_RM, message)
+            else:
+                self.partition.ledger.release(allocation, termination)
+        return bool(found)
+
+    def recover(self, app_id: str, node: Node, uuid: str, key: str, resource: Resource, priority: int,
+                tags: Mapping[str, str]) -> str:  # fmt: skip
+        """Book an allocation that exists already; returns the reason if it cannot be."""
+        app = self.partition.applications.get(app_id)
+        if app is None:
+            return f"failed to find application {app_id}"
+        if has_negative(resource) or is_zero(resource):
+            return "allocation contains no resources, or negative ones"
+        uuid = uuid or key
+        if uuid in self.partition.ledger.allocations:
+            return f"allocation {uuid} exists already"
+        ledger = self.partition.ledger
+        ledger.recover(app, node, uuid, key, resource, priority=priority, tags=tags, now=self._created(tags))
+        return ""
+
+    # -- nodes --------------------------------------------------------------------------------------
+
+    def add_node(
+        self,
+        node_id: str,
+        capacity: Resource,
+        attributes: Mapping[str, str],
+        occupied: Resource,
+        *,
+        schedulable: bool = True,
+    ) -> Node | None:
+        """Take in a node, or refuse it with the reason (facts §10.2)."""
+        reason = self._node_refusal(node_id, capacity, occupied)
+        if reason:
+            self.partition.outbox.rejected_nodes.append(Refusal(node_id, reason))
+            return None
+        node = Node(node_id, capacity, attributes, occupied)
+        if not schedulable:
+            self.partition.move_node(node, "drain")
+        node.classes = self.policies.predicates.node_classes(node)
+        self.partition.add_node(node)
+        return node
+
+    def _node_refusal(self, node_id: str, capacity: Resource, occupied: Resource) -> str:
+        if self.partition.state != ACTIVE:
+            return f"partition {self.name} is {self.partition.state.lower()}: it takes no new nodes"
+        if not node_id:
+            return "a node needs an id"
+        if node_id in self.partition.nodes:
+            return f"partition {self.name} has an existing node {node_id}, node name must be unique"
+        if has_negative(capacity) or has_negative(occupied):
+            return "node has negative resources"
+        return ""
+
+    def update_node(
+        self,
+        node: Node,
+        capacity: Resource | None,
+        occupied: Resource | None,
+        attributes: Mapping[str, str] | None,
+    ) -> str:
+        """Change a node; returns the reason if it cannot be."""
+        if any(amount is not None and has_negative(amount) for amount in (capacity, occupied)):
+            return "node has negative resources"
+        if attributes is not None:
+            node.attributes = dict(attributes)
+            node.classes = self.policies.predicates.node_classes(node)
+        self.partition.update_node(node, capacity, occupied, attributes)
+        return ""
+
+    # -- configuration ------------------------------------------------------------------------------
+
+    def reconfigure(self, config: PartitionConfig, policies: Policies, registry: Registry) -> None:
+        """Work by another configuration from now on; `policies` are made from it already."""
+        partition = self.partition
+        before, self.policies, self.config = self.policies, policies, config
+        policies.open(self.context)
+        for node in partition.nodes.values():
+            node.classes = policies.predicates.node_classes(node)
+        self.orders.replace(policies.node_sorts)
+        self.cycle.use(policies.predicates)
+        partition.queues.configure(config.root)
+        self.queue_policies.use(registry)
+        self.apply_queue_changes()
+        self.queue_policies.drop_unused(partition.queues)
+        for app in partition.applications.values():
+            self._reconsider(app)
+        partition.reconsider()
+        before.close(self.faults)
+
+    def _reconsider(self, app: Application) -> None:
+        """Everything an application waits for gets its shape, and its chance, anew."""
+        queue = app.queue
+        if queue is None:
+            return
+        app.node_order = self._node_order(app, queue.settings.node_sort)
+        for ask in list(app.asks.values()):
+            if ask.pending:
+                self.partition.ledger.reshape(ask, self._shape(ask))
+
+    # -- the end ------------------------------------------------------------------------------------
+
+    def close(self, reason: str) -> None:
+        """The partition goes: its applications fail, its nodes leave (decision 11)."""
+        partition = self.partition
+        PARTITION.fire(partition, "remove")
+        for app in list(partition.applications.values()):
+            if app.state in ("New", "Accepted", "Starting", "Running"):
+                partition.fail_application(app, reason)
+            else:
+                partition.remove_application(app, reason)
+        for node in list(partition.nodes.values()):
+            partition.remove_node(node)
+        self.policies.close(self.faults)
+        self.queue_policies.close()

@@ -1,0 +1,81 @@
+"""Reloading: a new configuration checked against what runs, then applied as a difference (decision 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin
+from yunikorn.scheduling.policies import Policies
+
+if TYPE_CHECKING:
+    from yunikorn.config.schema import PartitionConfig, QueueConfig, SchedulerConfig
+    from yunikorn.objects.queue_tree import QueueTree
+    from yunikorn.registry import Registry
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+
+
+@attrs.frozen
+class _Change:
+    running: PartitionScheduler
+    config: PartitionConfig
+    policies: Policies
+
+
+class Reload:
+    """The way from the running partitions to a new configuration.
+
+    Made whole before anything changes: raises `ConfigError` with every reason against it.
+    """
+
+    def __init__(
+        self, running: Mapping[str, PartitionScheduler], config: SchedulerConfig, registry: Registry
+    ) -> None:
+        wanted = {partition.name: partition for partition in config.partitions}
+        self.new = {name: partition for name, partition in wanted.items() if name not in running}
+        """Partitions to make, by name."""
+        self.gone = {name: partition for name, partition in running.items() if name not in wanted}
+        """Partitions to close, by name."""
+        self._registry = registry
+        self._changes: list[_Change] = []
+        problems: list[Problem] = []
+        for index, partition in enumerate(config.partitions):
+            if partition.name in running:
+                self._plan(running[partition.name], partition, f"partitions[{index}]", problems)
+        if problems:
+            raise ConfigError(problems)
+
+    def _plan(
+        self, running: PartitionScheduler, config: PartitionConfig, path: str, problems: list[Problem]
+    ) -> None:
+        tree = running.partition.queues
+        problems.extend(_type_changes(tree, config.root, path))
+        try:
+            clock = running.partition.clock
+            self._changes.append(
+                _Change(running, config, Policies(config, self._registry, tree, clock, running.faults))
+            )
+        except (UnknownPlugin, OptionError, PluginError) as error:
+            problems.append(Problem(path, str(error)))
+
+    def apply(self) -> None:
+        """Change the running partitions."""
+        for change in self._changes:
+            change.running.reconfigure(change.config, change.policies, self._registry)
+
+
+def _type_changes(tree: QueueTree, root: QueueConfig, path: str) -> list[Problem]:
+    """Queues that would strand what is in them by changing from leaf to parent or back (facts §1.13)."""
+    problems = []
+    for queue_path, config in root.walk():
+        queue = tree.queue(queue_path)
+        if queue is None or queue.is_leaf != config.parent or queue.is_empty:
+            continue
+        if queue.is_leaf:
+            why = f"it has {len(queue.applications)} applications, which a parent queue cannot hold"
+        else:
+            why = f"it has {len(queue.children)} queues, which a leaf queue cannot hold"
+        problems.append(Problem(path, f"queue {queue_path} cannot change its type now: {why}"))
+    return problems
