@@ -37,7 +37,7 @@ def check_partition(check: Check) -> Check:
 def check_queues(check_partition: Check) -> Check:
     """Check the list of queues below root."""
     return lambda text: check_partition(
-        "queues:\n- name: root\n  queues:\n" + textwrap.indent(textwrap.dedent(text).strip("\n"), "  ")
+        "queues:\n- name: root\n  queues:\n" + textwrap.indent(textwrap.dedent(text).strip("\n"), "    ")
     )
 
 

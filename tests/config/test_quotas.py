@@ -1,0 +1,146 @@
+"""Whether guarantees, quotas and application counts hold together (facts §1.6, §20.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from yunikorn.config.load import Outcome
+
+Check = Callable[[str], Outcome]
+BELOW = "partitions[0].queues[0].queues[0]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # A guarantee up to the max, and of a type that the max lacks.
+        "{name: a, resources: {guaranteed: {memory: 10, gpu: 4}, max: {memory: 10}}}",
+        # Siblings may have more max together than their parent.
+        "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, resources: {max: {memory: 10}}},"
+        " {name: c, resources: {max: {memory: 10}}}]}",
+        # A type that the parent does not limit.
+        "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, resources: {max: {vcore: 99}}}]}",
+        # Guarantees below that just fill the one above.
+        "{name: a, resources: {guaranteed: {memory: 10}}, queues: [{name: b, resources: {guaranteed: {memory: 4}}},"
+        " {name: c, resources: {guaranteed: {memory: 6, vcore: 1}}}]}",
+        # Nothing is guaranteed above.
+        "{name: a, queues: [{name: b, resources: {guaranteed: {memory: 4}}}]}",
+        # A queue with a guarantee counts with its own, not with what is below.
+        "{name: a, resources: {max: {memory: 5}}, queues: [{name: b, resources: {guaranteed: {memory: 5}},"
+        " queues: [{name: c, resources: {guaranteed: {memory: 1}}}]}]}",
+    ],
+)
+def test_what_can_hold(check_queues: Check, text: str) -> None:
+    assert check_queues(f"- {text}").problems == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "message"),
+    [
+        (
+            "{name: a, resources: {guaranteed: {memory: 11}, max: {memory: 10}}}",
+            "resources.guaranteed.memory",
+            "the guaranteed 11 is more than the max of the queue, 10",
+        ),
+        (
+            "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, resources: {max: {memory: 11}}}]}",
+            "queues[0].resources.max.memory",
+            "the max 11 is more than the 10 that the queues above may have",
+        ),
+        # Over a queue that says nothing itself.
+        (
+            "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, queues: [{name: c, resources: "
+            "{max: {memory: 11}}}]}]}",
+            "queues[0].queues[0].resources.max.memory",
+            "more than the 10",
+        ),
+        # A max of nothing but zeros is no quota, yet it binds here.
+        (
+            "{name: a, resources: {max: {memory: 0}}, queues: [{name: b, resources: {max: {memory: 1}}}]}",
+            "queues[0].resources.max.memory",
+            "more than the 0",
+        ),
+        (
+            "{name: a, resources: {guaranteed: {memory: 10}}, queues: [{name: b, resources: {guaranteed: "
+            "{memory: 6}}}, {name: c, resources: {guaranteed: {memory: 5}}}]}",
+            "resources.guaranteed.memory",
+            "guaranteed 11 in all, more than this queue, 10",
+        ),
+        # A grandparent's guarantee covers the grandchildren of a queue without one.
+        (
+            "{name: a, resources: {guaranteed: {memory: 10}}, queues: [{name: b, queues: [{name: c, resources: "
+            "{guaranteed: {memory: 11}}}]}]}",
+            "resources.guaranteed.memory",
+            "guaranteed 11 in all",
+        ),
+        (
+            "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, resources: {guaranteed: "
+            "{memory: 6}}}, {name: c, resources: {guaranteed: {memory: 5}}}]}",
+            "resources.max.memory",
+            "guaranteed 11 memory in all, more than the max, 10",
+        ),
+        # The max of a queue above, told once: at the queue whose children have too much.
+        (
+            "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, queues: [{name: c, resources: "
+            "{guaranteed: {memory: 11}}}]}]}",
+            "queues[0]",
+            "guaranteed 11 memory in all, more than the max, 10",
+        ),
+    ],
+)
+def test_what_cannot_hold(check_queues: Check, text: str, path: str, message: str) -> None:
+    (problem,) = check_queues(f"- {text}").problems
+    assert problem.path == f"{BELOW}.{path}"
+    assert message in problem.message
+
+
+def test_every_type_is_told(check_queues: Check) -> None:
+    text = "{name: a, resources: {guaranteed: {memory: 3, vcore: 2, gpu: 1}, max: {memory: 2, vcore: 1, gpu: 1}}}"
+    assert [problem.path for problem in check_queues(f"- {text}").problems] == [
+        f"{BELOW}.resources.guaranteed.memory",
+        f"{BELOW}.resources.guaranteed.vcore",
+    ]
+
+
+def test_what_cannot_be_read_does_not_cause_more_problems(check_queues: Check) -> None:
+    text = "{name: a, resources: {max: {memory: x}}, maxapplications: 1, queues: [{name: b, maxapplications: y}]}"
+    assert [problem.path for problem in check_queues(f"- {text}").problems] == [
+        f"{BELOW}.resources.max.memory",
+        f"{BELOW}.queues[0].maxapplications",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("root", "middle", "leaf", "refused"),
+    [
+        (0, 0, 0, []),
+        (0, 0, 5, []),
+        (0, 5, 5, []),
+        (5, 5, 5, []),
+        (5, 4, 3, []),
+        (0, 5, 0, ["queues[0]"]),
+        (0, 5, 6, ["queues[0]"]),
+        (5, 0, 0, [""]),
+        (5, 0, 9, [""]),
+        (5, 6, 6, [""]),
+        (5, 6, 7, ["", "queues[0]"]),
+    ],
+)
+def test_maxapplications(
+    check_partition: Check, root: int, middle: int, leaf: int, refused: list[str]
+) -> None:
+    text = (
+        f"queues: [{{name: root, maxapplications: {root}, queues: [{{name: a, maxapplications: {middle}, "
+        f"queues: [{{name: b, maxapplications: {leaf}}}]}}]}}]"
+    )
+    expected = [f"{BELOW}.{queue}.maxapplications".replace("..", ".") for queue in refused]
+    assert [problem.path for problem in check_partition(text).problems] == expected
+
+
+def test_a_missing_maxapplications_is_refused_too(check_partition: Check) -> None:
+    text = "queues: [{name: root, maxapplications: 5, queues: [{name: a}]}]"
+    (problem,) = check_partition(text).problems
+    assert problem.path == f"{BELOW}.maxapplications"
+    assert "may run 5 applications: expected 1 to 5 here, got 0" in problem.message
