@@ -10,6 +10,7 @@ from yunikorn.api import Application, PlacementRule, hookimpl
 from yunikorn.config.schema import RuleConfig
 from yunikorn.errors import OptionError, UnknownPlugin
 from yunikorn.registry import Registry
+from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.placement import NO_MATCH, PlacementChain
 
 USER = {"name": "user", "create": True}
@@ -260,18 +261,18 @@ class Both:
     ],
 )
 def test_a_rule_that_breaks_rejects_the_application_and_is_named(
-    registry: Registry, make_tree: Any, place: Any, rule: str, deed: str
+    registry: Registry, make_tree: Any, make_app: Any, rule: str, deed: str
 ) -> None:
     assert registry.register(Both(), "both", "their-dist", "1.2")
-    placement = place([{"name": rule}, USER], make_tree())
+    faults = FaultLog()
+    chain = PlacementChain([RuleConfig(rule), RuleConfig("user", create=True)], registry, make_tree(), faults)
+    placement = chain.place(make_app())
     assert placement.queue == ""
     assert placement.reason == (
         f"plugin {rule} of both (their-dist 1.2): placing application 'app-1': {deed}"
     )
-    assert [str(fault) for fault in placement.faults] == [placement.reason]
-    forced = place([{"name": rule}, USER], make_tree(), tags=FORCED)
-    assert forced.queue == "root.developer"
-    assert len(forced.faults) == 1
+    assert chain.place(make_app(tags=FORCED)).queue == "root.developer"
+    assert [(fault.message, fault.count) for fault in faults] == [(placement.reason, 2)]
 
 
 def test_a_chain_knows_its_plugins(registry: Registry, make_tree: Any) -> None:

@@ -11,6 +11,7 @@ from yunikorn.clock import ManualClock
 from yunikorn.config.schema import PluginRef
 from yunikorn.errors import UnknownPlugin
 from yunikorn.registry import Registry
+from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.user_groups import UserGroups
 
 
@@ -76,14 +77,15 @@ def test_a_failure_is_kept_for_thirty_seconds() -> None:
 
 
 def test_a_resolver_that_breaks_is_named_once_and_the_submission_refused() -> None:
-    groups = UserGroups(ManualClock(), Book(), "book of theirs (dist 1.0)")
+    faults = FaultLog()
+    groups = UserGroups(ManualClock(), Book(), "book of theirs (dist 1.0)", faults)
     first, second = groups.identify("broken"), groups.identify("broken")
-    assert first.refusal == second.refusal
-    assert str(first.fault) == (
+    blame = (
         "plugin book of theirs (dist 1.0): finding the groups of user 'broken': "
         "OSError: no line to the directory"
     )
-    assert second.fault is None
+    assert first.refusal == second.refusal == f"user resolution failed: {blame}"
+    assert [(fault.message, fault.count) for fault in faults] == [(blame, 1)]
 
 
 def test_a_text_is_no_list_of_groups() -> None:

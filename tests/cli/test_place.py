@@ -1,0 +1,252 @@
+"""`yunikorn place`."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yunikorn.cli.main import main
+
+CONFIG = """\
+events:
+  sinks:
+    - {name: jsonl, path: events.jsonl}
+partitions:
+  - name: default
+    placementrules:
+      - name: tag
+        value: namespace
+        create: true
+        filter: {type: deny, groups: [guests]}
+      - name: user
+      - name: fixed
+        value: root.last_resort
+    queues:
+      - name: root
+        queues:
+          - {name: ann, submitacl: ann}
+          - {name: last_resort, submitacl: "ann,bob"}
+  - name: lab
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - name: bench
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The configuration's file, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    Path("queues.yaml").write_text(CONFIG)
+    return "queues.yaml"
+
+
+@pytest.fixture
+def place(config: str, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs `yunikorn place` with the configuration; gives the exit status, standard output and error."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = main(["place", "--config", config, *arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def test_where_by_which_rule_and_what_came_of_each(place: Any) -> None:
+    assert place("--user", "bob", "--group", "guests", "--tag", "namespace=x") == (
+        0,
+        "application: root.last_resort, by rule 3 (fixed)\n"
+        "\n"
+        "  rule                        outcome   queue or reason\n"
+        "  1 tag 'namespace'           no match  its filter does not let user 'bob' through\n"
+        "  2 user                      no match  "
+        "queue root.bob does not exist, and the rule does not create it\n"
+        "  3 fixed 'root.last_resort'  match     root.last_resort\n",
+        "",
+    )
+
+
+def test_a_rejection_says_why_and_ends_with_1(place: Any) -> None:
+    status, out, err = place("--user", "eve", "--tag", "namespace=x")
+    assert status == 1
+    assert err == ""
+    first, blank, head, *rows = out.splitlines()
+    assert first.startswith("application: rejected: no placement rule matched (")
+    assert "tag 'namespace': user 'eve' may not submit to root, where root.x would be made" in first
+    assert (blank, head.split()) == ("", ["rule", "outcome", "queue", "or", "reason"])
+    assert [row.split()[:2] for row in rows] == [
+        ["1", "tag"],
+        ["2", "user"],
+        ["3", "fixed"],
+        ["4", "recovery"],
+    ]
+
+
+def test_json(place: Any) -> None:
+    status, out, _ = place("--user", "ann", "--json")
+    assert status == 0
+    assert json.loads(out) == {
+        "id": "application",
+        "accepted": True,
+        "queue": "root.ann",
+        "rule": "user",
+        "reason": "",
+        "steps": [
+            {
+                "number": 1,
+                "rule": "tag",
+                "outcome": "no match",
+                "queue": "",
+                "reason": "it names no queue for this application",
+            },
+            {"number": 2, "rule": "user", "outcome": "match", "queue": "root.ann", "reason": ""},
+        ],
+    }
+
+
+def test_the_queue_and_the_partition(place: Any) -> None:
+    assert place("--user", "eve", "--partition", "lab", "--queue", "bench")[0] == 0
+    assert place("--user", "eve", "--partition", "lab", "--queue", "bunch")[0] == 1
+    status, out, _ = place("--user", "eve", "--partition", "Lab", "--json")
+    answer = json.loads(out)
+    assert status == 1
+    assert (answer["accepted"], answer["queue"], answer["rule"], answer["steps"]) == (False, "", "", [])
+    assert answer["reason"] == "failed to find partition Lab"
+
+
+def test_asking_writes_no_events(place: Any) -> None:
+    assert place("--user", "ann")[0] == 0
+    assert sorted(path.name for path in Path.cwd().iterdir()) == ["queues.yaml"]
+
+
+# -- many ---------------------------------------------------------------------------------------------
+
+
+def test_many_are_placed_in_order_on_one_scheduler(place: Any) -> None:
+    Path("queues.yaml").write_text(
+        CONFIG.replace(
+            "- name: root\n        queues:", "- name: root\n        submitacl: '*'\n        queues:", 1
+        )
+    )
+    apps = [
+        {"id": "a", "user": "dora"},
+        {"id": "b", "user": "eve", "tags": {"namespace": "dora"}},
+        {"id": "c", "user": "dora", "groups": ["guests"], "queue": None},
+        {"user": "eve", "partition": "lab", "queue": "root.bench"},
+        {"id": "a", "user": "eve"},
+        {"user": ""},
+    ]
+    Path("apps.jsonl").write_text("\n".join(["", *map(json.dumps, apps)]))
+    status, out, _ = place("--apps", "apps.jsonl", "--json")
+    assert status == 0
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert [(answer["id"], answer["queue"], answer["rule"]) for answer in answers] == [
+        ("a", "root.last_resort", "fixed"),
+        ("b", "root.dora", "tag"),
+        ("c", "root.dora", "user"),
+        ("line-5", "root.bench", "provided"),
+        ("a", "", ""),
+        ("line-7", "", ""),
+    ]
+    assert "exists already" in answers[4]["reason"]
+    assert "empty user" in answers[5]["reason"]
+
+
+def test_many_for_people_are_a_line_each(place: Any) -> None:
+    Path("apps.jsonl").write_text('{"id": "a", "user": "ann"}\n{"id": "b", "user": "eve"}\n')
+    status, out, _ = place("--apps", "apps.jsonl")
+    lines = out.splitlines()
+    assert status == 0
+    assert lines[0] == "a: root.ann, by rule 2 (user)"
+    assert lines[1].startswith("b: rejected: no placement rule matched (")
+    assert len(lines) == 2
+
+
+def test_applications_from_standard_input(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'\xef\xbb\xbf{"user": "ann"}\r\n')))
+    assert place("--apps", "-") == (0, "line-1: root.ann, by rule 2 (user)\n", "")
+
+
+def test_no_applications_need_no_answers(place: Any) -> None:
+    Path("apps.jsonl").write_text("\n\n")
+    assert place("--apps", "apps.jsonl") == (0, "", "")
+
+
+# -- what cannot be used ------------------------------------------------------------------------------
+
+
+def test_every_bad_line_is_told_and_nothing_placed(place: Any) -> None:
+    Path("apps.jsonl").write_text(
+        '{"user": "ann"}\n{"user": 7, "groups": "dev", "tags": {"a": 1}}\n[]\n{"usr": "ann"}\n{"user":\n'
+        + "[" * 100_000
+    )
+    assert place("--apps", "apps.jsonl") == (
+        2,
+        "",
+        "Error: apps.jsonl: not all lines are applications, nothing was placed\n"
+        "  line 2: user: expected text, got 7\n"
+        "  line 2: groups: expected a list, got 'dev'\n"
+        "  line 2: tags.a: expected text, got 1\n"
+        "  line 3: expected an object, got a list\n"
+        "  line 4: usr: unknown key, did you mean 'user'?; known: id, user, groups, queue, tags, partition\n"
+        "  line 5: not JSON: Expecting value (column 9)\n"
+        "  line 6: not an application: nested too deep\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "--user"),
+        (("--apps", "apps.jsonl", "--user", "ann"), "--apps brings its own"),
+        (("--apps", "apps.jsonl", "--group", "g"), "--apps brings its own"),
+        (("--user", "ann", "--tag", "namespace"), "'namespace' is not KEY=VALUE"),
+        (("--user", "ann", "--tag", "=x"), "'=x' is not KEY=VALUE"),
+        (("--apps", "missing.jsonl"), "missing.jsonl: No such file or directory"),
+        (("--apps", "."), "Is a directory"),
+        (("--apps", "binary"), "binary: not UTF-8 text (byte 0)"),
+        (("--user", "ann", "surplus"), "unexpected extra argument"),
+    ],
+)
+def test_calls_that_cannot_be_used(place: Any, arguments: tuple[str, ...], complaint: str) -> None:
+    Path("binary").write_bytes(b"\xff\xfe")
+    status, out, err = place(*arguments)
+    assert (status, out) == (2, "")
+    assert complaint in err
+
+
+def test_a_tag_may_contain_equals_signs(place: Any) -> None:
+    status, _, err = place("--user", "ann", "--tag", "selector=a=b")
+    assert (status, err) == (0, "")
+
+
+def test_a_configuration_with_problems_names_them_all(place: Any) -> None:
+    Path("queues.yaml").write_text(
+        "partitions:\n  - name: default\n    quees: []\n    queues:\n      - name: a b\n"
+    )
+    status, out, err = place("--user", "ann")
+    assert (status, out) == (2, "")
+    head, *problems = err.splitlines()
+    assert head == "Error: queues.yaml: not a valid configuration"
+    assert any("partitions[0].quees (line 3, column 5): unknown key" in line for line in problems)
+    assert any("partitions[0].queues[0].name" in line for line in problems)
+
+
+def test_only_one_file_can_be_standard_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["place", "--config", "-", "--apps", "-"]) == 2
+    assert "Only one of --config and --apps" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "partitions: []\n"])
+def test_a_configuration_without_partitions_has_no_place(place: Any, text: str) -> None:
+    Path("queues.yaml").write_text(text)
+    status, out, _ = place("--user", "ann")
+    assert (status, out) == (1, "application: rejected: failed to find partition default\n")

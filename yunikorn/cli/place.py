@@ -1,0 +1,190 @@
+"""`yunikorn place`: which queue an application lands in, by which rule, or why in none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yunikorn.cli.submission import Submission, read_submissions
+from yunikorn.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from yunikorn.interface.placement_desk import Answer, PlacementDesk
+
+REJECTED = 1
+
+
+@click.command(name="place")
+@click.option(
+    "--config", "config_file", required=True, metavar="FILE", help="The queues.yaml; - is standard input."
+)
+@click.option("--user", help="Who submits the application.")
+@click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group of the user; may repeat.")
+@click.option("--queue", help="The queue that is asked for.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag of the application; may repeat."
+)
+@click.option("--partition", help="The partition; `default` if not given.")
+@click.option(
+    "--apps", "apps_file", metavar="FILE", help="Place these, one JSON object a line; - is standard input."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per application and line.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    config_file: str,
+    user: str | None,
+    groups: tuple[str, ...],
+    queue: str | None,
+    tags: tuple[str, ...],
+    partition: str | None,
+    apps_file: str | None,
+    as_json: bool,
+) -> None:
+    """Say which queue an application would land in, by which rule, or why it is rejected.
+
+    With --apps many are placed in order on one scheduler, so that a queue made for one exists for the
+    next. Exit status: 0 accepted, and with --apps all answered; 1 rejected; 2 the call, the
+    configuration or the file of applications cannot be used.
+    """
+    single = (user, queue, partition) != (None, None, None) or groups or tags
+    if apps_file is not None and single:
+        raise click.UsageError(
+            "--apps brings its own users, groups, queues, tags and partitions: drop the others."
+        )
+    if apps_file is None and user is None:
+        raise click.UsageError("Say who submits with --user, or give a file of applications with --apps.")
+    if apps_file == config_file == "-":
+        raise click.UsageError("Only one of --config and --apps can be standard input.")
+    submissions = (
+        _read_apps(apps_file)
+        if apps_file is not None
+        else [Submission("application", user or "", groups, queue or "", _read_tags(tags), partition or "")]
+    )
+    desk = _open_desk(config_file)
+    answers = (
+        desk.ask(each.id, each.user, each.groups, each.queue, each.tags, each.partition)
+        for each in submissions
+    )
+    accepted = _print_all(answers, as_json=as_json, in_full=apps_file is None)
+    ctx.exit(0 if accepted or apps_file is not None else REJECTED)
+
+
+# -- input --------------------------------------------------------------------------------------------
+
+
+def _read(file: str) -> str:
+    """The text of a file; raises `UsageError` when it is no text, `OSError` when it cannot be read."""
+    with click.open_file(file, "rb") as stream:
+        content: bytes = stream.read()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{_named(file)}: not UTF-8 text (byte {error.start})") from None
+
+
+def _named(file: str) -> str:
+    return "standard input" if file == "-" else file
+
+
+def _read_apps(file: str) -> list[Submission]:
+    text = _read(file)
+    try:
+        return read_submissions(text)
+    except ConfigError as error:
+        lines = "\n".join(
+            f"  line {problem.line}: {_described(problem.path, problem.message)}"
+            for problem in error.problems
+        )
+        raise UsageError(
+            f"{_named(file)}: not all lines are applications, nothing was placed\n{lines}"
+        ) from None
+
+
+def _described(path: str, message: str) -> str:
+    return f"{path}: {message}" if path else message
+
+
+def _read_tags(tags: Iterable[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for tag in tags:
+        key, equals, value = tag.partition("=")
+        if not key or not equals:
+            raise click.BadParameter(f"'{tag}' is not KEY=VALUE.", param_hint="--tag")
+        pairs[key] = value
+    return pairs
+
+
+def _open_desk(file: str) -> PlacementDesk:
+    # Imported here, so that a call that cannot be used is answered without loading the scheduler.
+    from yunikorn.interface.placement_desk import PlacementDesk
+    from yunikorn.registry import Registry
+
+    text = _read(file)
+    try:
+        return PlacementDesk(text, Registry.load())
+    except ConfigError as error:
+        lines = "\n".join(f"  {problem}" for problem in error.problems)
+        raise UsageError(f"{_named(file)}: not a valid configuration\n{lines}") from None
+
+
+# -- output -------------------------------------------------------------------------------------------
+
+
+def _print_all(answers: Iterator[Answer], *, as_json: bool, in_full: bool) -> bool:
+    """Print each answer; returns whether the last was a yes."""
+    accepted = False
+    for answer in answers:
+        accepted = answer.accepted
+        if as_json:
+            click.echo(json.dumps(as_data(answer), ensure_ascii=False))
+        else:
+            click.echo("\n".join(as_lines(answer, in_full=in_full)))
+    return accepted
+
+
+def as_data(answer: Answer) -> dict[str, Any]:
+    """The answer in JSON's types."""
+    return {
+        "id": answer.id,
+        "accepted": answer.accepted,
+        "queue": answer.queue,
+        "rule": answer.rule,
+        "reason": answer.reason,
+        "steps": [
+            {
+                "number": step.number,
+                "rule": step.rule,
+                "outcome": step.outcome,
+                "queue": step.queue,
+                "reason": step.reason,
+            }
+            for step in answer.steps
+        ],
+    }
+
+
+def _in_short(answer: Answer) -> str:
+    """The reason without what the line says already."""
+    reason = answer.reason.removeprefix(f"failed to place application {answer.id}: ")
+    return reason.removeprefix("application rejected: ")
+
+
+def as_lines(answer: Answer, *, in_full: bool) -> list[str]:
+    """The answer for people; in full with what came of each rule."""
+    if answer.accepted:
+        lines = [f"{answer.id}: {answer.queue}, by rule {answer.steps[-1].number} ({answer.rule})"]
+    else:
+        lines = [f"{answer.id}: rejected: {_in_short(answer)}"]
+    if in_full and answer.steps:
+        rows = [
+            (f"{step.number} {step.title}", step.outcome, step.queue or step.reason) for step in answer.steps
+        ]
+        rows.insert(0, ("rule", "outcome", "queue or reason"))
+        first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
+        lines.append("")
+        lines += [f"  {rule:<{first}}  {outcome:<{second}}  {said}" for rule, outcome, said in rows]
+    return lines
