@@ -195,16 +195,8 @@ def test_what_is_wrong_in_a_queue(check_queues: Check, queue: str, path: str, me
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [
-        ("true", True),
-        ("True", True),
-        ("TRUE", True),
-        ("yes", True),
-        ("on", True),
-        ("y", True),
-        ('"yes"', True),
-    ]
-    + [("false", False), ("no", False), ("off", False), ("N", False), ("'off'", False), ("~", False)],
+    [(text, True) for text in ("true", "True", "TRUE", "yes", "Yes", "on", "ON", "y", '"yes"')]
+    + [(text, False) for text in ("false", "False", "no", "off", "N", "'off'", "~", "")],
 )
 def test_booleans_as_yunikorn_reads_them(queues: Queues, text: str, value: bool) -> None:
     assert queues(f"- {{name: a, parent: {text}}}")["root.a"].parent is value
@@ -218,8 +210,19 @@ def test_what_is_no_boolean(check_queues: Check, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("0", 0), ("7", 7), ("+7", 7), ("1_000", 1000), ("1e3", 1000), ("7.0", 7), ("0x1F", 31), ("0o17", 15)]
-    + [("0b11", 3), ("18446744073709551615", 2**64 - 1), ("~", 0)],
+    [
+        ("0", 0),
+        ("7", 7),
+        ("+7", 7),
+        ("1_000", 1000),
+        ("1e3", 1000),
+        ("7.0", 7),
+        ("0x1F", 31),
+        ("0o17", 15),
+        ("0b11", 3),
+        ("18446744073709551615", 2**64 - 1),
+        ("~", 0),
+    ],
 )
 def test_counts_as_yunikorn_reads_them(queues: Queues, text: str, value: int) -> None:
     assert queues(f"- {{name: a, maxapplications: {text}}}")["root.a"].max_applications == value
@@ -236,7 +239,7 @@ def test_counts_as_yunikorn_reads_them(queues: Queues, text: str, value: int) ->
         (".inf", "expected a whole number"),
         ("ten", "expected a whole number"),
         ("'7'", "remove the quotes"),
-        ("017", "a leading zero would mean octal"),
+        ("017", "leading zeros mean octal"),
         ("[1]", "got a list"),
     ],
 )

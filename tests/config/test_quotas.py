@@ -23,8 +23,8 @@ BELOW = "partitions[0].queues[0].queues[0]"
         # A type that the parent does not limit.
         "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, resources: {max: {vcore: 99}}}]}",
         # Guarantees below that just fill the one above.
-        "{name: a, resources: {guaranteed: {memory: 10}}, queues: [{name: b, resources: {guaranteed: {memory: 4}}},"
-        " {name: c, resources: {guaranteed: {memory: 6, vcore: 1}}}]}",
+        "{name: a, resources: {guaranteed: {memory: 10}}, queues: [{name: b, resources: {guaranteed: "
+        "{memory: 4}}}, {name: c, resources: {guaranteed: {memory: 6, vcore: 1}}}]}",
         # Nothing is guaranteed above.
         "{name: a, queues: [{name: b, resources: {guaranteed: {memory: 4}}}]}",
         # A queue with a guarantee counts with its own, not with what is below.
@@ -70,8 +70,8 @@ def test_what_can_hold(check_queues: Check, text: str) -> None:
         ),
         # A grandparent's guarantee covers the grandchildren of a queue without one.
         (
-            "{name: a, resources: {guaranteed: {memory: 10}}, queues: [{name: b, queues: [{name: c, resources: "
-            "{guaranteed: {memory: 11}}}]}]}",
+            "{name: a, resources: {guaranteed: {memory: 10}}, queues: [{name: b, queues: [{name: c, "
+            "resources: {guaranteed: {memory: 11}}}]}]}",
             "resources.guaranteed.memory",
             "guaranteed 11 in all",
         ),
@@ -97,7 +97,8 @@ def test_what_cannot_hold(check_queues: Check, text: str, path: str, message: st
 
 
 def test_every_type_is_told(check_queues: Check) -> None:
-    text = "{name: a, resources: {guaranteed: {memory: 3, vcore: 2, gpu: 1}, max: {memory: 2, vcore: 1, gpu: 1}}}"
+    guaranteed, most = "{memory: 3, vcore: 2, gpu: 1}", "{memory: 2, vcore: 1, gpu: 1}"
+    text = f"{{name: a, resources: {{guaranteed: {guaranteed}, max: {most}}}}}"
     assert [problem.path for problem in check_queues(f"- {text}").problems] == [
         f"{BELOW}.resources.guaranteed.memory",
         f"{BELOW}.resources.guaranteed.vcore",
@@ -105,7 +106,8 @@ def test_every_type_is_told(check_queues: Check) -> None:
 
 
 def test_what_cannot_be_read_does_not_cause_more_problems(check_queues: Check) -> None:
-    text = "{name: a, resources: {max: {memory: x}}, maxapplications: 1, queues: [{name: b, maxapplications: y}]}"
+    below = "{name: b, maxapplications: y}"
+    text = f"{{name: a, resources: {{max: {{memory: x}}}}, maxapplications: 1, queues: [{below}]}}"
     assert [problem.path for problem in check_queues(f"- {text}").problems] == [
         f"{BELOW}.resources.max.memory",
         f"{BELOW}.queues[0].maxapplications",
