@@ -96,7 +96,9 @@ def smaller_of(left: Mapping[str, int], right: Mapping[str, int]) -> Resource:
 
 
 def without_zeros(amount: Mapping[str, int]) -> Resource:
-    """The same amount without its zero entries."""
+    """The same amount without its zero entries; the very same value if it has none."""
+    if 0 not in amount.values() and type(amount) is Resource:
+        return amount
     return Resource({name: value for name, value in amount.items() if value})
 
 
@@ -153,7 +155,10 @@ def is_zero(amount: Mapping[str, int]) -> bool:
 
 def has_negative(amount: Mapping[str, int]) -> bool:
     """Whether any entry is below 0."""
-    return any(value < 0 for value in amount.values())
+    for value in amount.values():
+        if value < 0:
+            return True
+    return False
 
 
 def above_zero(amount: Mapping[str, int]) -> bool:

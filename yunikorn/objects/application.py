@@ -75,6 +75,7 @@ class Application:
         "state_log",
         "submitted",
         "tags",
+        "tie",
         "timer",
         "touched",
         "user",
@@ -101,6 +102,8 @@ class Application:
         self.submitted = submitted
         self.waiting_since = submitted
         self.arrival = arrival
+        self.tie = arrival
+        """What decides between equals."""
         self.listener = listener
         self.state = NEW
         self.state_log: list[StateLogEntry] = []

@@ -27,6 +27,7 @@ class Ask:
         "made",
         "order",
         "originator",
+        "over_quota",
         "parked",
         "pending",
         "placeholder",
@@ -68,6 +69,8 @@ class Ask:
         self.order = (-priority, created, arrival)
         """Where it stands among its application's requests (decision 16)."""
         self.state = ASK.initial
+        self.over_quota = False
+        """Whether it has been reported as too large for what its queues have left."""
         self.parked = False
         """Whether it is out of the running until something changes (see `scheduling.parking`)."""
         self.tries = 0

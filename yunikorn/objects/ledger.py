@@ -151,10 +151,18 @@ class Ledger:
         self.rest(app)
 
     def _book_pending(self, app: Application, resource: Mapping[str, int], times: int) -> None:
-        for tally in (app.pending, *[queue.pending for queue in app.chain]):
-            for name, amount in resource.items():
+        pairs = resource.items()
+        tally = app.pending
+        for name, amount in pairs:
+            tally[name] = tally.get(name, 0) + amount * times
+        if not app.touched:
+            app.touch()
+        for queue in app.chain:
+            tally = queue.pending
+            for name, amount in pairs:
                 tally[name] = tally.get(name, 0) + amount * times
-        self._touch(app)
+            if not queue.touched:
+                queue.touch()
 
     def _touch(self, app: Application) -> None:
         app.touch()

@@ -10,7 +10,7 @@ from yunikorn.config.properties import QueueSettings
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN
 from yunikorn.objects.line import Line
 from yunikorn.resources import NOTHING, Resource, Tally, above_zero, smaller_of
-from yunikorn.states import QUEUE
+from yunikorn.states import QUEUE, STOPPED
 
 if TYPE_CHECKING:
     from yunikorn.config.acl import Acl
@@ -33,7 +33,7 @@ class Cluster:
         self.total: Resource = NOTHING
         """The capacities of all nodes; no zero entries."""
         self.version = 0
-        """Counts the changes of the total, and of any quota or guarantee."""
+        """Counts the changes of the total."""
 
     def set(self, total: Resource) -> None:
         """The cluster has another size now."""
@@ -48,6 +48,8 @@ class Queue:
         self, name: str, parent: Queue | None, cluster: Cluster, *, is_leaf: bool, managed: bool
     ) -> None:
         self.name = name
+        self.tie = name
+        """What decides between equals."""
         self.parent = parent
         self.path: str = f"{parent.path}.{name}" if parent is not None else name
         self.cluster = cluster
@@ -97,8 +99,10 @@ class Queue:
         return f"queue {self.path}"
 
     def on_state_change(self, event: Any) -> None:
-        """Called by the state machine."""
+        """Called by the state machine: a queue that is started again may have much to try."""
         self.touch()
+        if self.parent is not None and self.state != STOPPED:
+            self.parent.awaken(self.bits)
 
     def path_up(self) -> Iterator[Queue]:
         """This queue and all above, root last."""
@@ -129,7 +133,11 @@ class Queue:
         """Set guarantee and quota; an amount that is nothing but zeros counts as unset (facts §5.5)."""
         self.guaranteed = guaranteed if guaranteed is not None and above_zero(guaranteed) else NOTHING
         self._quota = quota if quota is not None and above_zero(quota) else None
-        self.cluster.version += 1
+        # Shares in and below it are taken of something else now; elsewhere nothing changes.
+        for queue in self.walk():
+            queue._fair = (-1, NOTHING, NOTHING)
+            queue.line.version = -1
+            queue.touch()
         self.room_grew()
 
     @property

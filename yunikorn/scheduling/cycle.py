@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from yunikorn.resources import describe
 from yunikorn.scheduling.parking import Parking
 from yunikorn.states import STOPPED
 
@@ -136,7 +137,11 @@ class Cycle:
         for queue in app.chain:
             if not queue.has_room(shape.pairs):
                 queue.blocked(shape)
+                if not ask.over_quota:
+                    self._report_quota(ask, queue)
                 return None
+        if ask.over_quota:
+            self._report_room(ask)
         chain = self._predicates
         if chain is not None:
             chain.begin()
@@ -167,6 +172,24 @@ class Cycle:
             self._shapes.close(ask.shape)
             if chain.passing:
                 self.parking.park(ask.shape)
+
+    def _report_quota(self, ask: Ask, queue: Queue) -> None:
+        ask.over_quota = True
+        journal = self._partition.journal
+        if journal.listening:
+            requested, available = describe(ask.resource), describe(queue.headroom or {})
+            message = (
+                f"Request '{ask.key}' does not fit in queue '{queue.path}' "
+                f"(requested {requested}, available {available})"
+            )
+            journal.record("REQUEST", ask.key, ask.app.id, message=message)
+
+    def _report_room(self, ask: Ask) -> None:
+        ask.over_quota = False
+        journal = self._partition.journal
+        if journal.listening:
+            message = f"Request '{ask.key}' has become schedulable in queue '{ask.app.chain[0].path}'"
+            journal.record("REQUEST", ask.key, ask.app.id, message=message)
 
     def _report(self, ask: Ask, chain: PredicateChain) -> None:
         journal = self._partition.journal

@@ -71,12 +71,12 @@ class MemberOrder:
             self._faults.report(self.origin, "computing the key of", error, member.label)
             return behind(member)
         parted = type(key) is tuple
-        if key != key or (parted and any(part != part for part in key)):
+        if key != key or (parted and _has_nan(key)):
             self._faults.report(
                 self.origin, "computing the key of", f"{key!r} compares to nothing", member.label
             )
             return behind(member)
-        tie = tie_of(member)
+        tie = member.tie
         if self._priority_first:
             return (0, -member.priority, key, tie)
         if parted and key:
@@ -84,12 +84,13 @@ class MemberOrder:
         return (0, key, -member.priority, tie)
 
 
-def tie_of(member: Any) -> Any:
-    """What decides between equals: arrival for applications, the name for queues."""
-    arrival = getattr(member, "arrival", None)
-    return member.name if arrival is None else arrival
+def _has_nan(key: tuple[Any, ...]) -> bool:
+    for part in key:
+        if part != part:
+            return True
+    return False
 
 
 def behind(member: Any) -> Rank:
     """The rank behind all with good keys: by submission and arrival, or by name."""
-    return (1, getattr(member, "submitted", 0), 0, tie_of(member))
+    return (1, getattr(member, "submitted", 0), 0, member.tie)

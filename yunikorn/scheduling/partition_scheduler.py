@@ -38,7 +38,7 @@ REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 CREATION_TAG = "creationTime"
 
 
-@attrs.frozen
+@attrs.define
 class Submission:
     """An application as it is submitted."""
 
@@ -49,7 +49,7 @@ class Submission:
     tags: Mapping[str, str] = attrs.field(factory=dict)
 
 
-@attrs.frozen
+@attrs.define
 class Demand:
     """An ask as it is made: `count` times `resource`."""
 
