@@ -81,12 +81,8 @@ def order_under(policy: str, installed: Path, folder: Path, run: Run) -> list[st
 
 def test_named_in_yaml_it_decides(installed: Path, tmp_path: Path, run_python: Run) -> None:
     assert order_under("fifo", installed, tmp_path, run_python) == ["large", "large", "large", "small"]
-    assert order_under("shortest-first", installed, tmp_path, run_python) == [
-        "small",
-        "large",
-        "large",
-        "large",
-    ]
+    by_vcore = "shortest-first\n              application.sort.policy.resource: vcore"
+    assert order_under(by_vcore, installed, tmp_path, run_python) == ["small", *["large"] * 3]
 
 
 def test_misspelt_in_yaml_it_is_suggested(installed: Path, tmp_path: Path, run_python: Run) -> None:
