@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -250,3 +251,21 @@ def test_a_configuration_without_partitions_has_no_place(place: Any, text: str) 
     Path("queues.yaml").write_text(text)
     status, out, _ = place("--user", "ann")
     assert (status, out) == (1, "application: rejected: failed to find partition default\n")
+
+
+def test_the_guide_shows_what_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "placement.md").read_text(encoding="utf-8")
+    console = guide.split("```console\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    Path("queues.yaml").write_text(guide.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
+    calls = [call.split("\n", 1) for call in console.split("$ yunikorn ")[1:]]
+    assert calls
+    for call, shown in calls:
+        assert main(shlex.split(call)) == 0
+        assert capsys.readouterr().out == shown
+    line = guide.split("```json\n")[1].split("```")[0]
+    Path("apps.jsonl").write_text(line)
+    assert main(["place", "--config", "queues.yaml", "--apps", "apps.jsonl", "--json"]) == 0
+    assert capsys.readouterr().out == guide.split("```json\n")[2].split("```")[0]
