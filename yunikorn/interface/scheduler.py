@@ -7,11 +7,14 @@ resource manager, if there is anything to say.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 from yunikorn.clock import Clock, Timers
-from yunikorn.config.load import load_config
+from yunikorn.config.load import DEFAULT_TEXT, load_config
+from yunikorn.config.schema import SchedulerConfig
 from yunikorn.errors import UsageError
+from yunikorn.interface.gaps import gaps
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
@@ -23,18 +26,7 @@ from yunikorn.registry import Registry
 from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
-DEFAULT_CONFIG = """\
-partitions:
-  - name: default
-    placementrules:
-      - name: tag
-        value: namespace
-        create: true
-    queues:
-      - name: root
-        submitacl: "*"
-"""
-"""What an RM gets that brings no configuration (facts §1.1)."""
+_log = logging.getLogger("yunikorn.config")
 
 
 class Scheduler:
@@ -60,7 +52,7 @@ class Scheduler:
         """
         if not request.rm_id:
             raise UsageError("a resource manager needs an id: set rm_id")
-        config = load_config(request.config or DEFAULT_CONFIG, self.registry)
+        config = load_config(request.config or DEFAULT_TEXT, self.registry)
         session = Session(
             request.rm_id,
             callback,
@@ -71,6 +63,7 @@ class Scheduler:
             self._periods,
             self.faults,
         )
+        self._tell_gaps(config)
         known = self._sessions.pop(request.rm_id, None)
         if known is not None:
             known.close(f"resource manager {request.rm_id} registered again")
@@ -110,12 +103,18 @@ class Scheduler:
         Raises `ConfigError` with all problems; then the old configuration stays in use as a whole.
         """
         session = self._session(rm_id)
-        config = load_config(text or DEFAULT_CONFIG, self.registry)
+        config = load_config(text or DEFAULT_TEXT, self.registry)
         if config.checksum == session.config.checksum:
             return False
         session.reload(config)
+        self._tell_gaps(config)
         session.flush()
         return True
+
+    @staticmethod
+    def _tell_gaps(config: SchedulerConfig) -> None:
+        for gap in gaps(config):
+            _log.warning("%s", gap)
 
     def stop(self, rm_id: str) -> None:
         """The resource manager shuts down: everything of it is removed."""

@@ -1,0 +1,28 @@
+"""`yunikorn states`: the state machines, as Mermaid diagrams."""
+
+from __future__ import annotations
+
+import click
+
+from yunikorn.states import LIFECYCLES, Lifecycle
+
+
+def names() -> list[str]:
+    """What each machine is called on the command line."""
+    return [lifecycle.name.replace(" ", "-") for lifecycle in LIFECYCLES]
+
+
+def diagram(lifecycle: Lifecycle) -> str:
+    """The machine as a Markdown section with a Mermaid diagram."""
+    return f"## {lifecycle.name.capitalize()}\n\n```mermaid\n{lifecycle.mermaid().strip()}\n```\n"
+
+
+@click.command("states", short_help="Print the state machines as Mermaid diagrams.")
+@click.argument("machine", required=False, type=click.Choice(names()))
+def command(machine: str | None) -> None:
+    """Print the state machines as Mermaid diagrams: all of them, or one MACHINE."""
+    for name, lifecycle in zip(names(), LIFECYCLES, strict=True):
+        if machine is None:
+            click.echo(diagram(lifecycle))
+        elif machine == name:
+            click.echo(lifecycle.mermaid().strip())
