@@ -137,6 +137,7 @@ class Simulation:
                 outcome = "interrupted"
                 break
             moment = self._next()
+        self._manager.closed = True
         return make_report(
             self._workload, misfits, self._ledger, self._manager, self._agenda, self._clock.now(), outcome
         )

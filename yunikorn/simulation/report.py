@@ -113,6 +113,8 @@ class Report:
     input: dict[str, int]
     """What was skipped or replaced in the input."""
     remarks: list[str]
+    plugin_faults: list[str] = attrs.Factory(list)
+    """What plugins did wrong while scheduling."""
 
     def to_json(self) -> str:
         """As JSON text with a final newline."""

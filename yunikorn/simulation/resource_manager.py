@@ -63,6 +63,8 @@ class ResourceManager:
         """Tasks that have a place, by the allocation's identifier."""
         self.changes = 0
         """Grows whenever the core says that something changed."""
+        self.closed = False
+        """Set when the books are closed: what the core says when it shuts down is no part of them."""
         self._agenda = agenda
         self._ledger = ledger
         self._recorder = recorder
@@ -70,7 +72,8 @@ class ResourceManager:
         self._node_events = [NodeEvent(clock.now(), NodeChange.ADD, node) for node in reversed(nodes)]
         self._present: dict[str, Node] = {}
         self._sent: list[NodeEvent] = []
-        self._troubled: set[str] = set()
+        self._rejected: set[str] = set()
+        self._failed: set[str] = set()
         self._asks: list[AllocationAsk] = []
         self._confirmations: list[AllocationRelease] = []
 
@@ -132,17 +135,20 @@ class ResourceManager:
 
     def _tell_nodes(self, request: UpdateRequest) -> None:
         # Within one message the core takes new nodes before changes, so a node that joins after a
-        # change has to wait for the next message.
+        # change has to wait for the next message. So has a second change of one node, because the
+        # core's answer would not say which of them it means.
         events = self._node_events
+        changed: set[str] = set()
         while events:
             event = events[-1]
+            if changed and (event.change is NodeChange.ADD or event.node.name in changed):
+                return
             if event.change is NodeChange.ADD:
-                if request.updated_nodes:
-                    return
                 request.new_schedulable_nodes.append(
                     NewNodeInfo(event.node.name, _attributes(event.node), event.node.resources)
                 )
             else:
+                changed.add(event.node.name)
                 request.updated_nodes.append(
                     UpdateNodeInfo(
                         event.node.name,
@@ -156,10 +162,12 @@ class ResourceManager:
     def settle(self) -> None:
         """After an update: enter the node changes that the core agreed to."""
         for event in self._sent:
-            if event.node.name not in self._troubled:
+            refused = self._rejected if event.change is NodeChange.ADD else self._failed
+            if event.node.name not in refused:
                 self._enter(event)
         self._sent.clear()
-        self._troubled.clear()
+        self._rejected.clear()
+        self._failed.clear()
 
     def _enter(self, event: NodeEvent) -> None:
         name = event.node.name
@@ -186,6 +194,8 @@ class ResourceManager:
 
     def recv_update_response(self, response: UpdateResponse) -> None:
         """Take in what the core says; raises `ProtocolError` for what cannot be."""
+        if self.closed:
+            return
         moment = self._clock.now()
         for rejected in response.rejected_applications:
             self._turned_away(rejected.application_id, rejected.reason)
@@ -200,9 +210,11 @@ class ResourceManager:
         for dropped in response.released_allocation_asks:
             self._dropped(dropped)
         for node in response.rejected_nodes:
-            self._node_trouble(node.node_id, f"was rejected: {node.reason}")
+            self._rejected.add(node.node_id)
+            self._ledger.node_troubles.append(f"node {node.node_id} was rejected: {node.reason}")
         for change in response.failed_node_updates:
-            self._node_trouble(change.node_id, f"was not changed: {change.reason}")
+            self._failed.add(change.node_id)
+            self._ledger.node_troubles.append(f"node {change.node_id} was not changed: {change.reason}")
 
     def _placed(self, allocation: Allocation, moment: int) -> None:
         owner = self.live.get(allocation.application_id)
@@ -302,10 +314,6 @@ class ResourceManager:
             del self.live[owner.plan.id]
             self._ledger.broke(owner)
             self._recorder.application_ended(self._clock.now(), owner, "failed", update.message)
-
-    def _node_trouble(self, node_id: str, what: str) -> None:
-        self._troubled.add(node_id)
-        self._ledger.node_troubles.append(f"node {node_id} {what}")
 
 
 def _ask_message(plan: Application, key: str, group: TaskGroup, count: int) -> AllocationAsk:

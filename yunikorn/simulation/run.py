@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
+
 from yunikorn.clock import ManualClock
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.registry import Registry
+from yunikorn.scheduling.faults import Fault
 from yunikorn.simulation.engine import Progress, Simulation
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
@@ -29,4 +32,10 @@ def simulate(
     clock = ManualClock()
     core = Scheduler(registry, clock)
     simulation = Simulation(workload, core, clock, config=config, until=until, recorder=recorder, watch=watch)
-    return simulation.run()
+    report = simulation.run()
+    core.close()
+    return attrs.evolve(report, plugin_faults=[_describe(fault) for fault in core.faults])
+
+
+def _describe(fault: Fault) -> str:
+    return f"{fault.message} ({fault.count} times)" if fault.count > 1 else fault.message

@@ -36,6 +36,8 @@ def print_report(report: Report, console: Console, rate: str) -> None:
             if len(reasons) > REASONS:
                 table.add_row(f"and {len(reasons) - REASONS} more reasons", "", "")
             console.print(table)
+    for fault in report.plugin_faults:
+        console.print(f"Fault: {fault}")
 
 
 def _table(title: str, *texts: str, numbers: tuple[str, ...] = ()) -> Table:
