@@ -76,6 +76,7 @@ def test_everything_that_can_be_said() -> None:
     first = workload.applications[0]
     assert (first.user, first.groups, first.queue) == ("ann", ("science", "all"), "root.science")
     assert (first.tags, first.partition) == ({"namespace": "dev"}, "default")
+    assert workload.applications[1].user == "nobody"
     assert first.tasks == (
         TaskGroup("driver", 1, Resource(vcore=1000, memory=2**30), 3600 * SECOND, -5, {"role": "driver"}),
         TaskGroup("task-2", 10, Resource(vcore=100), 2_500_000_000),

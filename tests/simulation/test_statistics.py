@@ -59,10 +59,10 @@ def test_reasons_are_told_apart_by_their_text_but_for_the_application() -> None:
     reasons = Reasons()
     reasons.add("queue of app-1 is full", "app-1")
     reasons.add("queue of app-2 is full", "app-2", 3)
-    reasons.add("no", "app-3")
+    reasons.add("a queue is no application", "a")
     assert [(reason.reason, reason.count, reason.example) for reason in reasons.ranked()] == [
         ("queue of <application> is full", 4, "app-1"),
-        ("no", 1, "app-3"),
+        ("a queue is no application", 1, "a"),
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import attrs
 
 from yunikorn.simulation.books import Running, Submitted
@@ -45,7 +47,7 @@ class Reasons:
 
     def add(self, text: str, application: str, count: int = 1) -> None:
         """`count` more for the reason `text`, given for `application`."""
-        reason = " ".join(text.replace(application, "<application>").split())
+        reason = " ".join(_without_name(text, application).split())
         if reason not in self._found and len(self._found) >= MAX_REASONS:
             reason = OTHER_REASONS
         known = self._found.setdefault(reason, Reason(reason, 0, application))
@@ -54,6 +56,13 @@ class Reasons:
     def ranked(self) -> list[Reason]:
         """The most frequent first; equal ones in the order in which they came up."""
         return sorted(self._found.values(), key=lambda reason: -reason.count)
+
+
+def _without_name(text: str, name: str) -> str:
+    # A name as short as a word of English would tear the text apart.
+    if len(name) < 3:
+        return text
+    return re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", "<application>", text)
 
 
 @attrs.define(eq=False)

@@ -30,6 +30,9 @@ APPLICATION_KEYS = (
     "tasks",
 )
 TASK_KEYS = ("name", "count", "resources", "runtime", "priority", "tags")
+NOBODY = "nobody"
+"""The owner of an application that names none: the core takes no application without."""
+
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 MAX_COUNT = 10_000_000
 
@@ -121,7 +124,7 @@ def _read_alike(table: Table) -> Iterator[Application]:
         submit=first,
         tasks=_read_tasks(table),
         queue=table.text("queue"),
-        user=table.text("user"),
+        user=table.text("user") or NOBODY,
         groups=tuple(text for text, _ in table.texts("groups")),
         partition=table.text("partition"),
         tags=table.pairs("tags"),

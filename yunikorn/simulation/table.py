@@ -23,7 +23,8 @@ def print_report(report: Report, console: Console, rate: str) -> None:
     """Print all of `report`; `rate` says how fast it went, which is not part of it."""
     console.print(_totals(report, rate))
     console.print(_waits(report))
-    console.print(_queues(report))
+    if report.queues:
+        console.print(_queues(report))
     for title, reasons in (
         ("Rejected applications", report.rejections),
         ("Refused tasks", report.refusals),

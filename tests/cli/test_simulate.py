@@ -1,0 +1,242 @@
+"""`yunikorn simulate` as it is called: output, files, exit status, and one clear message for bad input."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yunikorn.cli.main import main
+from yunikorn.simulation.decisions import FolderRecorder
+
+QUICKSTART = Path(__file__).parent.parent.parent / "examples" / "quickstart"
+CONFIG = 'partitions: [{name: default, queues: [{name: root, submitacl: "*", queues: [{name: default}]}]}]\n'
+NODES = "nodes: [{name: n, resources: {vcore: 1, memory: 1Gi}}]\n"
+SCENARIO = NODES + (
+    "applications: [{id: a, queue: root.default, tasks: [{count: 3, resources: {vcore: 1}, runtime: 10}]}]\n"
+)
+JOB = "{} {} -1 10 1 -1 -1 -1 -1 -1 1 7 3 5 1 2 -1 -1"
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Runs `yunikorn simulate` on texts: answers exit status, standard output, standard error."""
+
+    def run(*arguments: str, config: str = CONFIG, **files: str) -> tuple[int, str, str]:
+        names = {"workload": "workload.yaml", "trace": "trace.swf", "nodes": "nodes.yaml"}
+        (tmp_path / "queues.yaml").write_text(config, "utf-8")
+        command = ["simulate", "--config", str(tmp_path / "queues.yaml")]
+        for key, text in files.items():
+            (tmp_path / names[key]).write_text(text, "utf-8")
+            command += ["--nodes" if key == "nodes" else "--workload", str(tmp_path / names[key])]
+        status = main([*command, *arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return status, out, err
+
+    return run
+
+
+def report_of(text: str) -> Any:
+    """The report as JSON, read."""
+    return json.loads(text)
+
+
+def test_the_quickstart_shows_what_policies_do(capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["--config", str(QUICKSTART / "queues.yaml"), "--workload", str(QUICKSTART / "workload.yaml")]
+    assert main(["simulate", *files]) == 0
+    out, err = capsys.readouterr()
+    assert "26 submitted: 26 finished" in out
+    assert "root.products" in out
+    assert "decisions per second" in out
+    assert "\x1b" not in out
+    assert err == ""
+    assert main(["simulate", *files, "--json"]) == 0
+    products, research = report_of(capsys.readouterr().out)["queues"]
+    assert (products["queue"], research["queue"]) == ("root.products", "root.research")
+    assert products["application_wait"]["mean"] < research["application_wait"]["mean"] / 10
+    assert abs(products["utilisation"]["vcore"] - research["utilisation"]["vcore"]) < 0.01
+
+
+def test_json_and_files_say_the_same_and_nothing_of_the_machine(call: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    status, out, err = call("--json", "--out", str(folder), workload=SCENARIO)
+    assert status == 0
+    assert (folder / "report.json").read_text("utf-8") == out
+    assert "decisions per second" in err
+    assert "second" not in json.dumps(list(report_of(out)))
+    decisions = [json.loads(line) for line in (folder / "decisions.jsonl").read_text("utf-8").splitlines()]
+    assert [(line["time"], line["event"]) for line in decisions] == [
+        (0, "allocation"),
+        (10, "release"),
+        (10, "allocation"),
+        (20, "release"),
+        (20, "allocation"),
+        (30, "release"),
+    ]
+    first = decisions[0]
+    assert {key: first[key] for key in ("application", "ask", "queue", "node", "partition", "resources")} == {
+        "application": "a",
+        "ask": "task-1",
+        "queue": "root.default",
+        "node": "n",
+        "partition": "default",
+        "resources": {"vcore": 1000},
+    }
+    assert json.loads((folder / "applications.jsonl").read_text("utf-8")) == {
+        "application": "a",
+        "user": "nobody",
+        "queue": "root.default",
+        "submitted": 0.0,
+        "started": 0.0,
+        "ended": 30.0,
+        "outcome": "finished",
+        "reason": "",
+        "tasks": 3,
+        "restarts": 0,
+    }
+
+
+def test_the_same_call_gives_the_same_bytes(call: Call, tmp_path: Path) -> None:
+    outputs = [call("--json", "--out", str(tmp_path / name), workload=SCENARIO)[1] for name in "ab"]
+    assert outputs[0] == outputs[1]
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_a_trace_goes_where_the_templates_say(call: Call) -> None:
+    config = CONFIG.replace("{name: default}]", "{name: u7}, {name: u8}]")
+    trace = "; MaxProcs: 2\n" + JOB.format(1, 0) + "\n" + JOB.format(2, 5).replace(" 7 3 ", " 8 3 ")
+    status, out, _ = call("--json", "--swf-queue", "root.u{user}", config=config, trace=trace)
+    assert status == 0
+    assert [queue["queue"] for queue in report_of(out)["queues"]] == ["root.u7", "root.u8"]
+
+
+def test_rejections_are_listed_with_their_reason(call: Call) -> None:
+    config = CONFIG.replace("{name: default}]", "{name: other}]")
+    status, out, _ = call(config=config, workload=SCENARIO)
+    assert status == 0
+    assert "1 submitted: 0 finished, 1 rejected" in out
+    assert "Rejected applications" in out
+    (reason,) = report_of(call("--json", config=config, workload=SCENARIO)[1])["rejections"]
+    assert (reason["count"], reason["example"]) == (1, "a")
+    assert reason["reason"]
+
+
+def test_until_ends_early(call: Call) -> None:
+    status, out, _ = call("--json", "--until", "15s", workload=SCENARIO)
+    report = report_of(out)
+    assert (status, report["outcome"], report["times"]["stopped"]) == (0, "until", 15.0)
+    assert (report["tasks"]["ended"], report["tasks"]["running"], report["tasks"]["waiting"]) == (1, 1, 1)
+    assert "until 15s" in call("--until", "15", workload=SCENARIO)[1]
+
+
+def test_what_fits_nowhere_is_said_and_the_simulation_goes_on(call: Call) -> None:
+    workload = SCENARIO.replace("vcore: 1}, runtime", "vcore: 7}, runtime")
+    status, out, err = call(workload=workload)
+    assert status == 0
+    assert "note: 3 tasks of 1 applications fit on no node and will wait for ever: a wants vcore 7000" in err
+    assert "3 tasks fit on no node" in out
+
+
+def test_bad_lines_are_skipped_and_told_or_fatal(call: Call, tmp_path: Path) -> None:
+    trace = "; MaxProcs: 2\n" + JOB.format(1, 0) + "\nnonsense\n" + JOB.format(1, 9)
+    status, out, err = call("--json", trace=trace)
+    assert status == 0
+    assert report_of(out)["input"] == {"lines skipped": 2}
+    assert "trace.swf: line 3: expected 18 columns of numbers, got 1" in err
+    assert "trace.swf: line 4: job number 1 was already used on line 2" in err
+    status, out, err = call("--json", "--strict", "--out", str(tmp_path / "out"), trace=trace)
+    assert (status, out) == (2, "")
+    assert "line 3" in err
+    assert "line 4" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_nodes_from_a_file_of_their_own(call: Call) -> None:
+    status, out, _ = call("--json", workload=SCENARIO, nodes=NODES.replace("name: n", "name: m, count: 3"))
+    assert (status, report_of(out)["nodes"]) == (0, 3)
+    assert report_of(out)["times"]["makespan"] == 10
+
+
+@pytest.mark.parametrize(
+    ("config", "workload", "arguments", "said"),
+    [
+        ("partitions: [{name: default, queus: []}]", SCENARIO, (), "queues.yaml: line 1, column"),
+        ("- nothing", SCENARIO, (), "queues.yaml: line 1, column 1: "),
+        (CONFIG, "", (), "workload.yaml: is empty"),
+        (CONFIG, "[]", (), "expected a mapping with the keys"),
+        (CONFIG, "nodes: [", (), "workload.yaml: line "),
+        (CONFIG, NODES, (), "names no applications"),
+        (CONFIG, SCENARIO.replace("vcore: 1, memory: 1Gi", ""), (), "a node needs at least one resource"),
+        (CONFIG, SCENARIO, ("--until", "soon"), "expected seconds or a duration"),
+        (CONFIG, SCENARIO, ("--until", "-5s"), "a time cannot be below 0"),
+        (CONFIG, SCENARIO, ("--format", "pdf"), "'pdf' is not one of"),
+        (CONFIG, SCENARIO, ("--format", "swf"), "the header tells of no nodes"),
+        (CONFIG, SCENARIO, ("--nodes", "missing.yaml"), "missing.yaml: cannot be read: No such file"),
+        (CONFIG, SCENARIO, ("--out", "/dev/null/folder"), "cannot write to /dev/null/folder"),
+    ],
+)
+def test_bad_input_is_one_clear_message(
+    call: Call, config: str, workload: str, arguments: tuple[str, ...], said: str
+) -> None:
+    status, out, err = call(*arguments, config=config, workload=workload)
+    assert (status, out) == (2, "")
+    assert said in err
+
+
+def test_a_bad_template_is_one_clear_message(call: Call) -> None:
+    status, _, err = call("--swf-queue", "root.{quue}", trace="; MaxProcs: 2\n" + JOB.format(1, 0))
+    assert status == 2
+    assert "names '{quue}'; known: {queue}, {user}, {group}, {application}, {partition}" in err
+
+
+def test_a_missing_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = str(tmp_path / "queues.yaml")
+    assert main(["simulate", "--config", missing, "--workload", str(QUICKSTART / "workload.yaml")]) == 2
+    assert f"{missing}: cannot be read: No such file or directory" in capsys.readouterr().err
+
+
+def test_a_bad_configuration_leaves_the_files_of_an_earlier_run(call: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    call("--out", str(folder), workload=SCENARIO)
+    before = (folder / "decisions.jsonl").read_bytes()
+    assert call("--out", str(folder), config="partitions: 5", workload=SCENARIO)[0] == 2
+    assert before
+    assert (folder / "decisions.jsonl").read_bytes() == before
+
+
+def test_ctrl_c_ends_cleanly_with_the_report_so_far(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = FolderRecorder.released
+
+    def press(self: FolderRecorder, *arguments: Any) -> None:
+        released(self, *arguments)
+        monkeypatch.setattr(FolderRecorder, "released", released)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(FolderRecorder, "released", press)
+    before = signal.getsignal(signal.SIGINT)
+    status, out, err = call("--json", "--out", str(tmp_path / "out"), workload=SCENARIO)
+    report = report_of(out)
+    assert (status, report["outcome"], report["tasks"]["ended"]) == (130, "interrupted", 1)
+    assert "interrupted: reporting what happened so far" in err
+    assert report_of((tmp_path / "out" / "report.json").read_text("utf-8")) == report
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_ctrl_c_ends_at_once(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def press(self: FolderRecorder, *arguments: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(FolderRecorder, "allocated", press)
+    status, out, _ = call("--out", str(tmp_path / "out"), workload=SCENARIO)
+    assert (status, out) == (130, "")
