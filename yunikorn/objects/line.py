@@ -70,6 +70,9 @@ class Line(Generic[M]):
                 assert block is not None
                 block.bits |= member.bits
                 return
+            if len(self._blocks) == 1:
+                self._shift(member, member.rank, rank)
+                return
             self.remove(member)
         if not self._blocks:
             self._blocks.append(Block([rank], [member], member.bits))
@@ -87,6 +90,23 @@ class Line(Generic[M]):
             self._tops[at] = rank
         if len(block.ranks) > BLOCK:
             self._split(at)
+
+    def _shift(self, member: M, old: Rank, rank: Rank) -> None:
+        """Move a member of a line of one block: the common case, without the search for a block."""
+        block = self._blocks[0]
+        ranks, members = block.ranks, block.members
+        at = bisect_left(ranks, rank)
+        was = bisect_left(ranks, old)
+        if at > was:
+            at -= 1
+        if at != was:
+            del members[was]
+            members.insert(at, member)
+        del ranks[was]
+        ranks.insert(at, rank)
+        member.rank = rank
+        block.bits |= member.bits
+        self._tops[0] = ranks[-1]
 
     def _split(self, at: int) -> None:
         block = self._blocks[at]

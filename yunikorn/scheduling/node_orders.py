@@ -80,7 +80,8 @@ class NodeOrders:
     def settle(self, ledger: Ledger) -> None:
         """Bring all orders up to date with the nodes that changed, and reopen shapes that have room again."""
         changed, ledger.changed_nodes = ledger.changed_nodes, []
-        self._drop_unused()
+        if len(self._orders) > 1:
+            self._drop_unused()
         orders = list(self._orders.values())
         closed = self._shapes.closed
         for node in changed:
