@@ -12,7 +12,20 @@ import pytest
 import yaml
 
 from yunikorn.cli.main import COMMANDS, group
+from yunikorn.clock import ManualClock
+from yunikorn.config.load import check_config
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    AllocationAsk,
+    NewNodeInfo,
+    RegisterResourceManagerRequest,
+    UpdateRequest,
+    UpdateResponse,
+    UserGroupInformation,
+)
+from yunikorn.interface.scheduler import Scheduler
 from yunikorn.registry import KINDS, Registry
+from yunikorn.resources import Resource
 
 CHECKOUT = Path(__file__).parent.parent
 DOCS = sorted((CHECKOUT / "docs").glob("*.md"))
@@ -157,12 +170,58 @@ def test_every_python_example_is_a_working_plugin(documented: Registry) -> None:
     assert set(shown) == {kind.id for kind in KINDS}
 
 
-def test_every_yaml_example_is_a_valid_configuration(documented: Registry) -> None:
-    from yunikorn.config.load import check_config
+CONFIGURATIONS = [block for block in blocks(PLUGINS, "yaml") if "partitions:" in block]
 
-    configurations = [block for block in blocks(PLUGINS, "yaml") if "partitions:" in block]
-    assert len(configurations) > len(KINDS)
-    for block in configurations:
-        outcome = check_config(block, documented)
-        assert outcome.problems == (), block
-        assert outcome.warnings == (), block
+
+def test_there_is_a_configuration_for_every_kind() -> None:
+    assert len(CONFIGURATIONS) > len(KINDS)
+
+
+@pytest.mark.parametrize("text", CONFIGURATIONS, ids=range(len(CONFIGURATIONS)))
+def test_every_yaml_example_is_a_valid_configuration(text: str, documented: Registry) -> None:
+    outcome = check_config(text, documented)
+    assert outcome.problems == ()
+    assert outcome.warnings == ()
+
+
+class Heard:
+    """A resource manager that only listens."""
+
+    def __init__(self) -> None:
+        self.responses: list[UpdateResponse] = []
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        """Keep it."""
+        self.responses.append(response)
+
+
+@pytest.mark.parametrize("text", CONFIGURATIONS, ids=range(len(CONFIGURATIONS)))
+def test_every_yaml_example_schedules(
+    text: str, documented: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where an example may write its file
+    core, heard = Scheduler(documented, ManualClock()), Heard()
+    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=text), heard)
+    tasks = Resource(vcore=1000)
+    core.update(
+        UpdateRequest(
+            "rm",
+            new_schedulable_nodes=[
+                NewNodeInfo(name, {"inlet-celsius": heat}, Resource(vcore=2000))
+                for name, heat in (("hot", "31"), ("cool", "19"))
+            ],
+            new_applications=[AddApplicationRequest("app", "root.batch", ugi=UserGroupInformation("ann"))],
+            asks=[AllocationAsk("ask", "app", resource_ask=tasks, max_allocations=4)],
+        )
+    )
+    assert core.schedule() == 4
+    core.close()
+    placed = [allocation for response in heard.responses for allocation in response.new_allocations]
+    assert {allocation.queue_name for allocation in placed} == {
+        "root.science" if "by-team" in text else "root.batch"
+    }
+    if "coldest" in text:
+        assert [allocation.node_id for allocation in placed] == ["cool", "cool", "hot", "hot"]
+    if "new-applications" in text:
+        assert (tmp_path / "new-applications.txt").read_text("utf-8") == "app\n"
+    assert list(core.faults) == []
