@@ -1,0 +1,124 @@
+"""Backlog: nodes that have some room left, but not enough for anything that waits.
+
+What does a round of decisions cost in which nothing can be placed, and how long after a release does
+the next task get the place?
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import attrs
+
+from benchmarks.failure import BenchmarkFailure
+from benchmarks.quantiles import latencies
+from benchmarks.stand import Stand
+from benchmarks.workload import RM, Workload, app_name, node_name
+from yunikorn.interface.messages import (
+    Allocation,
+    AllocationAsk,
+    AllocationRelease,
+    AllocationReleasesRequest,
+    NewNodeInfo,
+    TerminationType,
+    UpdateRequest,
+)
+from yunikorn.resources import Resource, add
+
+IDLE_ROUNDS = 2_000
+
+
+@attrs.frozen
+class Scraps:
+    """What a node has: one task that runs, and the room beside it that is too small for all that wait.
+
+    With one size: room for 10, a task of 6 on each, tasks of 6 waiting. With K sizes, node i is left
+    with memory for the sizes below j = i mod K and with vcore for the sizes from j: for each size half
+    the nodes have the memory and the other half have the vcore.
+    """
+
+    running: Resource
+    left: list[Resource]
+    asked: list[Resource]
+
+    @classmethod
+    def of(cls, workload: Workload) -> Scraps:
+        """The scraps of a workload's sizes."""
+        sizes = workload.sizes
+        if sizes == 1:
+            task = Resource(memory=6, vcore=6)
+            return cls(task, [Resource(memory=4, vcore=4)], [task])
+        left = [Resource(memory=10 * size + 9, vcore=sizes - size) for size in range(sizes)]
+        return cls(Resource(memory=10 * sizes, vcore=sizes), left, workload.asked)
+
+    def node(self, number: int, workload: Workload) -> NewNodeInfo:
+        """A node with its running task, which belongs to one of the applications."""
+        name = node_name(number)
+        running = Allocation(
+            f"r{number}",
+            app_name(number % workload.applications),
+            uuid=f"r{number}",
+            node_id=name,
+            resource_per_alloc=self.running,
+        )
+        capacity = add(self.running, self.left[number % len(self.left)])
+        return NewNodeInfo(name, {}, capacity, existing_allocations=[running])
+
+
+def idle_and_release(workload: Workload) -> dict[str, float]:
+    """The first round in vain, an idle round, and from a release to the allocation it makes possible."""
+    scraps = Scraps.of(workload)
+    stand = Stand(workload.configuration())
+    stand.update(UpdateRequest(RM, new_applications=workload.application_requests()))
+    nodes = [scraps.node(number, workload) for number in range(workload.nodes)]
+    stand.update(UpdateRequest(RM, new_schedulable_nodes=nodes))
+    for app in range(workload.applications):
+        tasks = range(app, workload.tasks, workload.applications)
+        asks = [
+            AllocationAsk(f"t{task}", app_name(app), resource_ask=scraps.asked[task % workload.sizes])
+            for task in tasks
+        ]
+        stand.update(UpdateRequest(RM, asks=asks))
+    gc.collect()
+    start = time.perf_counter()
+    stand.scheduler.schedule()
+    first = time.perf_counter() - start
+    if stand.rm.received:
+        raise BenchmarkFailure(f"{stand.rm.received} tasks were placed where there is no room for any")
+    return {"first_round_s": first, "idle_s": _idle(stand), **_releases(stand, workload)}
+
+
+def _idle(stand: Stand) -> float:
+    """Seconds of one idle round: the best of five runs of many."""
+    schedule = stand.scheduler.schedule
+    best = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(IDLE_ROUNDS):
+            schedule()
+        best = min(best, time.perf_counter() - start)
+    if stand.rm.received:
+        raise BenchmarkFailure("an idle round placed a task")
+    return best / IDLE_ROUNDS
+
+
+def _releases(stand: Stand, workload: Workload) -> dict[str, float]:
+    took = []
+    for number in range(min(workload.samples, workload.nodes, workload.tasks)):
+        gone = AllocationRelease(
+            app_name(number % workload.applications),
+            uuid=f"r{number}",
+            termination_type=TerminationType.STOPPED_BY_RM,
+        )
+        request = UpdateRequest(RM, releases=AllocationReleasesRequest([gone]))
+        before = stand.rm.received
+        start = time.perf_counter()
+        stand.scheduler.update(request)
+        stand.scheduler.schedule(1)
+        if stand.rm.received != before + 1:
+            raise BenchmarkFailure(f"the release of r{number} made room, but no task was placed")
+        took.append(stand.rm.last - start)
+        stand.settle()
+    stand.check()
+    return latencies("release", took)

@@ -1,0 +1,113 @@
+"""The cases, by name; `CASES` is in the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from benchmarks import backlog, churn, cold_start, recovery, reloading, stranded, throughput
+from benchmarks.machine import peak_megabytes, peak_megabytes_of_children, yardstick
+from benchmarks.measurement import Measurement
+from benchmarks.workload import Workload
+
+
+@attrs.frozen
+class Case:
+    """A workload and what to measure with it."""
+
+    name: str
+    variant: str
+    workload: Workload
+    measure: Callable[[Workload], Mapping[str, float]]
+
+    @property
+    def title(self) -> str:
+        """Name and variant, as `--case` takes them."""
+        return f"{self.name}/{self.variant}" if self.variant else self.name
+
+    def run(self) -> Measurement:
+        """Measure it, in this process; raises `BenchmarkFailure` when it decided something wrong."""
+        before = yardstick()
+        figures = self.measure(self.workload)
+        peak = peak_megabytes_of_children() if self.measure is cold_start.seconds else peak_megabytes()
+        load = self.workload
+        shape: dict[str, int | str] = {
+            "nodes": load.nodes,
+            "tasks": load.tasks,
+            "queues": load.queues,
+            "applications": load.applications,
+            "sizes": load.sizes,
+            "app_sort": load.app_sort,
+            "node_sort": load.node_sort,
+            "queue_sort": load.queue_sort,
+        }
+        return Measurement(self.name, self.variant, shape, figures, peak, (before + yardstick()) / 2)
+
+
+MEDIUM = Workload(5_000, 50_000, 20, 100, 20, "fair", "fair")
+LARGE = Workload(10_000, 100_000, 100, 1_000, 50, "fair", "fair")
+ZONED = Workload(5_000, 10_000, 2, 2, 1, "fifo", "fair", one_zone=True)
+SELECTORS = ("node-selector", "taints", "any-rack")
+UNDECLARED = ("taints", "any-rack", "east-only-silent")
+
+
+def _scheduling() -> list[Case]:
+    measure = throughput.tasks_per_second
+    cases = [
+        Case(f"U-{label}", str(nodes), Workload(nodes, node_sort=policy), measure)
+        for label, policy in (("fair", "fair"), ("bin", "binpacking"))
+        for nodes in (500, 1_000, 2_000, 5_000)
+    ]
+    own = attrs.evolve(MEDIUM, app_sort="least-held", queue_sort="most-waiting")
+    return [
+        *cases,
+        Case("U-apps", "", Workload(5_000, applications=100), measure),
+        Case("M-fair", "", MEDIUM, measure),
+        Case("M-bin", "", attrs.evolve(MEDIUM, node_sort="binpacking"), measure),
+        Case("L-fair", "", LARGE, measure),
+        Case("L-bin", "", attrs.evolve(LARGE, node_sort="binpacking"), measure),
+        Case("O-own", "keys", attrs.evolve(own, node_sort="most-free"), measure),
+        Case("O-own", "shape", attrs.evolve(own, node_sort="best-fit"), measure),
+        Case(
+            "A-aware",
+            "",
+            attrs.evolve(MEDIUM, queues=1, applications=1_000, app_sort="stateaware"),
+            measure,
+        ),
+        Case("P-predicates", "declared", attrs.evolve(ZONED, predicates=SELECTORS), measure),
+        Case("P-predicates", "undeclared", attrs.evolve(ZONED, predicates=UNDECLARED), measure),
+    ]
+
+
+def _others() -> list[Case]:
+    stuck = attrs.evolve(MEDIUM, tasks=10_000)
+    ten = Workload(queues=2, applications=10)
+    backlogs = [
+        ("500-1000", attrs.evolve(ten, nodes=500, tasks=1_000)),
+        ("500-5000", attrs.evolve(ten, nodes=500, tasks=5_000)),
+        ("2000-2000", attrs.evolve(ten, nodes=2_000, tasks=2_000)),
+        ("scraps", LARGE),
+    ]
+    busy = attrs.evolve(MEDIUM, slack=1 / 0.9, spare=0, samples=60_000)
+    tree = Workload(1_000, 2_000, 1_000, 1_000, samples=10)
+    return [
+        Case("T-stranded", "fair", stuck, stranded.tasks_per_second),
+        Case("T-stranded", "bin", attrs.evolve(stuck, node_sort="binpacking"), stranded.tasks_per_second),
+        *[Case("B-backlog", variant, load, backlog.idle_and_release) for variant, load in backlogs],
+        Case("C-churn", "", busy, churn.decision_latency),
+        Case("R-recover", "", LARGE, recovery.registration),
+        Case("Q-reload", "", tree, reloading.load_and_reload),
+        Case("S-start", "", Workload(samples=5), cold_start.seconds),
+    ]
+
+
+CASES: tuple[Case, ...] = (*_scheduling(), *_others())
+"""Every case with its usual workload."""
+OWN = Case("own", "", Workload(), throughput.tasks_per_second)
+"""The scheduling benchmark with options alone."""
+
+
+def find(name: str) -> list[Case]:
+    """The case of this title, or all variants of this name; empty if there is none."""
+    return [case for case in (*CASES, OWN) if name in (case.title, case.name)]

@@ -1,0 +1,62 @@
+"""Churn: a cluster nine tenths full in which tasks end and new ones come, every millisecond one."""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+
+from benchmarks.failure import BenchmarkFailure
+from benchmarks.quantiles import latencies
+from benchmarks.stand import Stand
+from benchmarks.workload import RM, Workload, app_name
+from yunikorn.interface.messages import AllocationRelease, AllocationReleasesRequest, UpdateRequest
+
+TICK = 0.001
+"""Seconds of virtual time between a task and the next."""
+
+
+def decision_latency(workload: Workload) -> dict[str, float]:
+    """Per tick one release and one ask in one update: from there to the allocation in the callback.
+
+    `samples` is the number of ticks. A task that finds no place at once is served by a later release and
+    not measured; more than one in a hundred of those is a failure.
+    """
+    stand = Stand.ready(workload)
+    for update in workload.ask_updates():
+        stand.update(update)
+    stand.settle()
+    workload.verify(stand.rm.placed)
+    gc.collect()
+    began = time.perf_counter()
+    took = _ticks(stand, workload)
+    total = time.perf_counter() - began
+    stand.check()
+    if len(took) * 100 < workload.samples * 99:
+        raise BenchmarkFailure(f"only {len(took):,} of {workload.samples:,} tasks were placed at once")
+    return {"tasks_per_s": workload.samples / total, **latencies("decision", took)}
+
+
+def _ticks(stand: Stand, workload: Workload) -> list[float]:
+    draw = random.Random(1)
+    scheduler, rm, clock, asked = stand.scheduler, stand.rm, stand.clock, workload.asked
+    running = list(rm.placed)
+    took = []
+    for task in range(workload.tasks, workload.tasks + workload.samples):
+        index = draw.randrange(len(running))
+        running[index], running[-1] = running[-1], running[index]
+        key = running.pop()
+        uuid, _ = rm.placed.pop(key)
+        gone = AllocationRelease(app_name(int(key[1:]) % workload.applications), uuid=uuid)
+        request = UpdateRequest(
+            RM, asks=[workload.ask(task, asked)], releases=AllocationReleasesRequest([gone])
+        )
+        clock.advance(TICK)
+        start = time.perf_counter()
+        scheduler.fire_timers()
+        scheduler.update(request)
+        scheduler.schedule()
+        if f"t{task}" in rm.placed:
+            took.append(rm.last - start)
+            running.append(f"t{task}")
+    return took

@@ -1,0 +1,126 @@
+"""The command line of the benchmarks."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import click
+
+from benchmarks.cases import CASES, OWN, Case, find
+from benchmarks.failure import BenchmarkFailure
+from benchmarks.fresh import run_fresh
+from benchmarks.growth import STEPS, grow
+from benchmarks.measurement import Measurement, table_head, table_line
+from yunikorn.errors import YunikornError
+
+COUNT = click.IntRange(min=1)
+PROFILE_LINES = 40
+
+
+def _workload_options(command: Callable[..., None]) -> Callable[..., None]:
+    for decorate in (
+        click.option("--samples", type=COUNT, help="Latencies that a case measures."),
+        click.option("--queue-sort", help="Sort policy of the parent queues."),
+        click.option("--node-sort", help="Node sort policy of the partition."),
+        click.option("--app-sort", help="Application sort policy of the leaf queues."),
+        click.option("--sizes", type=COUNT, help="Different sizes of asks."),
+        click.option("--applications", type=COUNT, help="Applications, dealt to the queues."),
+        click.option("--queues", type=COUNT, help="Leaf queues."),
+        click.option("--tasks", type=COUNT, help="Tasks, dealt to the applications."),
+        click.option("--nodes", type=COUNT, help="Nodes."),
+    ):
+        command = decorate(command)
+    return command
+
+
+@click.command()
+@click.option("--case", "names", multiple=True, metavar="NAME", help="Run this one only; repeatable.")
+@click.option("--list", "listing", is_flag=True, help="List the cases and end.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of the table.")
+@click.option("--growth", type=click.Choice(list(STEPS)), help="Cost per task while this one grows.")
+@click.option("--limit", type=float, help="Give a case up after so many seconds.")
+@click.option("--here", is_flag=True, help="In this process, instead of a fresh one for each case.")
+@click.option("--profile", is_flag=True, help="Run here, and print where the time goes.")
+@_workload_options
+def main(
+    names: tuple[str, ...],
+    listing: bool,
+    as_json: bool,
+    growth: str | None,
+    limit: float | None,
+    here: bool,
+    profile: bool,
+    **changes: Any,
+) -> None:
+    """Measure how fast the scheduler decides.
+
+    Without options all cases run, each in a fresh process, and a table is printed. Options such as
+    --nodes replace what the named cases have; without --case they make a scheduling benchmark of
+    their own: --nodes 1000 --tasks 20000 --sizes 5.
+    """
+    options = {name: value for name, value in changes.items() if value is not None}
+    try:
+        if listing:
+            for case in CASES:
+                click.echo(case.title)
+        elif growth:
+            for line in grow(growth, options, limit):
+                click.echo(line)
+        else:
+            cases = _chosen(names, own=bool(options))
+            _run_all(cases, options, limit, as_json=as_json, here=here or profile, profile=profile)
+    except (BenchmarkFailure, YunikornError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _chosen(names: tuple[str, ...], *, own: bool) -> list[Case]:
+    if not names:
+        return [OWN] if own else list(CASES)
+    chosen: list[Case] = []
+    for name in names:
+        found = find(name)
+        if not found:
+            known = ", ".join(dict.fromkeys(case.name for case in (*CASES, OWN)))
+            raise click.BadParameter(f"no case is called '{name}'; known: {known}", param_hint="--case")
+        chosen += found
+    return chosen
+
+
+def _run_all(
+    cases: list[Case],
+    options: dict[str, Any],
+    limit: float | None,
+    *,
+    as_json: bool,
+    here: bool,
+    profile: bool,
+) -> None:
+    """Run the cases one after the other; one that fails is said and counted, and stops no other."""
+    if not as_json:
+        for line in table_head():
+            click.echo(line)
+    failures = []
+    for case in cases:
+        try:
+            found = _run_here(case, options, profile=profile) if here else run_fresh(case, options, limit)
+        except BenchmarkFailure as failure:
+            failures.append(str(failure))
+            click.echo(f"{case.title} failed: {failure}", err=True)
+            continue
+        click.echo(found.to_json() if as_json else table_line(found.cells()))
+    if failures:
+        raise BenchmarkFailure(f"{len(failures)} of {len(cases)} cases failed")
+
+
+def _run_here(case: Case, options: dict[str, Any], *, profile: bool) -> Measurement:
+    case = attrs.evolve(case, workload=attrs.evolve(case.workload, **options))
+    if not profile:
+        return case.run()
+    profiler = cProfile.Profile()
+    found = profiler.runcall(case.run)
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(PROFILE_LINES)
+    return found

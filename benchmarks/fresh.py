@@ -1,0 +1,39 @@
+"""A fresh process for each case: memory and caches of one do not colour the next."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.cases import Case
+from benchmarks.failure import BenchmarkFailure
+from benchmarks.measurement import Measurement
+
+CHECKOUT = Path(__file__).parent.parent
+
+
+def run_fresh(case: Case, options: Mapping[str, object], limit: float | None = None) -> Measurement:
+    """Run `case`, with `options` in place of its own, in a process of its own.
+
+    Raises `BenchmarkFailure` when it fails, or when it takes longer than `limit` seconds.
+    """
+    arguments = ["--here", "--json", "--case", case.title]
+    for name, value in options.items():
+        arguments += [f"--{name.replace('_', '-')}", str(value)]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks", *arguments],
+            cwd=CHECKOUT,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+            timeout=limit,
+        )
+    except subprocess.TimeoutExpired:
+        raise BenchmarkFailure(f"{case.title} was given up after {limit:g} seconds") from None
+    if done.returncode:
+        raise BenchmarkFailure(f"{case.title}: {done.stderr.strip() or done.returncode}")
+    return Measurement.from_json(done.stdout)

@@ -1,0 +1,46 @@
+"""Reloading: a large configuration loaded, and loaded again with a few changes while work goes on."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+from benchmarks.failure import BenchmarkFailure
+from benchmarks.quantiles import quantile
+from benchmarks.stand import Stand
+from benchmarks.workload import RM, Workload
+from yunikorn.interface.messages import UpdateRequest
+
+CHANGES = 10
+"""Queues whose guarantee a reload changes."""
+
+
+def load_and_reload(workload: Workload) -> dict[str, float]:
+    """Seconds of the first load, and of a reload with ten changes (median of `samples`)."""
+    text = workload.configuration()
+    gc.collect()
+    start = time.perf_counter()
+    stand = Stand(text)
+    load = time.perf_counter() - start
+    stand.update(
+        UpdateRequest(
+            RM,
+            new_schedulable_nodes=workload.node_infos(),
+            new_applications=workload.application_requests(),
+        )
+    )
+    for update in workload.ask_updates():
+        stand.update(update)
+    stand.settle()
+    workload.verify(stand.rm.placed)
+    took = []
+    for sample in range(workload.samples):
+        raised = {(sample + step * 97) % workload.queues: sample + 1 for step in range(CHANGES)}
+        changed = workload.configuration(raised)
+        start = time.perf_counter()
+        fresh = stand.scheduler.reload_configuration(RM, changed)
+        took.append(time.perf_counter() - start)
+        if not fresh:
+            raise BenchmarkFailure("the scheduler took a changed configuration for the same")
+    stand.check()
+    return {"load_s": load, "reload_s": quantile(took, 0.5)}

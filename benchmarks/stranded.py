@@ -1,0 +1,58 @@
+"""Stranded room: half the nodes are out of vcore, half out of memory, and what waits needs both."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import attrs
+
+from benchmarks.stand import Stand
+from benchmarks.workload import RM, Workload
+from yunikorn.interface.messages import NewNodeInfo, UpdateRequest
+from yunikorn.resources import Resource
+
+OPEN = 100
+"""One node in so many has room of both, and holds all tasks."""
+
+
+def tasks_per_second(workload: Workload) -> dict[str, float]:
+    """As in `throughput`, where only one node in a hundred can take anything."""
+    stand = Stand(workload.configuration())
+    stand.update(
+        UpdateRequest(
+            RM,
+            new_schedulable_nodes=_nodes(workload),
+            new_applications=workload.application_requests(),
+        )
+    )
+    updates = list(workload.ask_updates())
+    gc.collect()
+    start = time.perf_counter()
+    for update in updates:
+        stand.scheduler.update(update)
+    taken_in = time.perf_counter()
+    stand.settle()
+    end = stand.rm.last
+    stand.check()
+    workload.verify(stand.rm.placed, _capacity(workload))
+    return {
+        "tasks_per_s": workload.tasks / (end - start),
+        "take_in_s": taken_in - start,
+        "decide_s": end - taken_in,
+    }
+
+
+def _capacity(workload: Workload) -> Resource:
+    return attrs.evolve(workload, nodes=max(1, workload.nodes // OPEN)).capacity
+
+
+def _nodes(workload: Workload) -> list[NewNodeInfo]:
+    capacity = _capacity(workload)
+    used = Resource(vcore=capacity["vcore"]), Resource(memory=capacity["memory"])
+    nodes = workload.node_infos()
+    for number, node in enumerate(nodes):
+        node.schedulable_resource = capacity
+        if number % OPEN and workload.nodes >= OPEN:
+            node.occupied_resource = used[number % 2]
+    return nodes

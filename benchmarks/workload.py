@@ -1,0 +1,162 @@
+"""What is scheduled: a number of nodes, queues, applications and tasks, and how they are dealt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from benchmarks.configuration import leaf_names, queues_yaml
+from benchmarks.failure import BenchmarkFailure
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    AllocationAsk,
+    NewNodeInfo,
+    UpdateRequest,
+    UserGroupInformation,
+)
+from yunikorn.resources import Resource
+
+RM = "benchmark"
+SELECTOR_TAG = "yunikorn.apache.org/node-selector"
+ZONES = ("east", "west")
+_positive = attrs.validators.ge(1)
+
+
+@attrs.frozen
+class Workload:
+    """Applications are dealt to the queues round robin, tasks to the applications, sizes to the tasks.
+
+    With one size, an ask is memory 10 and vcore 1 milli, and a node holds tasks / nodes + 1 of them. With
+    K sizes, size k = 0 .. K-1 is memory 10 (k + 1) and vcore K - k milli, and a node holds `slack` times
+    the total demand / nodes, and `spare` times the largest ask. Every leaf is guaranteed its even part of
+    the total demand.
+    """
+
+    nodes: int = attrs.field(default=5_000, validator=_positive)
+    tasks: int = attrs.field(default=10_000, validator=_positive)
+    queues: int = attrs.field(default=2, validator=_positive)
+    applications: int = attrs.field(default=2, validator=_positive)
+    sizes: int = attrs.field(default=1, validator=_positive)
+    app_sort: str = "fifo"
+    node_sort: str = "fair"
+    queue_sort: str = "fair"
+    predicates: tuple[str, ...] = ()
+    one_zone: bool = False
+    """Whether the applications select the first of two zones; every second node is in the other."""
+    slack: float = 1.25
+    spare: int = 2
+    samples: int = attrs.field(default=1_000, validator=_positive)
+    """How often a case measures a latency."""
+
+    @property
+    def asked(self) -> list[Resource]:
+        """What a task of each size takes."""
+        if self.sizes == 1:
+            return [Resource(memory=10, vcore=1)]
+        return [Resource(memory=10 * (size + 1), vcore=self.sizes - size) for size in range(self.sizes)]
+
+    @property
+    def demand(self) -> dict[str, int]:
+        """What all tasks take together."""
+        rounds, rest = divmod(self.tasks, self.sizes)
+        total: dict[str, int] = {}
+        for size, resource in enumerate(self.asked):
+            for name, amount in resource.items():
+                total[name] = total.get(name, 0) + amount * (rounds + (size < rest))
+        return total
+
+    @property
+    def capacity(self) -> Resource:
+        """What a node has."""
+        nodes = max(1, self.nodes // len(ZONES)) if self.one_zone else self.nodes
+        if self.sizes == 1:
+            held = self.tasks // nodes + 1
+            return Resource({name: amount * held for name, amount in self.asked[0].items()})
+        return Resource(
+            {
+                name: int(self.slack * amount / nodes) + self.spare * max(ask[name] for ask in self.asked)
+                for name, amount in self.demand.items()
+            }
+        )
+
+    def configuration(self, raised: Mapping[int, int] | None = None) -> str:
+        """Its queues.yaml; `raised` as in `queues_yaml`."""
+        return queues_yaml(
+            self.queues,
+            {name: amount // self.queues for name, amount in self.demand.items()},
+            app_sort=self.app_sort,
+            queue_sort=self.queue_sort,
+            node_sort=self.node_sort,
+            predicates=self.predicates,
+            raised=raised,
+        )
+
+    # -- messages -----------------------------------------------------------------------------------
+
+    def node_infos(self) -> list[NewNodeInfo]:
+        """The nodes, empty; with a zone and a rack when there are predicates to look at them."""
+        capacity = self.capacity
+        return [
+            NewNodeInfo(node_name(number), self._attributes(number), capacity) for number in range(self.nodes)
+        ]
+
+    def _attributes(self, number: int) -> dict[str, str]:
+        if not self.predicates:
+            return {}
+        return {"zone": ZONES[number % len(ZONES)], "rack": f"r{number // 40}"}
+
+    def application_requests(self) -> list[AddApplicationRequest]:
+        """The applications."""
+        leaves = leaf_names(self.queues)
+        tags = {SELECTOR_TAG: f"zone={ZONES[0]}"} if self.one_zone else {}
+        ugi = UserGroupInformation("user", ["group"])
+        return [
+            AddApplicationRequest(app_name(number), leaves[number % self.queues], ugi=ugi, tags=tags)
+            for number in range(self.applications)
+        ]
+
+    def ask(self, task: int, asked: list[Resource]) -> AllocationAsk:
+        """The request of a task."""
+        return AllocationAsk(
+            f"t{task}", app_name(task % self.applications), resource_ask=asked[task % self.sizes]
+        )
+
+    def ask_updates(self) -> Iterator[UpdateRequest]:
+        """All asks, one update per application."""
+        asked = self.asked
+        for app in range(self.applications):
+            tasks = range(app, self.tasks, self.applications)
+            yield UpdateRequest(RM, asks=[self.ask(task, asked) for task in tasks])
+
+    # -- checking -----------------------------------------------------------------------------------
+
+    def verify(
+        self, placed: Mapping[str, tuple[str, str]], capacity: Mapping[str, int] | None = None
+    ) -> None:
+        """Every task has its place, and no node is over its capacity; raises `BenchmarkFailure`.
+
+        `placed` says where: allocation key -> (uuid, node).
+        """
+        missing = sum(f"t{task}" not in placed for task in range(self.tasks))
+        if missing:
+            raise BenchmarkFailure(f"{missing:,} of {self.tasks:,} tasks got no place")
+        asked, used = self.asked, dict[str, dict[str, int]]()
+        for key, (_, node) in placed.items():
+            amounts = used.setdefault(node, {})
+            for name, amount in asked[int(key[1:]) % self.sizes].items():
+                amounts[name] = amounts.get(name, 0) + amount
+        limit = self.capacity if capacity is None else capacity
+        for node, amounts in used.items():
+            if any(amount > limit.get(name, 0) for name, amount in amounts.items()):
+                raise BenchmarkFailure(f"node {node} was given {amounts}, it has {dict(limit)}")
+
+
+def node_name(number: int) -> str:
+    """The id of a node."""
+    return f"n{number:05}"
+
+
+def app_name(number: int) -> str:
+    """The id of an application."""
+    return f"a{number}"
