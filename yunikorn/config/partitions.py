@@ -67,7 +67,7 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     table.only(KEYS, _REMOVED)
     for key in OWN_KEYS:
         if key in table:
-            findings.note(table.spot(key), "YuniKorn 1.9 does not know this key and refuses the file")
+            findings.note(table.key_spot(key), "YuniKorn 1.9 does not know this key and refuses the file")
     name = table.text("name")
     draft = PartitionDraft(
         table=table,

@@ -96,7 +96,7 @@ class PluginCheck:
         for key, node in table.node.entries.items():
             if key in core or key in skip:
                 continue
-            spot = Spot(f"{table.path}.{key}", table.node.keys[key])
+            spot = table.key_spot(key)
             if names is not None and key not in names:
                 known = [*core, *skip, *(option for option in names if option not in skip)]
                 self.findings.problem(spot, f"unknown key{suggest(key, known)}; known: {', '.join(known)}")

@@ -67,11 +67,11 @@ class Table:
 
     def only(self, known: Collection[str], hints: dict[str, str] | None = None) -> None:
         """Report every key that is not `known`; `hints` say more about some of them."""
-        for key, node in self.node.keys.items():
+        for key in self.node.keys:
             if key not in known:
                 hint = (hints or {}).get(key) or suggest(key, known)
                 message = f"unknown key{hint}; known: {', '.join(known)}"
-                self.findings.problem(Spot(self._below(key), node), message)
+                self.findings.problem(self.key_spot(key), message)
 
     def __contains__(self, key: str) -> bool:
         """Whether the key is given, and not as nothing."""
@@ -85,6 +85,10 @@ class Table:
     def spot(self, key: str) -> Spot:
         """Where the key's value stands; that of the mapping when the key is missing."""
         return Spot(self._below(key), self.node.entries.get(key, self.node))
+
+    def key_spot(self, key: str) -> Spot:
+        """Where the key itself stands."""
+        return Spot(self._below(key), self.node.keys[key])
 
     def here(self) -> Spot:
         """Where the mapping itself stands."""

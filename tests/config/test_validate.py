@@ -1,0 +1,122 @@
+"""`yunikorn validate`, as it is called."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from yunikorn.cli.main import main
+
+VALID = "partitions: [{name: default, queues: []}]\n"
+INVALID = "partitions:\n  - name: default\n    queues:\n      - name: a.b\n      - nam: c\n"
+WARNED = "partitions: [{queues: [{name: a, properties: {preemption.delay: soon}}]}]\n"
+OURS = "priorityclasses: {high: 1}\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with some files, and we are in it."""
+    for name, text in (("valid", VALID), ("invalid", INVALID), ("warned", WARNED), ("ours", OURS)):
+        (tmp_path / f"{name}.yaml").write_text(text)
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\x00\xfe")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["valid.yaml"], 0),
+        (["warned.yaml", "ours.yaml"], 0),
+        (["invalid.yaml"], 1),
+        (["valid.yaml", "invalid.yaml"], 1),
+        (["binary.yaml"], 1),
+        (["missing.yaml"], 2),
+        (["invalid.yaml", "missing.yaml", "valid.yaml"], 2),
+        (["."], 2),
+        ([], 2),
+        (["--jsn", "valid.yaml"], 2),
+        (["--strict-yunikorn", "valid.yaml"], 0),
+        (["--strict-yunikorn", "ours.yaml"], 1),
+    ],
+)
+def test_the_exit_status_says_how_it_went(
+    arguments: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", *arguments]) == status
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("files")
+def test_problems_are_listed_file_by_file(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["validate", "valid.yaml", "invalid.yaml", "warned.yaml", "ours.yaml"])
+    assert capsys.readouterr().out == (
+        "valid.yaml: valid\n"
+        "invalid.yaml: invalid, 3 problems\n"
+        "  partitions[0].queues[0].name (line 4, column 15): a queue name has 1 to 64 letters, digits and"
+        " _ : # / @ -, got 'a.b': dots separate levels, nest the queues instead\n"
+        "  partitions[0].queues[1].nam (line 5, column 9): unknown key, did you mean 'name'?; known: name,"
+        " parent, resources, maxapplications, properties, adminacl, submitacl, childtemplate, queues,"
+        " limits\n"
+        "  partitions[0].queues[1].name (line 5, column 9): required, but missing\n"
+        "warned.yaml: valid, 1 warning\n"
+        "  warning: partitions[0].queues[0].properties.preemption.delay (line 1, column 65): expected a"
+        " duration such as 30s, 500ms or 1h30m, got 'soon'; the default is used\n"
+        "ours.yaml: valid\n"
+        "  note: priorityclasses (line 1, column 1): YuniKorn 1.9 does not know this key and refuses the"
+        " file\n"
+    )
+
+
+@pytest.mark.usefixtures("files")
+def test_json_has_one_object_per_file_and_line(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["validate", "--json", "valid.yaml", "invalid.yaml", "missing.yaml", "warned.yaml"])
+    printed = capsys.readouterr()
+    valid, invalid, warned = (json.loads(line) for line in printed.out.splitlines())
+    assert valid == {"file": "valid.yaml", "valid": True, "problems": [], "warnings": []}
+    assert (invalid["file"], invalid["valid"], invalid["warnings"]) == ("invalid.yaml", False, [])
+    assert invalid["problems"][2] == {
+        "path": "partitions[0].queues[1].name",
+        "line": 5,
+        "column": 9,
+        "message": "required, but missing",
+    }
+    assert warned["valid"] is True
+    assert [warning["line"] for warning in warned["warnings"]] == [1]
+    assert printed.err == "Error: missing.yaml: No such file or directory\n"
+
+
+@pytest.mark.usefixtures("files")
+def test_notes_are_warnings_in_json_and_problems_when_strict(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["validate", "--json", "ours.yaml"])
+    main(["validate", "--json", "--strict-yunikorn", "ours.yaml"])
+    lax, strict = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert (lax["valid"], lax["problems"]) == (True, [])
+    assert (strict["valid"], strict["warnings"]) == (False, [])
+    assert lax["warnings"] == strict["problems"]
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"), [(VALID, 0, "valid"), (INVALID, 1, "invalid, 3 problems")]
+)
+def test_a_dash_reads_standard_input(
+    text: str, status: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["validate", "-"]) == status
+    assert capsys.readouterr().out.startswith(f"standard input: {said}")
+
+
+def test_the_command_works_in_a_process_of_its_own(
+    files: Path, run_python: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    done = run_python("-m", "yunikorn", "validate", "invalid.yaml", cwd=files)
+    assert done.returncode == 1
+    assert done.stdout.startswith("invalid.yaml: invalid, 3 problems\n")
+    assert done.stderr == ""
