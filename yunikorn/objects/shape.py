@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 IDLE_SHAPES = 256
 """Shapes without a waiting request that are kept for the next one, before all idle ones are dropped."""
 
+MANY = 64
+"""Shapes that are looked at one by one to learn which of them fit a node."""
+
 Key = tuple[Resource, str, str, tuple[Hashable, ...]]
 """Resources, name of the node order, required node, and classes for the predicates."""
 
@@ -71,6 +74,7 @@ class ShapeTable:
 
     def __init__(self) -> None:
         self._shapes: dict[Key, Shape] = {}
+        self._by_bit: dict[int, Shape] = {}
         self._free: list[int] = []
         self._used = 0
         self._idle = 0
@@ -100,10 +104,23 @@ class ShapeTable:
             else:
                 bit = 1 << self._used
                 self._used += 1
-            shape = self._shapes[key] = Shape(key, bit)
+            shape = self._shapes[key] = self._by_bit[bit] = Shape(key, bit)
             self._idle += 1
             self.open |= bit
         return shape
+
+    def fitting(self, node: Node, bits: int) -> int:
+        """Of the shapes with these bits, those for which `node` has room; all of them if they are many."""
+        if bits.bit_count() > MANY:
+            return bits
+        found = 0
+        while bits:
+            bit = bits & -bits
+            bits ^= bit
+            shape = self._by_bit.get(bit)
+            if shape is not None and shape.fits(node):
+                found |= bit
+        return found
 
     def wait(self, shape: Shape) -> None:
         """One more request of this shape waits."""
@@ -145,7 +162,7 @@ class ShapeTable:
         gone = 0
         for key, shape in list(self._shapes.items()):
             if not shape.asks:
-                del self._shapes[key]
+                del self._shapes[key], self._by_bit[shape.bit]
                 self.closed.pop(shape.bit, None)
                 self._free.append(shape.bit)
                 gone |= shape.bit

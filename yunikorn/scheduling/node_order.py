@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from yunikorn.api import NodeSortPolicy
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.node import Node
-    from yunikorn.objects.shape import Shape
+    from yunikorn.objects.shape import Shape, ShapeTable
     from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
-BLOCK, GROUP = 32, 32
+BLOCK, GROUP = 20, 32
 """Nodes of a block, and blocks of a group, before they are split in two."""
 
 Rank = tuple[float, str]
@@ -75,11 +75,17 @@ class NodeOrder:
     """Schedulable nodes by score, then id; for one shape only, if the policy looks at the request."""
 
     def __init__(
-        self, policy: NodeSortPolicy, origin: str, faults: FaultLog, shape: Shape | None = None
+        self,
+        policy: NodeSortPolicy,
+        origin: str,
+        faults: FaultLog,
+        shapes: ShapeTable,
+        shape: Shape | None = None,
     ) -> None:
         self._score: Callable[..., Any] = policy.score
         self._origin = origin
         self._faults = faults
+        self._shapes = shapes
         self.shape = shape
         self._groups: list[Group] = []
         self._tops: list[Rank] = []
@@ -136,10 +142,25 @@ class NodeOrder:
             old, block = place
             if old == rank or self._stays(block, old, rank):
                 if gained:
-                    _raise(block, node)
+                    self._raise(block, node)
                 return
             self.remove(node.id)
-        _raise(self._insert(node, rank), node)
+        self._raise(self._insert(node, rank), node)
+
+    def _raise(self, block: Block, node: Node) -> None:
+        """`node` came into the block or gained room: what was learnt of the block may hold no more."""
+        group = block.group
+        barren = block.barren | group.barren
+        if barren:
+            hopeful = ~self._shapes.fitting(node, barren)
+            block.barren &= hopeful
+            group.barren &= hopeful
+        most, above = block.most, group.most
+        for name, amount in node.available.items():
+            if amount > most.get(name, 0):
+                most[name] = amount
+            if amount > above.get(name, 0):
+                above[name] = amount
 
     def _stays(self, block: Block, old: Rank, rank: Rank) -> bool:
         """Move within the block if the new rank belongs there: the block has learnt nothing less."""
@@ -293,15 +314,3 @@ def _scan(
     if lasting:
         block.barren |= shape.bit
     return None, lasting
-
-
-def _raise(block: Block, node: Node) -> None:
-    """`node` came into the block or gained room: what was learnt of the block may hold no more."""
-    group = block.group
-    block.barren = group.barren = 0
-    most, above = block.most, group.most
-    for name, amount in node.available.items():
-        if amount > most.get(name, 0):
-            most[name] = amount
-        if amount > above.get(name, 0):
-            above[name] = amount

@@ -65,7 +65,9 @@ class NodeOrders:
         key = (shape.node_order, shape.bit if named.by_shape else 0)
         order = self._orders.get(key)
         if order is None:
-            order = NodeOrder(named.policy, named.origin, self._faults, shape if named.by_shape else None)
+            order = NodeOrder(
+                named.policy, named.origin, self._faults, self._shapes, shape if named.by_shape else None
+            )
             self._orders[key] = order
             order.is_due(self._clock.now())
             for node in self._nodes():
