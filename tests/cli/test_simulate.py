@@ -141,7 +141,7 @@ def test_what_fits_nowhere_is_said_and_the_simulation_goes_on(call: Call) -> Non
     workload = SCENARIO.replace("vcore: 1}, runtime", "vcore: 7}, runtime")
     status, out, err = call(workload=workload)
     assert status == 0
-    assert "note: 3 tasks of 1 applications fit on no node and will wait for ever: a wants vcore 7000" in err
+    assert "note: 3 tasks of 1 applications fit on no node and will wait for ever: a wants vcore 7" in err
     assert "3 tasks fit on no node" in out
 
 

@@ -239,7 +239,7 @@ def test_what_fits_nowhere_is_said_and_waits(make: Any, play: Play, core: Any) -
     report = play(make.workload([make.node("n")], applications), core)
     assert report.tasks.too_large == 2
     assert report.remarks == [
-        "2 tasks of 1 applications fit on no node and will wait for ever: huge wants vcore 99000"
+        "2 tasks of 1 applications fit on no node and will wait for ever: huge wants vcore 99"
     ]
     assert (report.applications.finished, report.applications.waiting) == (1, 1)
     assert conserved(report)

@@ -59,8 +59,8 @@ class ResourceManager:
     ) -> None:
         self.live: dict[str, Submitted] = {}
         """Applications that were submitted and have not come to their end."""
-        self.running: dict[str, Running] = {}
-        """Tasks that have a place, by the allocation's identifier."""
+        self.running: dict[tuple[str, str], Running] = {}
+        """Tasks that have a place, by partition and the allocation's identifier, which is unique in it."""
         self.changes = 0
         """Grows whenever the core says that something changed."""
         self.closed = False
@@ -124,7 +124,7 @@ class ResourceManager:
 
     def _end(self, task: Running, moment: int) -> AllocationRelease:
         allocation, owner = task.allocation, task.owner
-        del self.running[allocation.uuid]
+        del self.running[allocation.partition_name, allocation.uuid]
         owner.running -= 1
         owner.ended += 1
         owner.unfinished -= 1
@@ -224,9 +224,10 @@ class ResourceManager:
                 f"the core placed '{allocation.allocation_key}' of application "
                 f"'{allocation.application_id}', which nobody waits for"
             )
-        if allocation.uuid in self.running:
+        key = (allocation.partition_name, allocation.uuid)
+        if key in self.running:
             raise ProtocolError(f"the core gave the identifier '{allocation.uuid}' to two allocations")
-        task = self.running[allocation.uuid] = Running(owner, ask, allocation, moment)
+        task = self.running[key] = Running(owner, ask, allocation, moment)
         ask.waiting -= 1
         owner.running += 1
         self._ledger.placed(task, moment)
@@ -234,7 +235,7 @@ class ResourceManager:
         self._agenda.add_end(moment + ask.group.runtime, task)
 
     def _taken_back(self, release: AllocationRelease, moment: int) -> None:
-        task = self.running.pop(release.uuid, None)
+        task = self.running.pop((release.partition_name, release.uuid), None)
         if task is None:
             return  # the echo of a release of ours
         self.changes += 1

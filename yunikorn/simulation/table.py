@@ -78,6 +78,8 @@ def _totals(report: Report, rate: str) -> Table:
     )
     if tasks.too_large:
         table.add_row("too large", f"{tasks.too_large} tasks fit on no node")
+    if report.input:
+        table.add_row("input", ", ".join(f"{count} {what}" for what, count in report.input.items()))
     table.add_row("makespan", "-" if times.makespan is None else duration(times.makespan))
     for partition, shares in report.utilisation.items():
         table.add_row(f"use of {partition}", _shares(shares))
