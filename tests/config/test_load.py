@@ -165,6 +165,19 @@ def test_merged_keys_count(config: Callable[[str], SchedulerConfig]) -> None:
     assert [queue.max_applications for queue in made.partitions[0].root.queues] == [5, 5]
 
 
+def nested(levels: int) -> str:
+    tree = "{name: leaf}"
+    for _ in range(levels):
+        tree = f"{{name: q, queues: [{tree}]}}"
+    return f"partitions: [{{queues: [{tree}]}}]"
+
+
+def test_deep_trees_work_up_to_a_limit(check: Check, config: Callable[[str], SchedulerConfig]) -> None:
+    assert len(list(config(nested(120)).partitions[0].root.walk())) == 122
+    (problem,) = check(nested(10_000)).problems
+    assert "nest too deeply" in problem.message
+
+
 # -- loading, checksums, defaults ---------------------------------------------------------------------
 
 
