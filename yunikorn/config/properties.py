@@ -187,3 +187,6 @@ _READERS: dict[str, tuple[str, Callable[[str], object]]] = {
     BACKOFF_DELAY: ("backoff_delay", _delay()),
     STATE: ("stopped", _one_of(active=False, stopped=True)),
 }
+
+KNOWN = tuple(_READERS)
+"""Every property that means something, options of policies aside."""
