@@ -42,7 +42,9 @@ def print_report(report: Report, console: Console, rate: str) -> None:
 
 
 def _table(title: str, *texts: str, numbers: tuple[str, ...] = ()) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
+    )
     for text in texts:
         table.add_column(text, overflow="fold")
     for number in numbers:
@@ -100,7 +102,7 @@ def _outcome(report: Report) -> str:
 
 def _waits(report: Report) -> Table:
     table = _table("Waiting time", "of", numbers=("measured", "mean", "median", "95 %", "longest"))
-    table.add_row("applications, to the first task", *_wait(report.application_wait))
+    table.add_row("applications (first task)", *_wait(report.application_wait))
     table.add_row("tasks", *_wait(report.task_wait))
     return table
 
@@ -119,9 +121,10 @@ def _wait(wait: WaitSummary | None) -> tuple[str, str, str, str, str]:
 
 def _queues(report: Report) -> Table:
     types = sorted({name for queue in report.queues for name in queue.utilisation})
-    numbers = ("apps", "done", "wait", "longest", "tasks", "wait", "longest", *types)
-    title = "Queues (wait of applications to their first task, of tasks; use of the partition)"
+    numbers = ("apps", "done", "wait", "longest", "tasks", "wait", *types)
+    title = "Queues (waiting time of applications and tasks, use of the partition)"
     table = _table(title, "queue", numbers=numbers)
+    table.columns[0].min_width = 14
     several = len({queue.partition for queue in report.queues}) > 1
     for queue in report.queues:
         name = f"{queue.partition}: {queue.queue}" if several else queue.queue
@@ -130,17 +133,15 @@ def _queues(report: Report) -> Table:
 
 
 def _queue(queue: QueueReport) -> tuple[str, ...]:
+    first, tasks = queue.application_wait, queue.task_wait
     return (
         str(queue.applications),
         str(queue.finished),
-        *_mean_and_max(queue.application_wait),
+        duration(first.mean) if first else "-",
+        duration(first.max) if first else "-",
         str(queue.tasks),
-        *_mean_and_max(queue.task_wait),
+        duration(tasks.mean) if tasks else "-",
     )
-
-
-def _mean_and_max(wait: WaitSummary | None) -> tuple[str, str]:
-    return (duration(wait.mean), duration(wait.max)) if wait else ("-", "-")
 
 
 def _shares(shares: dict[str, float]) -> str:
