@@ -53,9 +53,7 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> int | Non
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the report and all decisions."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@click.option(
-    "--until", metavar="TIME", callback=_time, help="End at this simulated time, such as 36h."
-)
+@click.option("--until", metavar="TIME", callback=_time, help="End at this simulated time, such as 36h.")
 @click.option("--strict", is_flag=True, help="Refuse a trace with lines that make no sense.")
 @click.option("--swf-queue", default=DEFAULTS.queue, show_default=True, help="Queue of a trace's jobs.")
 @click.option("--swf-user", default=DEFAULTS.user, show_default=True, help="User of a trace's jobs.")
