@@ -153,6 +153,13 @@ def test_a_problem_behind_an_alias_is_told_for_every_use(check: Check) -> None:
     ]
 
 
+def test_what_cannot_be_printed_is_escaped(check: Check) -> None:
+    (problem,) = check('{"\\e[31m": 1}').problems
+    assert problem.path == "\\x1b[31m"
+    (problem,) = check('plugins: {disable: ["a\\nb"]}').problems
+    assert "'a\\nb'" in problem.message
+
+
 def test_merged_keys_count(config: Callable[[str], SchedulerConfig]) -> None:
     made = config(
         """

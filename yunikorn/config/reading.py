@@ -303,4 +303,11 @@ def _number_text(node: Node, wanted: str) -> str:
 
 
 def _found(spot: Spot, message: str) -> Problem:
-    return Problem(spot.path, message, spot.node.line, spot.node.column)
+    return Problem(_printable(spot.path), _printable(message), spot.node.line, spot.node.column)
+
+
+def _printable(text: str) -> str:
+    # Keys and names can hold anything, also what moves a terminal's cursor.
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
