@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.clock import ManualClock, Timers
+from yunikorn.clock import ManualClock
 from yunikorn.config.load import load_config
 from yunikorn.interface.messages import (
     AddApplicationRequest,
@@ -20,7 +20,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.session import DEFAULT_PARTITION, Session
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.environment import Environment
 from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.placement import Placement, Step
 
@@ -55,7 +55,7 @@ class PlacementDesk:
     def __init__(self, config: str, registry: Registry) -> None:
         clock = ManualClock()
         loaded = attrs.evolve(load_config(config, registry), sinks=())
-        self._session = Session(RM_ID, self, loaded, registry, clock, Timers(clock), Periods(), FaultLog())
+        self._session = Session(RM_ID, self, loaded, registry, Environment.on(clock), FaultLog())
         self._refusals: list[str] = []
         self._placement = Placement()
         for partition in self._session.partitions:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
-from yunikorn.clock import Clock, Timers
+from yunikorn.clock import Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.schema import SchedulerConfig
 from yunikorn.errors import UsageError
@@ -21,6 +21,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn.interface.session import Callback, Session
+from yunikorn.objects.environment import Environment
 from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
 from yunikorn.scheduling.faults import FaultLog
@@ -37,8 +38,8 @@ class Scheduler:
         self.clock = clock
         self.faults = FaultLog()
         """What plugins did wrong while scheduling."""
-        self._timers = Timers(clock)
-        self._periods = periods or Periods()
+        self._environment = Environment.on(clock, periods)
+        self._timers = self._environment.timers
         self._sessions: dict[str, Session] = {}
 
     def register_resource_manager(
@@ -58,9 +59,7 @@ class Scheduler:
             callback,
             config,
             self.registry,
-            self.clock,
-            self._timers,
-            self._periods,
+            self._environment,
             self.faults,
         )
         self._tell_gaps(config)

@@ -15,11 +15,10 @@ from yunikorn.scheduling.reload import Reload
 from yunikorn.states import SESSION
 
 if TYPE_CHECKING:
-    from yunikorn.clock import Clock, Timers
     from yunikorn.config.schema import PartitionConfig, SchedulerConfig
     from yunikorn.interface.messages import UpdateRequest, UpdateResponse
+    from yunikorn.objects.environment import Environment
     from yunikorn.objects.node import Node
-    from yunikorn.objects.periods import Periods
     from yunikorn.registry import Registry
     from yunikorn.scheduling.faults import FaultLog
 
@@ -43,9 +42,7 @@ class Session:
         callback: Callback,
         config: SchedulerConfig,
         registry: Registry,
-        clock: Clock,
-        timers: Timers,
-        periods: Periods,
+        environment: Environment,
         faults: FaultLog,
     ) -> None:
         self.rm_id = rm_id
@@ -53,11 +50,11 @@ class Session:
         self.config = config
         self.state = SESSION.initial
         self._registry = registry
-        self._clock, self._timers, self._periods, self._faults = clock, timers, periods, faults
+        self._environment, self._faults = environment, faults
         self.stray = Outbox()
         """What has to be said about things of no partition of this RM."""
         enabled = registry.without(config.disabled)
-        self.sinks = Sinks(clock, faults)
+        self.sinks = Sinks(environment.clock, faults)
         outlets = self.sinks.make(config.sinks, enabled)
         self._partitions: dict[str, PartitionScheduler] = {
             partition.name: self._make(partition, enabled) for partition in config.partitions
@@ -78,9 +75,7 @@ class Session:
     def _make(self, config: PartitionConfig, registry: Registry) -> PartitionScheduler:
         # Partitions of different RMs may have one name: inside they carry their RM's (decision 39).
         name = f"[{self.rm_id}]{config.name}"
-        return PartitionScheduler(
-            name, config, registry, self._clock, self._timers, self._periods, self._faults
-        )
+        return PartitionScheduler(name, config, registry, self._environment, self._faults)
 
     def _listen(self) -> None:
         listening = bool(self.sinks)

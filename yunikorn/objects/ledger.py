@@ -14,7 +14,7 @@ from yunikorn.objects.termination import ALLOCATION_EVENT, TerminationType
 from yunikorn.states import ASK, COMPLETING, NEW, RUNNING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
@@ -36,15 +36,14 @@ _PENDING_NEXT = ASK.moves["Pending", "allocate"]
 class Ledger:
     """The books of one partition."""
 
-    def __init__(self, shapes: ShapeTable, journal: Journal) -> None:
+    def __init__(self, shapes: ShapeTable, journal: Journal, serial: Iterator[int]) -> None:
         self.shapes = shapes
         self.journal = journal
         self.allocations: dict[str, Allocation] = {}
         """By uuid: all that has not ended."""
         self.changed_nodes: list[Node] = []
         """Nodes whose room changed since the node orders were last brought up to date."""
-        self.serial = 0
-        """Allocations ever made."""
+        self._serial = serial
         self.changes = 0
         """Commits, releases and changes of nodes so far: what a refusal may depend on."""
 
@@ -179,8 +178,10 @@ class Ledger:
     def allocate(self, ask: Ask, node: Node, now: int) -> Allocation:
         """Give one of the ask's pending repeats its place on `node`: the commit of a decision."""
         app = ask.app
-        self.serial += 1
-        uuid = f"{ask.key}#{self.serial}"
+        uuid = f"{ask.key}#{next(self._serial)}"
+        while uuid in self.allocations:
+            # An RM that recovers brings uuids along that were given before the restart.
+            uuid = f"{ask.key}#{next(self._serial)}"
         allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, ask.tags, now)
         self.allocations[uuid] = allocation
         app.allocations[uuid] = allocation

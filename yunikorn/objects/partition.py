@@ -18,12 +18,11 @@ from yunikorn.states import COMPLETED, COMPLETING, EXPIRED, NODE, PARTITION, REJ
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from yunikorn.clock import Clock, Timers
     from yunikorn.config.schema import QueueConfig
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.application import Application, StateChange
     from yunikorn.objects.ask import Ask
-    from yunikorn.objects.periods import Periods
+    from yunikorn.objects.environment import Environment
 
 _STATE_DETAIL = {"Rejected": "APP_REJECT"}
 
@@ -31,17 +30,17 @@ _STATE_DETAIL = {"Rejected": "APP_REJECT"}
 class Partition:
     """The objects of a partition, and what happens to them."""
 
-    def __init__(self, name: str, root: QueueConfig, clock: Clock, timers: Timers, periods: Periods) -> None:
+    def __init__(self, name: str, root: QueueConfig, environment: Environment) -> None:
         self.name = name
-        self.clock = clock
-        self.timers = timers
-        self.periods = periods
+        self.clock = clock = environment.clock
+        self.timers = environment.timers
+        self.periods = environment.periods
         self.state = PARTITION.initial
         self.journal = Journal(clock)
         self.outbox = Outbox()
         self.cluster = Cluster()
         self.shapes = ShapeTable()
-        self.ledger = Ledger(self.shapes, self.journal)
+        self.ledger = Ledger(self.shapes, self.journal, environment.serial)
         self.queues = QueueTree(root, self.cluster, self.journal)
         self.queues.on_empty = self._schedule_cleanup
         self.shapes.on_forget.append(self._forget_shapes)

@@ -24,10 +24,9 @@ from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import ACTIVE, FAILING, PARTITION, RESUMING
 
 if TYPE_CHECKING:
-    from yunikorn.clock import Clock, Timers
     from yunikorn.config.schema import PartitionConfig
     from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.periods import Periods
+    from yunikorn.objects.environment import Environment
     from yunikorn.objects.shape import Shape
     from yunikorn.registry import Registry
     from yunikorn.scheduling.faults import FaultLog
@@ -69,15 +68,14 @@ class PartitionScheduler:
         name: str,
         config: PartitionConfig,
         registry: Registry,
-        clock: Clock,
-        timers: Timers,
-        periods: Periods,
+        environment: Environment,
         faults: FaultLog,
     ) -> None:
         self.config = config
         self.faults = faults
+        clock = environment.clock
         self.context = Context(config.name, clock.now)
-        self.partition = Partition(name, config.root, clock, timers, periods)
+        self.partition = Partition(name, config.root, environment)
         tree = self.partition.queues
         self.policies = Policies(config, registry, tree, clock, faults)
         self.queue_policies = QueuePolicies(registry, faults, self.context)

@@ -1,0 +1,27 @@
+"""What a scheduler's objects share: its clock, its timers, its delays, and the numbers of allocations."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import attrs
+
+from yunikorn.clock import Clock, Timers
+from yunikorn.objects.periods import Periods
+
+
+@attrs.frozen
+class Environment:
+    """Passed to everything that lives in one scheduler."""
+
+    clock: Clock
+    timers: Timers
+    periods: Periods
+    serial: Iterator[int]
+    """Numbers allocations, so that no two of one scheduler have the same uuid."""
+
+    @classmethod
+    def on(cls, clock: Clock, periods: Periods | None = None) -> Environment:
+        """A new one on this clock."""
+        return cls(clock, Timers(clock), periods or Periods(), itertools.count(1))
