@@ -297,3 +297,9 @@ class Ledger:
         if difference:
             for queue in app.chain:
                 queue.running += difference
+
+    def stop_counting(self, app: Application) -> None:
+        """An application leaves its queue in whatever state it is: it counts as running no more."""
+        if app.state in COUNTED:
+            for queue in app.chain:
+                queue.running -= 1

@@ -136,6 +136,12 @@ class Line(Generic[M]):
         else:
             del self._blocks[at], self._tops[at]
 
+    def clear(self) -> None:
+        """Have nobody stand here: everybody has to be put in anew."""
+        for member in self:
+            member.rank = member.block = None
+        self._blocks, self._tops, self.version = [], [], -1
+
     def first(self, wanted: int) -> M | None:
         """The foremost member that waits for any of the `wanted` shapes."""
         for block in self._blocks:

@@ -131,6 +131,7 @@ class Partition:
         for ask in list(app.asks.values()):
             self.ledger.drop_ask(ask)
         app.reprioritise()
+        self.ledger.stop_counting(app)
         del queue.applications[app.id]
         queue.stale.append(app)
         app.touched = True

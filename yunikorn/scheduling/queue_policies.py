@@ -33,7 +33,8 @@ class QueuePolicies:
         """Give each of these queues the order that its settings name."""
         for queue in queues:
             queue.order = self._order(queue)
-            queue.line.version = -1
+            # Ranks of another policy do not compare with those of this one: start with an empty line.
+            queue.line.clear()
             for app in queue.applications.values():
                 app.admitted, app.lane_rank = True, None
                 app.touch()

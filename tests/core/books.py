@@ -1,0 +1,89 @@
+"""The books of a scheduler, held against the reference that adds everything up anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from tests.core.kit import RM
+from tests.core.reference import Reference
+from yunikorn.objects.partition import Partition
+
+
+def plain(amount: Mapping[str, int]) -> dict[str, int]:
+    """Without zero entries."""
+    return {name: value for name, value in amount.items() if value}
+
+
+def check_books(rm: RM, reference: Reference) -> None:
+    """Everything that is counted is what counting anew gives."""
+    partition = rm.at_work().partition
+    _check_allocations(rm, partition, reference)
+    _check_nodes(partition, reference)
+    _check_applications(partition, reference)
+    _check_queues(partition, reference)
+    _check_shapes(partition)
+
+
+def _check_allocations(rm: RM, partition: Partition, reference: Reference) -> None:
+    wanted = {
+        one.uuid: (app.id, one.node.id, plain(one.resource))
+        for app in reference.apps.values()
+        for one in app.running
+    }
+    found = {
+        uuid: (one.app.id, one.node.id, plain(one.resource))
+        for uuid, one in partition.ledger.allocations.items()
+    }
+    assert found == wanted
+    assert set(rm.running) == set(wanted), "the RM believes something else to be running"
+
+
+def _check_nodes(partition: Partition, reference: Reference) -> None:
+    assert set(partition.nodes) == set(reference.nodes)
+    assert partition.cluster.total == plain(reference.cluster)
+    for node_id, node in partition.nodes.items():
+        wanted = reference.nodes[node_id]
+        assert set(node.allocations) == {one.uuid for one in wanted.running}
+        names = {*node.available, *wanted.capacity, *wanted.occupied}
+        assert plain(node.available) == plain({name: wanted.available(name) for name in names}), node
+        assert node.schedulable == wanted.schedulable
+
+
+def _check_applications(partition: Partition, reference: Reference) -> None:
+    assert set(partition.applications) == set(reference.apps)
+    for app_id, app in partition.applications.items():
+        wanted = reference.apps[app_id]
+        assert app.state == wanted.state, app
+        assert plain(app.allocated) == plain(wanted.allocated()), app
+        asks = {ask.key: ask.pending for ask in app.asks.values()}
+        assert asks == {ask.key: ask.pending for ask in wanted.asks.values()}, app
+        assert app.priority == wanted.priority, app
+        assert app.submitted == wanted.submitted, app
+        assert app.parked == sum(ask.parked for ask in app.asks.values())
+        waiting = {ask.key for ask in app.asks.values() if ask.pending and not ask.parked}
+        assert {ask.key for ask in app.requests} == waiting
+
+
+def _check_queues(partition: Partition, reference: Reference) -> None:
+    for queue in partition.queues:
+        wanted = reference.queue(queue.path)
+        assert wanted is not None, queue
+        assert plain(queue.allocated) == plain(wanted.allocated()), queue
+        assert plain(queue.pending) == plain(wanted.pending()), queue
+        assert queue.waiting == sum(len(app.waiting) for app in wanted.all_apps()), queue
+        running = [app for app in wanted.all_apps() if app.state in ("Starting", "Running")]
+        assert queue.running == len(running), queue
+        assert queue.priority == wanted.published(), queue
+        assert set(queue.applications) == set(wanted.apps), queue
+        assert {**queue.fair_max} == {**reference._fair_max(wanted)}, queue
+
+
+def _check_shapes(partition: Partition) -> None:
+    waiting = [ask.shape for app in partition.applications.values() for ask in app.asks.values() if ask.pending]
+    counted = Counter(id(shape) for shape in waiting)
+    for shape in partition.shapes:
+        assert shape.asks == counted.pop(id(shape), 0), shape.key
+    assert not counted, "requests wait under shapes that were forgotten"
+    bits = [shape.bit for shape in partition.shapes]
+    assert len(set(bits)) == len(bits), "two shapes share a bit"

@@ -1,0 +1,415 @@
+"""A scheduler and its slow reference, driven side by side through anything an RM may do, in any order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tests.core.books import check_books
+from tests.core.kit import RM, Decision, document, partition, with_plugins
+from tests.core.reference import Ask, Node, Reference
+from yunikorn import api
+from yunikorn.config.load import check_config
+from yunikorn.errors import ConfigError
+from yunikorn.interface.messages import Allocation, NodeAction
+from yunikorn.registry import Registry
+from yunikorn.resources import Resource
+
+ZONE, DISK = "zone", "disk"
+
+
+class Zone(api.Predicate):
+    """The node is in the zone that is asked for; says all that its answer depends on."""
+
+    name = "zone"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        wanted = ask.tags.get(ZONE, "")
+        return None if wanted in ("", node.attributes.get(ZONE)) else f"not in zone {wanted}"
+
+    def ask_class(self, ask: api.Ask) -> str:
+        return ask.tags.get(ZONE, "")
+
+    def node_class(self, node: api.Node) -> str:
+        return node.attributes.get(ZONE, "")
+
+
+def in_zone(ask: Ask, node: Node) -> bool:
+    return ask.tags.get(ZONE, "") in ("", node.attributes.get(ZONE))
+
+
+class Crowd(api.Predicate):
+    """Requests that shun crowds go to nodes with less than 3 running; says of the request only."""
+
+    name = "crowd"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        crowded = sum(node.allocated.values()) > 3 and ask.tags.get("shy") == "yes"
+        return "crowded" if crowded else None
+
+    def ask_class(self, ask: api.Ask) -> str:
+        return ask.tags.get("shy", "")
+
+
+def not_crowded(ask: Ask, node: Node) -> bool:
+    used = sum(sum(one.resource.values()) for one in node.running)
+    return used <= 3 or ask.tags.get("shy") != "yes"
+
+
+class Disk(api.Predicate):
+    """The node has the disk that is asked for; says nothing of what its answer depends on."""
+
+    name = "disk"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        wanted = ask.tags.get(DISK, "")
+        return None if wanted in ("", node.attributes.get(DISK)) else f"no {wanted}"
+
+
+def has_disk(ask: Ask, node: Node) -> bool:
+    return ask.tags.get(DISK, "") in ("", node.attributes.get(DISK))
+
+
+CHECKS = {"zone": in_zone, "crowd": not_crowded, "disk": has_disk}
+
+_registries: dict[str, Registry] = {}
+
+
+def test_registry() -> Registry:
+    """The defaults and the predicates above; loaded once, because nothing changes it."""
+    if not _registries:
+        _registries["one"] = with_plugins(predicates=[Zone, Crowd, Disk])
+    return _registries["one"]
+
+
+# -- what may be drawn ------------------------------------------------------------------------------------
+
+AMOUNTS = st.fixed_dictionaries({"memory": st.integers(0, 4)}, optional={"vcore": st.integers(1, 4)}).filter(
+    lambda amount: any(amount.values())
+)
+CAPACITIES = st.fixed_dictionaries(
+    {"memory": st.sampled_from([4, 8, 16])}, optional={"vcore": st.sampled_from([4, 8]), "gpu": st.just(1)}
+)
+QUOTAS = st.dictionaries(st.sampled_from(["memory", "vcore"]), st.integers(0, 9), min_size=1)
+PROPERTIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "application.sort.policy": st.sampled_from(["fifo", "fair", "stateaware"]),
+        "application.sort.priority": st.sampled_from(["enabled", "disabled"]),
+        "priority.policy": st.sampled_from(["default", "fence"]),
+        "priority.offset": st.sampled_from(["-1", "0", "2"]),
+        "node.sort.policy": st.just("packed"),
+        "queue.state": st.sampled_from(["stopped", "active"]),
+    },
+)
+QUEUE_PATHS = ["root.a", "root.b", "root.p.c", "root.p.d", "root.p", "root.q.e"]
+NODE_IDS = [f"n{number}" for number in range(5)]
+KEYS = ["k0", "k1", "k2"]
+APP_TAGS = st.fixed_dictionaries(
+    {},
+    optional={"yunikorn.apache.org/node-sort-policy": st.sampled_from(["packed", "nonsense"])},
+)
+ATTRIBUTES = st.fixed_dictionaries(
+    {}, optional={ZONE: st.sampled_from(["x", "y"]), DISK: st.sampled_from(["ssd", "hdd"])}
+)
+
+
+def _texts(quota: Mapping[str, int]) -> dict[str, str]:
+    return {name: f"{amount}m" if name == "vcore" else str(amount) for name, amount in quota.items()}
+
+
+@st.composite
+def queue_configs(draw: Any, name: str, *children: str) -> dict[str, Any]:
+    """A queue and some of the children it may have."""
+    config: dict[str, Any] = {"name": name}
+    if children and draw(st.integers(0, 5)):
+        config["parent"] = True
+        config["queues"] = [
+            draw(queue_configs(child)) for child in children if draw(st.integers(0, 3))
+        ]
+    if draw(st.booleans()):
+        config["properties"] = draw(PROPERTIES)
+    if draw(st.integers(0, 3)) == 0:
+        config["resources"] = {"max": _texts(draw(QUOTAS))}
+    elif draw(st.integers(0, 3)) == 0:
+        config["resources"] = {"guaranteed": _texts(draw(QUOTAS))}
+    return config
+
+
+@st.composite
+def partition_configs(draw: Any) -> dict[str, Any]:
+    """A partition with some of the queues there may be."""
+    queues = [
+        draw(queue_configs(*names))
+        for names in (("a",), ("b",), ("p", "c", "d"), ("q", "e"))
+        if draw(st.integers(0, 4))
+    ]
+    config = partition(*queues)
+    if draw(st.booleans()):
+        config["queues"][0]["properties"] = {
+            name: value for name, value in draw(PROPERTIES).items() if name != "queue.state"
+        }
+    config["nodesortpolicies"] = [
+        {"name": "packed", "type": "binpacking", "resourceweights": {"memory": 1.0}}
+    ]
+    kind = draw(st.sampled_from(["fair", "binpacking"]))
+    config["nodesortpolicy"] = {"type": kind}
+    if draw(st.booleans()):
+        config["nodesortpolicy"]["resourceweights"] = {"vcore": 4.0, "memory": 1.0}
+    return config
+
+
+def _strip(queue: dict[str, Any]) -> None:
+    queue.pop("resources", None)
+    for child in queue.get("queues", ()):
+        _strip(child)
+
+
+class SideBySide(RuleBasedStateMachine):
+    """The rules; `predicates` are the names of those in the configuration."""
+
+    predicates: tuple[str, ...] = ("zone",)
+
+    @initialize(config=partition_configs())
+    def start(self, config: dict[str, Any]) -> None:
+        config = self._valid(config)
+        self.rm = RM(self._text(config), test_registry())
+        self.reference = Reference(config, [CHECKS[name] for name in self.predicates])
+        self.apps = 0
+
+    def _valid(self, config: dict[str, Any]) -> dict[str, Any]:
+        """As drawn, or without quotas and guarantees where they do not go together."""
+        if not check_config(self._text(config), test_registry()).valid:
+            config = json.loads(json.dumps(config))
+            _strip(config["queues"][0])
+        return config
+
+    def _text(self, config: dict[str, Any]) -> str:
+        return document({**config, "predicates": list(self.predicates)})
+
+    # -- nodes ----------------------------------------------------------------------------------------
+
+    @rule(node_id=st.sampled_from(NODE_IDS), capacity=CAPACITIES, attributes=ATTRIBUTES)
+    def add_node(self, node_id: str, capacity: dict[str, int], attributes: dict[str, str]) -> None:
+        self._add_node(node_id, capacity, attributes)
+
+    def _add_node(self, node_id: str, capacity: dict[str, int], attributes: dict[str, str]) -> None:
+        self.rm.heard()
+        self.rm.node(node_id, attributes, **capacity)
+        known = node_id in self.reference.nodes
+        assert bool(self.rm.heard().rejected_nodes) == known
+        if not known:
+            self.reference.nodes[node_id] = Node(node_id, capacity, {}, attributes)
+
+    @precondition(lambda self: self.reference.nodes)
+    @rule(data=st.data(), capacity=CAPACITIES)
+    def resize_node(self, data: st.DataObject, capacity: dict[str, int]) -> None:
+        node = self._draw_node(data)
+        node.capacity = capacity
+        self.rm.change_node(node.id, **capacity)
+
+    @precondition(lambda self: self.reference.nodes)
+    @rule(data=st.data(), occupied=AMOUNTS)
+    def occupy_node(self, data: st.DataObject, occupied: dict[str, int]) -> None:
+        node = self._draw_node(data)
+        node.occupied = occupied
+        self.rm.change_node(node.id, occupied=occupied)
+
+    @precondition(lambda self: self.reference.nodes)
+    @rule(data=st.data(), attributes=ATTRIBUTES.filter(bool))
+    def relabel_node(self, data: st.DataObject, attributes: dict[str, str]) -> None:
+        node = self._draw_node(data)
+        node.attributes = attributes
+        self.rm.change_node(node.id, attributes=attributes)
+
+    @precondition(lambda self: self.reference.nodes)
+    @rule(data=st.data(), action=st.sampled_from([NodeAction.DRAIN_NODE, NodeAction.DRAIN_TO_SCHEDULABLE]))
+    def drain_or_resume_node(self, data: st.DataObject, action: NodeAction) -> None:
+        node = self._draw_node(data)
+        self.rm.heard()
+        self.rm.change_node(node.id, action)
+        resume = action == NodeAction.DRAIN_TO_SCHEDULABLE
+        assert bool(self.rm.heard().failed_node_updates) == (resume and node.schedulable)
+        node.schedulable = resume
+
+    @precondition(lambda self: self.reference.nodes)
+    @rule(data=st.data())
+    def decommission_node(self, data: st.DataObject) -> None:
+        node = self._draw_node(data)
+        self.reference.remove_node(node.id)
+        self.rm.change_node(node.id, NodeAction.DECOMMISSION)
+
+    @precondition(lambda self: self.reference.apps)
+    @rule(data=st.data(), capacity=CAPACITIES, amount=AMOUNTS)
+    def recover_on_new_node(
+        self, data: st.DataObject, capacity: dict[str, int], amount: dict[str, int]
+    ) -> None:
+        app_id = data.draw(st.sampled_from(sorted(self.reference.apps)))
+        node_id = data.draw(st.sampled_from(NODE_IDS))
+        if node_id in self.reference.nodes:
+            return
+        # A uuid as the scheduler itself makes them: it may have made this one in an earlier life.
+        uuid = f"{data.draw(st.sampled_from(KEYS))}#{data.draw(st.integers(1, 9))}"
+        existing = Allocation(uuid.partition("#")[0], app_id, uuid, node_id, Resource(amount))
+        self.rm.heard()
+        self.rm.node(node_id, existing=[existing], **capacity)
+        node = self.reference.nodes[node_id] = Node(node_id, capacity, {}, {})
+        refused = self.rm.heard().rejected_allocations
+        assert bool(refused) == (uuid in self.rm.running)
+        if not refused:
+            self.rm.running[uuid] = existing
+            self.reference.recover(app_id, node, uuid, amount)
+
+    def _draw_node(self, data: st.DataObject) -> Node:
+        return self.reference.nodes[data.draw(st.sampled_from(sorted(self.reference.nodes)))]
+
+    # -- applications, asks, releases -------------------------------------------------------------------
+
+    @rule(path=st.sampled_from(QUEUE_PATHS), tags=APP_TAGS, again=st.integers(0, 9))
+    def submit(self, path: str, tags: dict[str, str], again: int) -> None:
+        self.apps += again != 0
+        app_id = f"app{self.apps}"
+        self.rm.heard()
+        self.rm.app_tagged(app_id, path, tags)
+        accepted = self.reference.submit(app_id, path, tags)
+        heard = self.rm.heard()
+        assert [one.application_id for one in heard.accepted_applications] == [app_id] * accepted
+        assert [one.application_id for one in heard.rejected_applications] == [app_id] * (not accepted)
+
+    @precondition(lambda self: self.reference.apps)
+    @rule(data=st.data())
+    def remove_application(self, data: st.DataObject) -> None:
+        app_id = self._draw_app(data)
+        self.rm.remove_app(app_id)
+        self.reference.remove_app(app_id)
+
+    @precondition(lambda self: self.reference.apps)
+    @rule(
+        data=st.data(),
+        key=st.sampled_from(KEYS),
+        count=st.integers(1, 3),
+        priority=st.sampled_from([0, 0, 0, 1, -3, 2]),
+        amount=AMOUNTS,
+    )
+    def ask(
+        self, data: st.DataObject, key: str, count: int, priority: int, amount: dict[str, int]
+    ) -> None:
+        app_id = self._draw_app(data)
+        tags = data.draw(self._ask_tags())
+        self.rm.ask(app_id, key, count, priority=priority, tags=tags, **amount)
+        self.reference.ask(app_id, key, count, priority, tags, amount)
+
+    def _ask_tags(self) -> st.SearchStrategy[dict[str, str]]:
+        return st.fixed_dictionaries(
+            {},
+            optional={
+                ZONE: st.sampled_from(["x", "y"]),
+                DISK: st.sampled_from(["ssd", "hdd"]),
+                "shy": st.just("yes"),
+                "creationTime": st.sampled_from(["0", "5"]),
+                "yunikorn.apache.org/requiredNode": st.sampled_from(["n0", "n1"]),
+            },
+        )
+
+    @precondition(lambda self: self.reference.apps)
+    @rule(data=st.data(), key=st.sampled_from(["", *KEYS]))
+    def release_asks(self, data: st.DataObject, key: str) -> None:
+        app_id = self._draw_app(data)
+        self.rm.release_ask(app_id, key)
+        self.reference.release_asks(app_id, key)
+
+    @precondition(lambda self: self.rm.running)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        uuid = data.draw(st.sampled_from(sorted(self.rm.running)))
+        app_id = self.rm.running[uuid].application_id
+        self.rm.release(app_id, uuid)
+        self.reference.release(app_id, uuid)
+        assert uuid not in self.rm.running
+
+    def _draw_app(self, data: st.DataObject) -> str:
+        return str(data.draw(st.sampled_from(sorted(self.reference.apps))))
+
+    # -- time and configuration -----------------------------------------------------------------------
+
+    @rule(seconds=st.sampled_from([1, 12, 31, 301]))
+    def pass_time(self, seconds: int) -> None:
+        self.reference.pass_time(seconds)
+        self.rm.pass_time(seconds)
+
+    @rule(config=partition_configs())
+    def reload(self, config: dict[str, Any]) -> None:
+        config = self._valid(config)
+        try:
+            self.rm.reload(self._text(config))
+        except ConfigError as error:
+            assert all("cannot change its type" in problem.message for problem in error.problems), error
+        else:
+            self.reference.configure(config)
+
+    # -- decisions --------------------------------------------------------------------------------------
+
+    @rule(most=st.integers(1, 3))
+    def schedule_some(self, most: int) -> None:
+        for _ in range(most):
+            if not self._compare(self.rm.schedule(1)):
+                break
+
+    @rule()
+    def schedule_all(self) -> None:
+        self.rm.heard()
+        self._compare(self.rm.schedule())
+        self.expect_nothing()
+
+    def _compare(self, decisions: list[Decision]) -> bool:
+        made = [one for response in self.rm.responses for one in response.new_allocations]
+        uuids = [one.uuid for one in made[len(made) - len(decisions) :]]
+        for decision, uuid in zip(decisions, uuids, strict=True):
+            ask, node = self.choose(decision)
+            assert (ask.app.id, ask.key, node.id) == decision
+            self.reference.place(ask, node, uuid)
+        if not decisions:
+            self.expect_nothing()
+        return bool(decisions)
+
+    def choose(self, decision: Decision) -> tuple[Ask, Node]:
+        """What the reference decides, to be held against what was decided."""
+        found = next(self.reference.candidates(), None)
+        assert found is not None, f"{decision} was decided, although nothing can be placed"
+        return found
+
+    def expect_nothing(self) -> None:
+        """Nothing is left that could be placed."""
+        left = [(ask.app.id, ask.key, node.id) for ask, node in self.reference.candidates()]
+        assert left == [], f"could be placed, and was not: {left}"
+
+    @invariant()
+    def books_are_right(self) -> None:
+        if hasattr(self, "rm"):
+            assert self.rm.faults() == []
+            check_books(self.rm, self.reference)
+
+
+class ByRetry(SideBySide):
+    """With predicates that have to be asked again and again, and which the scheduler asks with a back-off.
+
+    Meanwhile others may overtake; but only those, and nothing may be left in the end.
+    """
+
+    predicates = ("zone", "crowd", "disk")
+
+    def choose(self, decision: Decision) -> tuple[Ask, Node]:
+        for ask, node in self.reference.candidates():
+            if (ask.app.id, ask.key, node.id) == decision:
+                return ask, node
+            assert self._waits_for_a_retry(ask), f"{ask.app.id} {ask.key} was passed over for {decision}"
+        raise AssertionError(f"{decision} was decided, although it cannot be placed there")
+
+    def _waits_for_a_retry(self, ask: Ask) -> bool:
+        partition = self.rm.at_work().partition
+        real = partition.applications[ask.app.id].asks[ask.key]
+        return real.parked or real.shape.bit in partition.shapes.closed

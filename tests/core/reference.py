@@ -1,0 +1,442 @@
+"""The scheduler once more, slow and plain: nothing is remembered, everything is sorted and tried anew.
+
+It is told what the resource manager says, and answers one question: in which order, at this very moment,
+would requests be placed, and on which node? Whatever the real one does to be fast must not show here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import attrs
+
+Amount = Mapping[str, int]
+Check = Callable[["Ask", "Node"], bool]
+NO_PRIORITY = -(2**31)
+HIGHEST, LOWEST = 2**31 - 1, -(2**31) + 1
+SECOND = 1_000_000_000
+
+
+@attrs.define(eq=False)
+class Node:
+    id: str
+    capacity: Amount
+    occupied: Amount
+    attributes: Mapping[str, str]
+    schedulable: bool = True
+    running: list[Allocation] = attrs.Factory(list)
+
+    def available(self, name: str) -> int:
+        used = sum(one.resource.get(name, 0) for one in self.running)
+        return self.capacity.get(name, 0) - self.occupied.get(name, 0) - used
+
+    def has_room(self, resource: Amount) -> bool:
+        return all(self.available(name) >= amount for name, amount in resource.items() if amount)
+
+
+@attrs.define(eq=False)
+class Ask:
+    key: str
+    app: App
+    resource: Amount
+    pending: int
+    priority: int
+    tags: Mapping[str, str]
+    created: int
+    arrival: int
+
+
+@attrs.define(eq=False)
+class Allocation:
+    uuid: str
+    app: App
+    ask: Ask | None
+    """None when the resource manager brought it along."""
+    node: Node
+    resource: Amount
+
+
+@attrs.define(eq=False)
+class App:
+    id: str
+    queue: Queue
+    submitted: int
+    arrival: int
+    tags: Mapping[str, str]
+    state: str = "New"
+    since: int = 0
+    asks: dict[str, Ask] = attrs.Factory(dict)
+    running: list[Allocation] = attrs.Factory(list)
+
+    @property
+    def waiting(self) -> list[Ask]:
+        return [ask for ask in self.asks.values() if ask.pending]
+
+    @property
+    def priority(self) -> int:
+        return max((ask.priority for ask in self.waiting), default=NO_PRIORITY)
+
+    def allocated(self) -> dict[str, int]:
+        return total_of(one.resource for one in self.running)
+
+
+@attrs.define(eq=False)
+class Queue:
+    name: str
+    parent: Queue | None
+    leaf: bool = False
+    max: Amount | None = None
+    guaranteed: Amount = attrs.Factory(dict)
+    properties: Mapping[str, str] = attrs.Factory(dict)
+    draining: bool = False
+    children: dict[str, Queue] = attrs.Factory(dict)
+    apps: dict[str, App] = attrs.Factory(dict)
+
+    @property
+    def path(self) -> str:
+        return f"{self.parent.path}.{self.name}" if self.parent else self.name
+
+    def walk(self) -> Iterator[Queue]:
+        yield self
+        for child in self.children.values():
+            yield from child.walk()
+
+    def up(self) -> Iterator[Queue]:
+        yield self
+        if self.parent:
+            yield from self.parent.up()
+
+    def all_apps(self) -> list[App]:
+        return [app for queue in self.walk() for app in queue.apps.values()]
+
+    def allocated(self) -> dict[str, int]:
+        return total_of(one.resource for app in self.all_apps() for one in app.running)
+
+    def pending(self) -> dict[str, int]:
+        return total_of(
+            {name: amount * ask.pending for name, amount in ask.resource.items()}
+            for app in self.all_apps()
+            for ask in app.waiting
+        )
+
+    def waits(self) -> bool:
+        return any(app.waiting for app in self.all_apps())
+
+    def is_on(self, name: str) -> bool:
+        return self.properties.get(name, "enabled") == "enabled"
+
+    def raw_priority(self) -> int:
+        if self.leaf:
+            return max((app.priority for app in self.apps.values()), default=NO_PRIORITY)
+        return max((child.published() for child in self.children.values()), default=NO_PRIORITY)
+
+    def published(self) -> int:
+        raw = self.raw_priority()
+        if raw == NO_PRIORITY:
+            return raw
+        offset = int(self.properties.get("priority.offset", "0"))
+        if self.properties.get("priority.policy") == "fence":
+            return offset
+        return max(LOWEST, min(HIGHEST, raw + offset))
+
+
+def total_of(amounts: Any) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for amount in amounts:
+        for name, value in amount.items():
+            total[name] = total.get(name, 0) + value
+    return total
+
+
+def amount_of(texts: Mapping[str, str] | None) -> Amount | None:
+    """The quantities of a configuration: milli-cores as `500m`, all else in plain numbers."""
+    if texts is None:
+        return None
+    amount = {name: int(text.removesuffix("m")) for name, text in texts.items()}
+    return amount if any(amount.values()) else None
+
+
+class Reference:
+    """One partition, as the configuration and the resource manager's messages describe it."""
+
+    def __init__(self, config: Mapping[str, Any], checks: Sequence[Check] = ()) -> None:
+        self.now = 0
+        self.checks = list(checks)
+        self.arrivals = 0
+        self.nodes: dict[str, Node] = {}
+        self.apps: dict[str, App] = {}
+        self.root = Queue("root", None)
+        self.configure(config)
+
+    # -- configuration --------------------------------------------------------------------------------
+
+    def configure(self, config: Mapping[str, Any]) -> None:
+        self.node_sorts = {"": config.get("nodesortpolicy") or {"type": "fair"}}
+        self.node_sorts |= {entry["name"]: entry for entry in config.get("nodesortpolicies", ())}
+        self._configure(self.root, config["queues"][0])
+
+    def _configure(self, queue: Queue, config: Mapping[str, Any]) -> None:
+        above = dict(queue.parent.properties) if queue.parent else {}
+        for own in ("priority.offset", "priority.policy", "queue.state"):
+            above.pop(own, None)
+        queue.properties = {**above, **config.get("properties", {})}
+        resources = config.get("resources", {})
+        queue.max = amount_of(resources.get("max"))
+        queue.guaranteed = amount_of(resources.get("guaranteed")) or {}
+        queue.draining = False
+        queue.leaf = not (config.get("parent") or config.get("queues")) and queue.parent is not None
+        wanted = {child["name"]: child for child in config.get("queues", ())}
+        for name, child in queue.children.items():
+            if name not in wanted:
+                for gone in child.walk():
+                    gone.draining = True
+        for name, child_config in wanted.items():
+            child = queue.children.setdefault(name, Queue(name, queue))
+            self._configure(child, child_config)
+
+    def queue(self, path: str) -> Queue | None:
+        return next((queue for queue in self.root.walk() if queue.path == path), None)
+
+    @property
+    def cluster(self) -> dict[str, int]:
+        return total_of(node.capacity for node in self.nodes.values())
+
+    # -- what the resource manager says -----------------------------------------------------------------
+
+    def arrive(self) -> int:
+        self.arrivals += 1
+        return self.arrivals
+
+    def move(self, app: App, state: str) -> None:
+        app.state, app.since = state, self.now
+
+    def submit(self, app_id: str, path: str, tags: Mapping[str, str]) -> bool:
+        """Whether the application is accepted."""
+        arrival = self.arrive()
+        queue = self.queue(path)
+        if app_id in self.apps or queue is None or not queue.leaf or queue.draining:
+            return False
+        app = self.apps[app_id] = queue.apps[app_id] = App(app_id, queue, self.now, arrival, tags)
+        app.since = self.now
+        return True
+
+    def ask(
+        self, app_id: str, key: str, count: int, priority: int, tags: Mapping[str, str], resource: Amount
+    ) -> None:
+        app = self.apps.get(app_id)
+        if app is None:
+            return
+        ask = app.asks.get(key)
+        if ask is None:
+            created = int(tags["creationTime"]) * SECOND if "creationTime" in tags else self.now
+            ask = app.asks[key] = Ask(key, app, resource, count, priority, tags, created, self.arrive())
+            app.submitted = min(app.submitted, created)
+        ask.resource, ask.pending, ask.priority, ask.tags = resource, count, priority, tags
+        if app.state in ("New", "Completing"):
+            self.move(app, "Accepted" if app.state == "New" else "Running")
+
+    def release_asks(self, app_id: str, key: str) -> None:
+        app = self.apps.get(app_id)
+        if app is not None:
+            for ask in list(app.asks.values()):
+                if key in ("", ask.key):
+                    del app.asks[ask.key]
+            self._rest(app)
+
+    def release(self, app_id: str, uuid: str) -> None:
+        app = self.apps.get(app_id)
+        if app is None:
+            return
+        for one in [one for one in app.running if one.uuid == uuid]:
+            self._end(one)
+
+    def _end(self, one: Allocation) -> None:
+        app = one.app
+        app.running.remove(one)
+        one.node.running.remove(one)
+        ask = one.ask
+        if ask is not None and not ask.pending and not any(other.ask is ask for other in app.running):
+            # All that it asked for has been given and has ended: it is forgotten.
+            if app.asks.get(ask.key) is ask:
+                del app.asks[ask.key]
+        self._rest(app)
+
+    def _rest(self, app: App) -> None:
+        if not app.running and not app.waiting and app.state in ("Accepted", "Starting", "Running"):
+            self.move(app, "Completing")
+
+    def remove_app(self, app_id: str) -> None:
+        app = self.apps.pop(app_id, None)
+        if app is not None:
+            for one in list(app.running):
+                one.node.running.remove(one)
+            del app.queue.apps[app_id]
+
+    def remove_node(self, node_id: str) -> None:
+        for one in list(self.nodes.pop(node_id).running):
+            self._end(one)
+
+    def pass_time(self, seconds: int) -> None:
+        end = self.now + seconds * SECOND
+        timers = {"Starting": 300 * SECOND, "Completing": 30 * SECOND}
+        while True:
+            due = [app for app in self.apps.values() if app.state in timers]
+            app = min(due, key=lambda app: app.since + timers[app.state], default=None)
+            if app is None or app.since + timers[app.state] > end:
+                break
+            self.now = app.since + timers[app.state]
+            if app.state == "Starting":
+                self.move(app, "Running")
+            else:
+                self.remove_app(app.id)
+        self.now = end
+
+    def place(self, ask: Ask, node: Node, uuid: str) -> None:
+        """Carry a decision out."""
+        app = ask.app
+        ask.pending -= 1
+        self._book(Allocation(uuid, app, ask, node, ask.resource))
+
+    def recover(self, app_id: str, node: Node, uuid: str, resource: Amount) -> None:
+        """Take in what the resource manager brought along."""
+        app = self.apps.get(app_id)
+        if app is not None:
+            if app.state == "New":
+                self.move(app, "Accepted")
+            self._book(Allocation(uuid, app, None, node, resource))
+
+    def _book(self, one: Allocation) -> None:
+        app = one.app
+        app.running.append(one)
+        one.node.running.append(one)
+        if app.state != "Running":
+            self.move(app, "Starting" if app.state == "Accepted" else "Running")
+
+    # -- deciding -----------------------------------------------------------------------------------------
+
+    def candidates(self) -> Iterator[tuple[Ask, Node]]:
+        """Every request that could be placed now, and where, in the order of the policies."""
+        yield from self._of_queue(self.root)
+
+    def _of_queue(self, queue: Queue) -> Iterator[tuple[Ask, Node]]:
+        if not queue.leaf:
+            for child in self._children(queue):
+                yield from self._of_queue(child)
+            return
+        for app in self._apps(queue):
+            for ask in sorted(app.waiting, key=lambda ask: (-ask.priority, ask.created, ask.arrival)):
+                if self._has_quota(queue, ask.resource):
+                    node = self._node(ask)
+                    if node is not None:
+                        yield ask, node
+
+    def _has_quota(self, queue: Queue, resource: Amount) -> bool:
+        for level in queue.up():
+            quota = level.max if level.parent else self.cluster
+            used = level.allocated()
+            for name, amount in resource.items():
+                if amount and quota and name in quota and used.get(name, 0) + amount > quota[name]:
+                    return False
+        return True
+
+    # queues
+
+    def _children(self, parent: Queue) -> list[Queue]:
+        children = [
+            child
+            for child in parent.children.values()
+            if child.waits() and child.properties.get("queue.state") != "stopped"
+        ]
+        if parent.is_on("application.sort.priority"):
+            return sorted(
+                children,
+                key=lambda queue: (-queue.published(), self._ratio(queue), -self._pending(queue), queue.name),
+            )
+        return sorted(
+            children,
+            key=lambda queue: (self._ratio(queue), -queue.published(), -self._pending(queue), queue.name),
+        )
+
+    def _fair_max(self, queue: Queue) -> Amount:
+        if queue.parent is None:
+            return self.cluster
+        above = self._fair_max(queue.parent)
+        return above if queue.max is None or not above else {**above, **queue.max}
+
+    def _ratio(self, queue: Queue) -> Fraction:
+        ratios = [Fraction(0)]
+        for name, used in queue.allocated().items():
+            for dues in (queue.guaranteed, self._fair_max(queue)):
+                if name in dues:
+                    ratios.append(Fraction(used, dues[name]) if dues[name] > 0 else Fraction(bool(used)))
+                    break
+        return max(ratios)
+
+    def _pending(self, queue: Queue) -> Fraction:
+        total = self.cluster
+        return sum(
+            (Fraction(amount, total.get(name) or 1) for name, amount in queue.pending().items()),
+            Fraction(0),
+        )
+
+    # applications
+
+    def _apps(self, leaf: Queue) -> list[App]:
+        policy = leaf.properties.get("application.sort.policy", "fifo")
+
+        def key(app: App) -> tuple[Any, ...]:
+            own: Any = self._share(app) if policy == "fair" else app.submitted
+            if leaf.is_on("application.sort.priority"):
+                return (-app.priority, own, app.arrival)
+            return (own, -app.priority, app.arrival)
+
+        apps = sorted(leaf.apps.values(), key=key)
+        if policy == "stateaware":
+            apps = self._stateaware(apps)
+        return [app for app in apps if app.waiting]
+
+    @staticmethod
+    def _stateaware(apps: list[App]) -> list[App]:
+        starting = [app for app in apps if app.state == "Starting"]
+        accepted = [app for app in apps if app.state == "Accepted"]
+        chosen = starting[:1] or accepted[:1]
+        return [app for app in apps if app.state not in ("Starting", "Accepted") or app in chosen]
+
+    def _share(self, app: App) -> Fraction:
+        shares = [Fraction(0)]
+        for name, amount in app.allocated().items():
+            whole = app.queue.guaranteed.get(name, self.cluster.get(name, 0))
+            shares.append(Fraction(amount, whole or 1))
+        return max(shares)
+
+    # nodes
+
+    def _node(self, ask: Ask) -> Node | None:
+        chosen = ask.app.tags.get("yunikorn.apache.org/node-sort-policy", "")
+        if chosen not in self.node_sorts:
+            chosen = ""
+        chosen = chosen or ask.app.queue.properties.get("node.sort.policy", "")
+        policy = self.node_sorts.get(chosen, self.node_sorts[""])
+        required = ask.tags.get("yunikorn.apache.org/requiredNode", "")
+        for node in sorted(self.nodes.values(), key=lambda node: (self._score(policy, node), node.id)):
+            if (
+                node.schedulable
+                and required in ("", node.id)
+                and node.has_room(ask.resource)
+                and all(check(ask, node) for check in self.checks)
+            ):
+                return node
+        return None
+
+    @staticmethod
+    def _score(policy: Mapping[str, Any], node: Node) -> Fraction:
+        weights = policy.get("resourceweights") or {"vcore": 1, "memory": 1}
+        used = whole = Fraction(0)
+        for name, weight in weights.items():
+            if node.capacity.get(name) and weight:
+                used += Fraction(weight) * (1 - Fraction(node.available(name), node.capacity[name]))
+                whole += Fraction(weight)
+        usage = used / whole if whole else Fraction(0)
+        return 1 - usage if policy["type"] == "binpacking" else usage

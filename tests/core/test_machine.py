@@ -1,0 +1,24 @@
+"""Anything in any order: the books stay right, and every decision is the one the slow reference takes."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import Phase, settings
+
+from tests.core.machine import ByRetry, SideBySide
+
+EXAMPLES = int(os.environ.get("YUNIKORN_EXAMPLES", "60"))
+STEPS = int(os.environ.get("YUNIKORN_STEPS", "40"))
+
+BOUNDS = settings(
+    max_examples=EXAMPLES,
+    stateful_step_count=STEPS,
+    report_multiple_bugs=False,
+    phases=(Phase.generate, Phase.shrink),
+)
+
+TestSideBySide = SideBySide.TestCase
+TestSideBySide.settings = BOUNDS
+TestByRetry = ByRetry.TestCase
+TestByRetry.settings = BOUNDS
