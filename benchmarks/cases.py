@@ -89,7 +89,7 @@ def _others() -> list[Case]:
         ("2000-2000", attrs.evolve(ten, nodes=2_000, tasks=2_000)),
         ("scraps", LARGE),
     ]
-    busy = attrs.evolve(MEDIUM, slack=1 / 0.9, spare=0, samples=60_000)
+    busy = attrs.evolve(MEDIUM, tasks=100_000, slack=1 / 0.9, spare=0, samples=60_000)
     tree = Workload(1_000, 2_000, 1_000, 1_000, samples=10)
     return [
         Case("T-stranded", "fair", stuck, stranded.tasks_per_second),

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 COLUMNS = ("case", "nodes", "tasks", "queues", "apps", "sizes", "sorting", "result", "peak MB", "yardstick")
-_WIDTHS = (24, 6, 7, 6, 6, 6, 22, 66, 7, 9)
+_WIDTHS = (23, 5, 6, 6, 5, 5, 22, 76, 7, 9)
 
 
 @attrs.frozen

@@ -1,0 +1,165 @@
+"""The benchmarks run, place every task and say so; how fast they are is not tested here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+import pytest
+
+CHECKOUT = Path(__file__).parent.parent
+if str(CHECKOUT) not in sys.path:
+    # The benchmarks are not installed, they live in the checkout only; behind everything installed.
+    sys.path.append(str(CHECKOUT))
+
+from benchmarks.cases import CASES, Case, find  # noqa: E402
+from benchmarks.configuration import leaf_names  # noqa: E402
+from benchmarks.failure import BenchmarkFailure  # noqa: E402
+from benchmarks.measurement import COLUMNS, Measurement, readable, table_head, table_line  # noqa: E402
+from benchmarks.quantiles import quantile  # noqa: E402
+from benchmarks.workload import Workload  # noqa: E402
+
+NAMES = {
+    "U-fair", "U-bin", "U-apps", "M-fair", "M-bin", "L-fair", "L-bin", "O-own", "A-aware", "P-predicates",
+    "T-stranded", "B-backlog", "C-churn", "R-recover", "Q-reload", "S-start",
+}  # fmt: skip
+
+
+def small(case: Case) -> Case:
+    """The same case with next to nothing to do."""
+    load = case.workload
+    return attrs.evolve(
+        case,
+        workload=attrs.evolve(
+            load,
+            nodes=40,
+            tasks=400,
+            queues=min(load.queues, 6),
+            applications=min(load.applications, 12),
+            sizes=min(load.sizes, 5),
+            samples=20 if case.name != "S-start" else 1,
+        ),
+    )
+
+
+def test_all_cases_are_there() -> None:
+    assert {case.name for case in CASES} == NAMES
+    titles = [case.title for case in CASES]
+    assert len(titles) == len(set(titles))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+def test_every_case_decides_rightly_when_it_is_small(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.machine.TURNS", 1_000)
+    found = small(case).run()
+
+    assert found.figures
+    assert all(value > 0 for value in found.figures.values())
+    assert found.yardstick > 0
+    assert Measurement.from_json(found.to_json()).title == case.title
+
+
+def test_a_wrong_result_is_a_failure() -> None:
+    load = Workload(nodes=2, tasks=4)
+    everything = {f"t{task}": ("u", "n00000") for task in range(4)}
+    spread = {f"t{task}": ("u", f"n{task % 2:05}") for task in range(4)}
+
+    load.verify(spread)
+    with pytest.raises(BenchmarkFailure, match="1 of 4 tasks got no place"):
+        load.verify({key: place for key, place in spread.items() if key != "t3"})
+    with pytest.raises(BenchmarkFailure, match="node n00000 was given"):
+        load.verify(everything)
+
+
+def test_the_shape_of_a_workload_is_as_described() -> None:
+    one = Workload(nodes=500, tasks=10_000)
+    many = Workload(nodes=10, tasks=7, sizes=3)
+
+    assert one.capacity == {"memory": 210, "vcore": 21}
+    assert many.asked == [
+        {"memory": 10, "vcore": 3},
+        {"memory": 20, "vcore": 2},
+        {"memory": 30, "vcore": 1},
+    ]
+    assert many.demand == {"memory": 30 + 40 + 60, "vcore": 9 + 4 + 2}
+    assert many.capacity == {"memory": int(1.25 * 130 / 10) + 60, "vcore": int(1.25 * 15 / 10) + 6}
+    assert leaf_names(5) == ["root.p0.q0", "root.p1.q1", "root.p2.q2", "root.p0.q3", "root.p1.q4"]
+
+
+def test_a_name_finds_all_its_variants() -> None:
+    assert [case.variant for case in find("U-bin")] == ["500", "1000", "2000", "5000"]
+    assert [case.title for case in find("U-bin/500")] == ["U-bin/500"]
+    assert find("nobody") == []
+
+
+def test_quantiles_are_of_the_nearest_rank() -> None:
+    assert quantile([3.0, 1.0, 2.0], 0.5) == 2.0
+    assert quantile([float(value) for value in range(1, 101)], 0.99) == 99.0
+    assert quantile([5.0], 0.0) == 5.0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("tasks_per_s", 48_000.4, "48,000 tasks/s"),
+        ("idle_s", 1.47e-6, "idle 1.47 µs"),
+        ("release_p50_s", 0.0025, "release p50 2.5 ms"),
+        ("load_s", 2.0, "load 2 s"),
+        ("idle_s", 0.5e-6, "idle 0.5 µs"),
+    ],
+)
+def test_figures_are_readable(name: str, value: float, text: str) -> None:
+    assert readable(name, value) == text
+
+
+def test_lines_of_the_table_are_equally_long() -> None:
+    found = Measurement("U-fair", "500", {"nodes": 500}, {"tasks_per_s": 1.0}, 40.0, 2.5)
+    lines = [*table_head(), table_line(found.cells())]
+
+    assert len({len(line) for line in lines}) == 1
+    assert lines[0].count("|") == len(COLUMNS) + 1
+
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_the_command_runs_a_case_in_a_fresh_process(run_python: Run) -> None:
+    done = run_python(
+        "-m", "benchmarks", "--json", "--case", "M-bin", "--nodes", "20", "--tasks", "100", cwd=CHECKOUT
+    )
+
+    assert done.returncode == 0, done.stderr
+    entry = json.loads(done.stdout)
+    assert (entry["case"], entry["nodes"], entry["tasks"]) == ("M-bin", 20, 100)
+    assert entry["tasks_per_s"] > 0
+    assert entry["peak_mb"] > 0
+    assert entry["yardstick"] > 0
+
+
+def test_options_alone_make_a_benchmark_of_their_own(run_python: Run) -> None:
+    options = ["--nodes", "20", "--tasks", "100", "--sizes", "3", "--app-sort", "fair"]
+    done = run_python("-m", "benchmarks", "--here", *options, cwd=CHECKOUT)
+
+    assert done.returncode == 0, done.stderr
+    assert "tasks/s" in done.stdout
+    assert "fair / fair" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--case", "Z-zero"], "no case is called 'Z-zero'; known: U-fair"),
+        (["--here", "--nodes", "5", "--node-sort", "binpack"], "binpacking"),
+        (["--nodes", "0"], "'--nodes'"),
+    ],
+)
+def test_bad_calls_say_what_is_wrong(run_python: Run, arguments: list[str], message: str) -> None:
+    done = run_python("-m", "benchmarks", *arguments, cwd=CHECKOUT)
+
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
