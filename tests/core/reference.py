@@ -347,7 +347,7 @@ class Reference:
         children = [
             child
             for child in parent.children.values()
-            if child.waits() and child.properties.get("queue.state") != "stopped"
+            if child.waits() and (child.draining or child.properties.get("queue.state") != "stopped")
         ]
         if parent.is_on("application.sort.priority"):
             return sorted(

@@ -243,10 +243,12 @@ class Queue:
 
     def awaken(self, bits: int) -> None:
         """Requests of these shapes are worth trying below, in this queue and all above."""
+        # All the way up, also past a queue that has the bits: the one above may have dropped them, when
+        # nothing waited here any more or while this one was stopped.
         queue: Queue | None = self
         while queue is not None:
             bits &= ~queue.over_bits
-            if not bits or queue.bits & bits == bits:
+            if not bits:
                 return
             queue.bits |= bits
             if queue.block is not None:

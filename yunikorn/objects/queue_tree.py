@@ -62,9 +62,9 @@ class QueueTree:
         if queue.template is None and queue.parent is not None and not queue.is_leaf:
             queue.template = queue.parent.template
         self._set_quota(queue, config.guaranteed, config.max)
-        self._settle(queue)
         if queue.state == DRAINING:
             QUEUE.fire(queue, "return")
+        self._settle(queue)
         if not was_managed:
             self._record(queue, "SET", "QUEUE_TYPE", "now configured")
         self._configure_children(queue, config)

@@ -33,8 +33,12 @@ class QueuePolicies:
         """Give each of these queues the order that its settings name."""
         for queue in queues:
             queue.order = self._order(queue)
-            # Ranks of another policy do not compare with those of this one: start with an empty line.
+            # Ranks of another policy do not compare with those of this one: start with an empty line,
+            # which also forgets members that left before the queue became a leaf, or a parent.
             queue.line.clear()
+            for member in queue.stale:
+                member.touched = False
+            queue.stale.clear()
             for app in queue.applications.values():
                 app.admitted, app.lane_rank = True, None
                 app.touch()
