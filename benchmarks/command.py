@@ -43,6 +43,7 @@ def _workload_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of the table.")
 @click.option("--growth", type=click.Choice(list(STEPS)), help="Cost per task while this one grows.")
 @click.option("--limit", type=float, help="Give a case up after so many seconds.")
+@click.option("--repeat", type=COUNT, default=1, help="Run each so often and keep the best.")
 @click.option("--here", is_flag=True, help="In this process, instead of a fresh one for each case.")
 @click.option("--profile", is_flag=True, help="Run here, and print where the time goes.")
 @_workload_options
@@ -52,6 +53,7 @@ def main(
     as_json: bool,
     growth: str | None,
     limit: float | None,
+    repeat: int,
     here: bool,
     profile: bool,
     **changes: Any,
@@ -72,7 +74,13 @@ def main(
                 click.echo(line)
         else:
             cases = _chosen(names, own=bool(options))
-            _run_all(cases, options, limit, as_json=as_json, here=here or profile, profile=profile)
+
+            def run(case: Case) -> Measurement:
+                if here or profile:
+                    return _run_here(case, options, profile=profile)
+                return run_fresh(case, options, limit)
+
+            _run_all(cases, run, repeat, as_json=as_json)
     except (BenchmarkFailure, YunikornError) as error:
         raise click.ClickException(str(error)) from error
 
@@ -90,30 +98,22 @@ def _chosen(names: tuple[str, ...], *, own: bool) -> list[Case]:
     return chosen
 
 
-def _run_all(
-    cases: list[Case],
-    options: dict[str, Any],
-    limit: float | None,
-    *,
-    as_json: bool,
-    here: bool,
-    profile: bool,
-) -> None:
+def _run_all(cases: list[Case], run: Callable[[Case], Measurement], repeat: int, *, as_json: bool) -> None:
     """Run the cases one after the other; one that fails is said and counted, and stops no other."""
     if not as_json:
         for line in table_head():
             click.echo(line)
-    failures = []
+    failures = 0
     for case in cases:
         try:
-            found = _run_here(case, options, profile=profile) if here else run_fresh(case, options, limit)
+            found = max((run(case) for _ in range(repeat)), key=lambda one: one.goodness)
         except BenchmarkFailure as failure:
-            failures.append(str(failure))
+            failures += 1
             click.echo(f"{case.title} failed: {failure}", err=True)
             continue
         click.echo(found.to_json() if as_json else table_line(found.cells()))
     if failures:
-        raise BenchmarkFailure(f"{len(failures)} of {len(cases)} cases failed")
+        raise BenchmarkFailure(f"{failures} of {len(cases)} cases failed")
 
 
 def _run_here(case: Case, options: dict[str, Any], *, profile: bool) -> Measurement:

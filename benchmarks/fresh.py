@@ -35,5 +35,7 @@ def run_fresh(case: Case, options: Mapping[str, object], limit: float | None = N
     except subprocess.TimeoutExpired:
         raise BenchmarkFailure(f"{case.title} was given up after {limit:g} seconds") from None
     if done.returncode:
-        raise BenchmarkFailure(f"{case.title}: {done.stderr.strip() or done.returncode}")
+        # The process has said so in the words of this program; its last line is only a count.
+        said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise BenchmarkFailure(said[0].removeprefix(f"{case.title} failed: ").removeprefix("Error: "))
     return Measurement.from_json(done.stdout)

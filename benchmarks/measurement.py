@@ -30,6 +30,12 @@ class Measurement:
         """The case with its variant, as `--case` takes it."""
         return f"{self.case}/{self.variant}" if self.variant else self.case
 
+    @property
+    def goodness(self) -> float:
+        """To tell the best of several runs: throughput, or the first latency the smaller the better."""
+        speed = self.figures.get("tasks_per_s")
+        return -next(iter(self.figures.values())) if speed is None else speed
+
     def to_json(self) -> str:
         """One line of JSON."""
         figures = {name: float(f"{value:.6g}") for name, value in self.figures.items()}

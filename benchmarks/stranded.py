@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-import time
-
 import attrs
 
 from benchmarks.stand import Stand
+from benchmarks.throughput import hand_in_and_decide
 from benchmarks.workload import RM, Workload
 from yunikorn.interface.messages import NewNodeInfo, UpdateRequest
 from yunikorn.resources import Resource
@@ -26,21 +24,9 @@ def tasks_per_second(workload: Workload) -> dict[str, float]:
             new_applications=workload.application_requests(),
         )
     )
-    updates = list(workload.ask_updates())
-    gc.collect()
-    start = time.perf_counter()
-    for update in updates:
-        stand.scheduler.update(update)
-    taken_in = time.perf_counter()
-    stand.settle()
-    end = stand.rm.last
-    stand.check()
+    figures = hand_in_and_decide(stand, workload)
     workload.verify(stand.rm.placed, _capacity(workload))
-    return {
-        "tasks_per_s": workload.tasks / (end - start),
-        "take_in_s": taken_in - start,
-        "decide_s": end - taken_in,
-    }
+    return figures
 
 
 def _capacity(workload: Workload) -> Resource:
