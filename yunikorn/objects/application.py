@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from yunikorn.clock import Timer
     from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.line import Block, Rank
     from yunikorn.objects.queue import Queue
 
@@ -57,6 +58,8 @@ class Application:
         "chain",
         "finished",
         "forced",
+        "fresh",
+        "group",
         "groups",
         "id",
         "lane",
@@ -64,6 +67,7 @@ class Application:
         "leaving",
         "listener",
         "node_order",
+        "owner",
         "parked",
         "pending",
         "priority",
@@ -78,6 +82,7 @@ class Application:
         "tie",
         "timer",
         "touched",
+        "tracked",
         "user",
         "waiting_since",
     )
@@ -124,6 +129,14 @@ class Application:
         self.asks: dict[str, Ask] = {}
         self.allocations: dict[str, Allocation] = {}
         self.requests = Requests()
+        self.fresh = True
+        """Whether it has not started: then it needs a place among the running applications too."""
+        self.group = ""
+        """The one group whose limits count for it; empty when none does."""
+        self.tracked: tuple[Allowance, ...] = ()
+        """Where its usage is booked for its user and group."""
+        self.owner: tuple[Allowance, ...] = ()
+        """Those of them that have a limit."""
         self.parked = 0
         """Waiting asks that are parked: they wait, but are not tried."""
         self.node_order = ""
@@ -214,8 +227,22 @@ class Application:
                 # Who takes part depends on all applications of the queue: look at it again.
                 queue.awaken(queue.held)
 
+    def learn_bits(self) -> None:
+        """Some request went: nothing of its claim is worth trying any more if it was the last."""
+        bits = self.requests.bits
+        self.bits &= bits << 1 if self.fresh else bits
+
+    def set_fresh(self, fresh: bool) -> None:
+        """It has started, or it starts anew: its requests stand under other bits now."""
+        if fresh != self.fresh:
+            self.fresh = fresh
+            self.bits = 0
+            self.awaken(self.requests.bits)
+
     def awaken(self, bits: int) -> None:
-        """Requests of these shapes are worth trying, here and in every queue above."""
+        """Requests of these claims are worth trying, here and in every queue above."""
+        if self.fresh:
+            bits <<= 1
         self.bits |= bits
         if self.block is not None:
             self.block.bits |= bits

@@ -10,6 +10,7 @@ from yunikorn.states import ASK
 
 if TYPE_CHECKING:
     from yunikorn.objects.application import Application
+    from yunikorn.objects.claim import Claim
     from yunikorn.objects.shape import Shape
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
@@ -21,12 +22,14 @@ class Ask:
     __slots__ = (
         "app",
         "arrival",
+        "claim",
         "created",
         "key",
         "live",
         "made",
         "order",
         "originator",
+        "over_limit",
         "over_quota",
         "parked",
         "pending",
@@ -65,10 +68,14 @@ class Ask:
         self.created = created
         self.arrival = arrival
         self.shape: Shape
-        """Its class of requests; given before it is booked."""
+        """Its class of requests for nodes, and ..."""
+        self.claim: Claim
+        """... for queues too; both given before it is booked."""
         self.order = (-priority, created, arrival)
         """Where it stands among its application's requests (decision 16)."""
         self.state = ASK.initial
+        self.over_limit = False
+        """Whether it has been reported as too large for what its user or group has left."""
         self.over_quota = False
         """Whether it has been reported as too large for what its queues have left."""
         self.parked = False

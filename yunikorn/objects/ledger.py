@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.claim import Claim, ClaimTable
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.node import Node
-    from yunikorn.objects.shape import Shape, ShapeTable
+    from yunikorn.objects.shape import Shape
+    from yunikorn.objects.usage_book import UsageBook
     from yunikorn.resources import Resource
 
 _REMOVAL_DETAIL = {
@@ -36,8 +38,9 @@ _PENDING_NEXT = ASK.moves["Pending", "allocate"]
 class Ledger:
     """The books of one partition."""
 
-    def __init__(self, shapes: ShapeTable, journal: Journal, serial: Iterator[int]) -> None:
-        self.shapes = shapes
+    def __init__(self, claims: ClaimTable, usage: UsageBook, journal: Journal, serial: Iterator[int]) -> None:
+        self.claims = claims
+        self.usage = usage
         self.journal = journal
         self.allocations: dict[str, Allocation] = {}
         """By uuid: all that has not ended."""
@@ -68,12 +71,12 @@ class Ledger:
     def _queue_up(self, ask: Ask) -> None:
         app = ask.app
         app.requests.add(ask)
-        self.shapes.wait(ask.shape)
+        self.claims.wait(ask.claim)
         for queue in app.chain:
             queue.waiting += 1
         if ask.priority > app.priority:
             app.reprioritise()
-        app.awaken(ask.shape.bit)
+        app.awaken(ask.claim.bit)
 
     def _unqueue(self, ask: Ask) -> None:
         app = ask.app
@@ -82,10 +85,10 @@ class Ledger:
             app.parked -= 1
         else:
             app.requests.remove(ask)
-        self.shapes.leave(ask.shape)
+        self.claims.leave(ask.claim)
         for queue in app.chain:
             queue.waiting -= 1
-        app.bits &= app.requests.bits
+        app.learn_bits()
         app.reprioritise()
 
     def park(self, ask: Ask) -> None:
@@ -94,7 +97,7 @@ class Ledger:
         app = ask.app
         app.parked += 1
         app.requests.remove(ask)
-        app.bits &= app.requests.bits
+        app.learn_bits()
         app.touch()
 
     def unpark(self, ask: Ask) -> None:
@@ -103,21 +106,21 @@ class Ledger:
             ask.parked = False
             ask.app.parked -= 1
             ask.app.requests.add(ask)
-            ask.app.awaken(ask.shape.bit)
+            ask.app.awaken(ask.claim.bit)
             ask.app.touch()
 
-    def reshape(self, ask: Ask, shape: Shape) -> None:
+    def reshape(self, ask: Ask, shape: Shape, claim: Claim) -> None:
         """A waiting ask belongs to another class of requests now, and is worth trying again."""
         if ask.parked:
             self.unpark(ask)
         app = ask.app
         app.requests.remove(ask)
-        self.shapes.leave(ask.shape)
-        ask.shape = shape
+        self.claims.leave(ask.claim)
+        ask.shape, ask.claim = shape, claim
         app.requests.add(ask)
-        self.shapes.wait(shape)
-        app.bits &= app.requests.bits
-        app.awaken(shape.bit)
+        self.claims.wait(claim)
+        app.learn_bits()
+        app.awaken(claim.bit)
         app.touch()
 
     def change_pending(self, ask: Ask, pending: int) -> None:
@@ -218,6 +221,7 @@ class Ledger:
                 allocated[name] = allocated.get(name, 0) + amount
             if not queue.touched:
                 queue.touch()
+        self.usage.book(app, pairs)
 
     def _record_allocation(self, allocation: Allocation) -> None:
         resource, app, node = allocation.resource, allocation.app, allocation.node
@@ -238,6 +242,7 @@ class Ledger:
         node.take(allocation)
         self.node_changed(node, gained=False)
         self._book_allocated(app, resource, 1)
+        self.usage.book(app, tuple(resource.items()))
         if app.state == NEW:
             app.run("allocation recovered")
         app.run("allocation recovered")
@@ -253,6 +258,7 @@ class Ledger:
         node.give_back(allocation)
         self.node_changed(node, gained=True)
         self._book_allocated(app, allocation.resource, -1)
+        self.usage.unbook(app, tuple(allocation.resource.items()))
         for queue in app.chain:
             if queue.over:
                 queue.room_grew()
@@ -296,10 +302,10 @@ class Ledger:
         difference = (app.state in COUNTED) - (before in COUNTED)
         if difference:
             for queue in app.chain:
-                queue.running += difference
+                queue.count_running(difference)
 
     def stop_counting(self, app: Application) -> None:
         """An application leaves its queue in whatever state it is: it counts as running no more."""
         if app.state in COUNTED:
             for queue in app.chain:
-                queue.running -= 1
+                queue.count_running(-1)

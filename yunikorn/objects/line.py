@@ -1,6 +1,6 @@
 """A line: queues or applications in their policy's order, with sight of what each still waits for.
 
-What a member waits for is a set of request shapes, kept as bits of an integer (see `shape`). The line
+What a member waits for is a set of claims, kept as bits of an integer (see `claim`). The line
 is a list of short sorted blocks; a block remembers an upper bound of its members' bits, so that a
 search walks past blocks, not members, that have nothing of what may be placed now. The bound rises
 at once and is tightened only when a search has looked in vain, which keeps every move O(log n).
@@ -143,7 +143,7 @@ class Line(Generic[M]):
         self._blocks, self._tops, self.version = [], [], -1
 
     def first(self, wanted: int) -> M | None:
-        """The foremost member that waits for any of the `wanted` shapes."""
+        """The foremost member that waits for any of the `wanted` claims."""
         for block in self._blocks:
             if block.bits & wanted:
                 bits = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from yunikorn.objects.claim import ClaimTable
 from yunikorn.objects.journal import Journal
 from yunikorn.objects.ledger import Ledger
 from yunikorn.objects.node import Node
@@ -12,8 +13,9 @@ from yunikorn.objects.queue import Cluster, Queue
 from yunikorn.objects.queue_tree import QueueTree
 from yunikorn.objects.shape import ShapeTable
 from yunikorn.objects.termination import TerminationType
+from yunikorn.objects.usage_book import UsageBook
 from yunikorn.resources import NOTHING, Resource, add, subtract, without_zeros
-from yunikorn.states import COMPLETED, COMPLETING, EXPIRED, NODE, PARTITION, REJECTED, STARTING
+from yunikorn.states import ACCEPTED, COMPLETED, COMPLETING, EXPIRED, NEW, NODE, PARTITION, REJECTED, STARTING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,10 +42,12 @@ class Partition:
         self.outbox = Outbox()
         self.cluster = Cluster()
         self.shapes = ShapeTable()
-        self.ledger = Ledger(self.shapes, self.journal, environment.serial)
+        self.claims = ClaimTable(self.shapes)
+        self.usage = UsageBook(self.claims, self.journal)
+        self.ledger = Ledger(self.claims, self.usage, self.journal, environment.serial)
         self.queues = QueueTree(root, self.cluster, self.journal)
         self.queues.on_empty = self._schedule_cleanup
-        self.shapes.on_forget.append(self._forget_shapes)
+        self.claims.on_forget.append(self._forget_claims)
         self.nodes: dict[str, Node] = {}
         self.applications: dict[str, Application] = {}
         """Those that have not ended."""
@@ -60,9 +64,9 @@ class Partition:
     def on_state_change(self, event: Any) -> None:
         """Called by the state machine; a partition has nothing more to do."""
 
-    def _forget_shapes(self, bits: int) -> None:
+    def _forget_claims(self, bits: int) -> None:
         for queue in self.queues:
-            queue.forget_shapes(bits)
+            queue.forget_claims(bits)
 
     def next_arrival(self) -> int:
         """A number for what arrives now, larger than all before."""
@@ -76,6 +80,7 @@ class Partition:
         self.applications[app.id] = app
         app.enter(queue)
         queue.applications[app.id] = app
+        self.usage.join(app)
         app.touch()
         self.outbox.accepted_applications.append(app.id)
         self.journal.record("APP", app.id, change="ADD", detail="APP_NEW")
@@ -94,6 +99,7 @@ class Partition:
             app.timer = None
         app.log_state(now, change.reason)
         self.ledger.count_running(app, change.before)
+        app.set_fresh(app.state in (NEW, ACCEPTED))
         app.touch()
         if app.state == REJECTED:
             self.outbox.rejected_applications.append(Refusal(app.id, app.reason))
@@ -137,6 +143,7 @@ class Partition:
         app.touched = True
         app.queue_name = queue.path
         self.journal.record("QUEUE", queue.path, app.id, change="REMOVE", detail="QUEUE_APP")
+        self.usage.part(app)
         app.leave()
         self.queues.check_empty(queue)
 
@@ -261,7 +268,7 @@ class Partition:
     def reconsider(self) -> None:
         """Policies or quotas changed: whatever was tried in vain is worth trying again."""
         self.shapes.forget_verdicts()
-        self.shapes.reopen_all()
+        self.claims.reconsider()
         self.cluster.version += 1
         for queue in self.queues:
             queue.reconsider()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from yunikorn.config.acl import NOBODY
 from yunikorn.config.properties import QueueSettings
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN
+from yunikorn.objects.claim import fresh_part
 from yunikorn.objects.line import Line
 from yunikorn.resources import NOTHING, Resource, Tally, above_zero, smaller_of
 from yunikorn.states import QUEUE, STOPPED
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from yunikorn.config.acl import Acl
     from yunikorn.config.schema import LimitConfig, TemplateConfig
     from yunikorn.objects.application import Application
+    from yunikorn.objects.claim import Claim
     from yunikorn.objects.line import Block, Rank
-    from yunikorn.objects.shape import Shape
 
 ROOT = "root"
 RECOVERY = "root.@recovery@"
@@ -88,10 +89,14 @@ class Queue:
         self.block: Block[Any] | None = None
         self.touched = False
         self.held = 0
-        """Bits of shapes that only members wait for whom the policy keeps out for now."""
-        self.over: dict[int, Shape] = {}
-        """By bit: shapes that its quota has no room for now."""
+        """Bits of claims that only members wait for whom the policy keeps out for now."""
+        self.over: dict[int, Claim] = {}
+        """By bit: claims that its quota has no room for now."""
         self.over_bits = 0
+        self.full = False
+        """Whether as many applications run as may: none that has not started is worth trying."""
+        self.lost = 0
+        """Bits of claims that are not worth trying because it is full."""
 
     @property
     def label(self) -> str:
@@ -242,12 +247,16 @@ class Queue:
             self.parent.stale.append(self)
 
     def awaken(self, bits: int) -> None:
-        """Requests of these shapes are worth trying below, in this queue and all above."""
+        """Requests of these claims are worth trying below, in this queue and all above."""
         # All the way up, also past a queue that has the bits: the one above may have dropped them, when
         # nothing waited here any more or while this one was stopped.
         queue: Queue | None = self
         while queue is not None:
             bits &= ~queue.over_bits
+            if queue.full:
+                fresh = fresh_part(bits)
+                queue.lost |= fresh
+                bits ^= fresh
             if not bits:
                 return
             queue.bits |= bits
@@ -255,31 +264,52 @@ class Queue:
                 queue.block.bits |= bits
             queue = queue.parent
 
-    def blocked(self, shape: Shape) -> None:
-        """Its quota has no room for this shape, until usage falls or the quota changes."""
-        self.over[shape.bit] = shape
-        self.over_bits |= shape.bit
-        self.bits &= ~shape.bit
+    def blocked(self, claim: Claim) -> None:
+        """Its quota has no room for this claim, until usage falls or the quota changes."""
+        self.over[claim.bit] = claim
+        self.over_bits |= claim.bits
+        self.bits &= ~claim.bits
+
+    def count_running(self, difference: int) -> None:
+        """So many more applications below count as running."""
+        self.running += difference
+        if self.max_applications or self.full:
+            self.check_full()
+
+    def check_full(self) -> None:
+        """Let applications start, or keep them from it, by how many run and may run (facts §5.8)."""
+        full = 0 < self.max_applications <= self.running
+        if full and not self.full:
+            self.full = True
+            fresh = fresh_part(self.bits)
+            self.lost |= fresh
+            self.bits ^= fresh
+        elif self.full and not full:
+            self.full = False
+            lost, self.lost = self.lost, 0
+            self.awaken(lost)
 
     def room_grew(self) -> None:
         """Usage fell or the quota changed: try again what has room now."""
         if self.over:
-            for bit, shape in list(self.over.items()):
-                if self.has_room(shape.pairs):
+            for bit, claim in list(self.over.items()):
+                if self.has_room(claim.shape.pairs):
                     del self.over[bit]
-                    self.over_bits &= ~bit
-                    self.awaken(bit)
+                    self.over_bits &= ~claim.bits
+                    self.awaken(claim.bits)
 
     def reconsider(self) -> None:
         """Forget what its quota was too small for: it will be found out again."""
         self.over.clear()
         self.over_bits = 0
+        self.check_full()
         self.touch()
 
-    def forget_shapes(self, bits: int) -> None:
-        """These shapes are no more; their bits will serve for others."""
+    def forget_claims(self, bits: int) -> None:
+        """These claims are no more; their bits will serve for others."""
+        self.lost &= ~bits
         if self.over_bits & bits:
-            self.over = {bit: shape for bit, shape in self.over.items() if not bit & bits}
+            self.over = {bit: claim for bit, claim in self.over.items() if not bit & bits}
             self.over_bits &= ~bits
 
     def __repr__(self) -> str:

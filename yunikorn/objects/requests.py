@@ -1,7 +1,7 @@
-"""The waiting requests of one application, in order, by shape.
+"""The waiting requests of one application, in order, by claim.
 
-Requests of one shape stand in one run, sorted by priority, then creation, then arrival (decision 16).
-The next request among any set of shapes is then the least of a few heads.
+Requests of one claim stand in one run, sorted by priority, then creation, then arrival (decision 16).
+The next request among any set of claims is then the least of a few heads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TRIM = 256
 
 
 class Run:
-    """The waiting requests of one shape, sorted; those before `head` are gone."""
+    """The waiting requests of one claim, sorted; those before `head` are gone."""
 
     __slots__ = ("asks", "head")
 
@@ -54,7 +54,7 @@ class Requests:
     def __init__(self) -> None:
         self._runs: dict[int, Run] = {}
         self.bits = 0
-        """Bits of the shapes that it waits for."""
+        """Bits of the claims that it waits for."""
 
     def __iter__(self) -> Iterator[Ask]:
         for run in self._runs.values():
@@ -62,7 +62,7 @@ class Requests:
 
     def add(self, ask: Ask) -> None:
         """A request starts to wait."""
-        bit = ask.shape.bit
+        bit = ask.claim.bit
         run = self._runs.get(bit)
         if run is None:
             run = self._runs[bit] = Run()
@@ -71,7 +71,7 @@ class Requests:
 
     def remove(self, ask: Ask) -> None:
         """A request waits no more."""
-        bit = ask.shape.bit
+        bit = ask.claim.bit
         run = self._runs[bit]
         run.remove(ask)
         if run.head == len(run.asks):
@@ -79,7 +79,7 @@ class Requests:
             self.bits &= ~bit
 
     def first(self, wanted: int) -> Ask | None:
-        """The foremost request of any of the `wanted` shapes."""
+        """The foremost request of any of the `wanted` claims."""
         best: Ask | None = None
         for bit, run in self._runs.items():
             if bit & wanted:

@@ -1,8 +1,7 @@
 """Shapes: classes of requests that every node answers alike, each with a bit of its own.
 
-Requests of equal resources, equal predicate classes and equal node order have one shape. What has
-been learnt for one of them (no node has room, a queue's quota is too small) holds for all, and is
-kept as a bit in an integer: "is there anything to do here?" is then one AND, whatever the backlog.
+Requests of equal resources, equal predicate classes and equal node order have one shape. What nodes
+were found to answer to one of them holds for all, and is kept as a bit in an integer.
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from yunikorn.resources import Resource, without_zeros
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from yunikorn.objects.allowance import Allowance
+    from yunikorn.objects.claim import Claim
     from yunikorn.objects.node import Node
 
 IDLE_SHAPES = 256
@@ -33,7 +34,9 @@ class Shape:
     __slots__ = (
         "asks",
         "bit",
+        "claims",
         "classes",
+        "closed",
         "key",
         "node_order",
         "pairs",
@@ -49,6 +52,10 @@ class Shape:
         self.resource, self.node_order, self.required, self.classes = key
         self.pairs: tuple[tuple[str, int], ...] = tuple(self.resource.items())
         self.bit = bit
+        self.claims: dict[tuple[Allowance, ...], Claim] = {}
+        """By owner: its requests under the same limits."""
+        self.closed = False
+        """Whether no node had room when it was last tried."""
         self.tries = 0
         """How often it was parked."""
         self.asks = 0
@@ -78,14 +85,14 @@ class ShapeTable:
         self._free: list[int] = []
         self._used = 0
         self._idle = 0
-        self.open = 0
-        """Bits of the shapes for which some node may have room."""
         self.closed: dict[int, Shape] = {}
         """By bit: the shapes for which no node had room when they were last tried."""
         self.users: dict[str, int] = {}
         """By name of a node order: how many shapes with waiting requests use it."""
         self.on_forget: list[Callable[[int], None]] = []
         """Called with the bits of dropped shapes, before the bits serve again."""
+        self.on_drop: list[Callable[[Shape], None]] = []
+        """Called with each shape that is dropped."""
 
     def __iter__(self) -> Iterator[Shape]:
         return iter(self._shapes.values())
@@ -106,7 +113,6 @@ class ShapeTable:
                 self._used += 1
             shape = self._shapes[key] = self._by_bit[bit] = Shape(key, bit)
             self._idle += 1
-            self.open |= bit
         return shape
 
     def fitting(self, node: Node, bits: int) -> int:
@@ -138,19 +144,13 @@ class ShapeTable:
 
     def close(self, shape: Shape) -> None:
         """No node has room for this shape, until `reopen`."""
-        self.open &= ~shape.bit
+        shape.closed = True
         self.closed[shape.bit] = shape
 
     def reopen(self, shape: Shape) -> None:
         """Some node may have room for this shape again."""
-        if self.closed.pop(shape.bit, None) is not None:
-            self.open |= shape.bit
-
-    def reopen_all(self) -> None:
-        """Something changed that may concern every shape."""
-        for bit in self.closed:
-            self.open |= bit
-        self.closed.clear()
+        shape.closed = False
+        self.closed.pop(shape.bit, None)
 
     def forget_verdicts(self) -> None:
         """Predicates changed: what they said of nodes counts no more."""
@@ -164,9 +164,10 @@ class ShapeTable:
             if not shape.asks:
                 del self._shapes[key], self._by_bit[shape.bit]
                 self.closed.pop(shape.bit, None)
+                for drop in self.on_drop:
+                    drop(shape)
                 self._free.append(shape.bit)
                 gone |= shape.bit
         self._idle = 0
-        self.open &= ~gone
         for forget in self.on_forget:
             forget(gone)

@@ -2,7 +2,7 @@
 
 What it means: take the queues, applications, requests and nodes in their policies' order at this very
 moment, and place the first request that can be placed; repeat. How it is done: every level keeps its
-order up to date (only what a decision touched moves) and knows, as bits of request shapes, what is
+order up to date (only what a decision touched moves) and knows, as bits of claims, what is
 worth trying; what was tried in vain is out until something changes for it. Nothing to do is one AND.
 """
 
@@ -17,6 +17,7 @@ from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.node import Node
@@ -32,11 +33,11 @@ class Cycle:
 
     def __init__(self, partition: Partition, orders: NodeOrders, predicates: PredicateChain) -> None:
         self._partition = partition
-        self._shapes = partition.shapes
+        self._claims = partition.claims
         self._root = partition.queues.root
         self._orders = orders
         self._predicates = predicates if predicates else None
-        self.parking = Parking(partition.ledger, partition.shapes)
+        self.parking = Parking(partition.ledger, partition.claims)
 
     def use(self, predicates: PredicateChain) -> None:
         """Ask these predicates from now on."""
@@ -47,9 +48,9 @@ class Cycle:
         if self._partition.ledger.changed_nodes:
             self._orders.settle(self._partition.ledger)
             self.parking.wake_due()
-        shapes, root = self._shapes, self._root
+        claims, root = self._claims, self._root
         while True:
-            wanted = root.bits & shapes.open
+            wanted = root.bits & claims.open
             if not wanted:
                 if self.parking.wake_idle():
                     continue
@@ -128,7 +129,7 @@ class Cycle:
                     line.remove(app)
 
     def _serve(self, app: Application, wanted: int) -> Allocation | None:
-        ask = app.requests.first(wanted)
+        ask = app.requests.first(wanted >> 1 if app.fresh else wanted)
         if ask is None:
             # What it waits for is less than its bits say: it has learnt of a request that went.
             app.bits &= ~wanted
@@ -136,11 +137,17 @@ class Cycle:
         shape = ask.shape
         for queue in app.chain:
             if not queue.has_room(shape.pairs):
-                queue.blocked(shape)
+                queue.blocked(ask.claim)
                 if not ask.over_quota:
                     self._report_quota(ask, queue)
                 return None
-        if ask.over_quota:
+        for allowance in app.owner:
+            if not allowance.has_room(shape.pairs):
+                self._claims.exceed(ask.claim, allowance)
+                if not ask.over_limit:
+                    self._report_limit(ask, allowance)
+                return None
+        if ask.over_quota or ask.over_limit:
             self._report_room(ask)
         chain = self._predicates
         if chain is not None:
@@ -162,14 +169,14 @@ class Cycle:
         """No node took it: remember that for its whole shape, or park this one ask."""
         chain = self._predicates
         if chain is None or not chain.refusals:
-            self._shapes.close(ask.shape)
+            self._claims.close(ask.shape)
             return
         self._report(ask, chain)
         if chain.personal:
             self._partition.ledger.park(ask)
             self.parking.park(ask)
         else:
-            self._shapes.close(ask.shape)
+            self._claims.close(ask.shape)
             if chain.passing:
                 self.parking.park(ask.shape)
 
@@ -184,12 +191,26 @@ class Cycle:
             )
             journal.record("REQUEST", ask.key, ask.app.id, message=message)
 
-    def _report_room(self, ask: Ask) -> None:
-        ask.over_quota = False
+    def _report_limit(self, ask: Ask, allowance: Allowance) -> None:
+        ask.over_limit = True
         journal = self._partition.journal
         if journal.listening:
-            message = f"Request '{ask.key}' has become schedulable in queue '{ask.app.chain[0].path}'"
+            requested, available = describe(ask.resource), describe(allowance.headroom)
+            message = (
+                f"Request '{ask.key}' exceeds the available {allowance.kind} quota of {allowance.label} "
+                f"(requested {requested}, available {available})"
+            )
             journal.record("REQUEST", ask.key, ask.app.id, message=message)
+
+    def _report_room(self, ask: Ask) -> None:
+        journal, app = self._partition.journal, ask.app
+        if journal.listening and ask.over_quota:
+            message = f"Request '{ask.key}' has become schedulable in queue '{app.chain[0].path}'"
+            journal.record("REQUEST", ask.key, app.id, message=message)
+        if journal.listening and ask.over_limit:
+            message = f"Request '{ask.key}' fits in the available user quota"
+            journal.record("REQUEST", ask.key, app.id, message=message)
+        ask.over_quota = ask.over_limit = False
 
     def _report(self, ask: Ask, chain: PredicateChain) -> None:
         journal = self._partition.journal

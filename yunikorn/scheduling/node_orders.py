@@ -17,9 +17,10 @@ from yunikorn.scheduling.node_order import NodeOrder
 if TYPE_CHECKING:
     from yunikorn.api import NodeSortPolicy
     from yunikorn.clock import Clock
+    from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.node import Node
-    from yunikorn.objects.shape import Shape, ShapeTable
+    from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.faults import FaultLog
 
 DEFAULT = ""
@@ -47,13 +48,14 @@ class NodeOrders:
         self,
         policies: dict[str, NamedPolicy],
         nodes: Callable[[], Iterable[Node]],
-        shapes: ShapeTable,
+        claims: ClaimTable,
         clock: Clock,
         faults: FaultLog,
     ) -> None:
         self.policies = policies
         self._nodes = nodes
-        self._shapes = shapes
+        self._claims = claims
+        self._shapes = shapes = claims.shapes
         self._clock = clock
         self._faults = faults
         self._orders: dict[tuple[str, int], NodeOrder] = {}
@@ -101,7 +103,7 @@ class NodeOrders:
     def _reopen(self, node: Node) -> None:
         for shape in [shape for shape in self._shapes.closed.values() if shape.fits(node)]:
             if shape.verdicts.get(node.classes) is None:
-                self._shapes.reopen(shape)
+                self._claims.reopen(shape)
 
     def _drop_unused(self) -> None:
         users = self._shapes.users

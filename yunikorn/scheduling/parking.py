@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from yunikorn.objects.ask import Ask
 
 if TYPE_CHECKING:
+    from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.ledger import Ledger
-    from yunikorn.objects.shape import Shape, ShapeTable
+    from yunikorn.objects.shape import Shape
 
 LONGEST = 16
 """Changes that are waited for at the most."""
@@ -26,9 +27,9 @@ IDLE_TRIES = 64
 class Parking:
     """Asks, and whole shapes, that wait for a change."""
 
-    def __init__(self, ledger: Ledger, shapes: ShapeTable) -> None:
+    def __init__(self, ledger: Ledger, claims: ClaimTable) -> None:
         self._ledger = ledger
-        self._shapes = shapes
+        self._claims = claims
         self._heap: list[tuple[int, int, int, Ask | Shape]] = []
         self._count = 0
         self._idle_at = -1
@@ -77,5 +78,5 @@ class Parking:
                 return False
             self._ledger.unpark(item)
             return True
-        self._shapes.reopen(item)
+        self._claims.reopen(item)
         return True

@@ -80,7 +80,7 @@ class PartitionScheduler:
         self.policies = Policies(config, registry, tree, clock, faults)
         self.queue_policies = QueuePolicies(registry, faults, self.context)
         self.orders = NodeOrders(
-            self.policies.node_sorts, self.partition.nodes.values, self.partition.shapes, clock, faults
+            self.policies.node_sorts, self.partition.nodes.values, self.partition.claims, clock, faults
         )
         self.cycle = Cycle(self.partition, self.orders, self.policies.predicates)
         self.policies.open(self.context)
@@ -185,7 +185,7 @@ class PartitionScheduler:
             self._change(known, demand)
             return
         ask = self._new_ask(app, demand)
-        ask.shape = self._shape(ask)
+        self._classify(ask)
         self.partition.ledger.add_ask(ask)
 
     @staticmethod
@@ -221,6 +221,10 @@ class PartitionScheduler:
         text = tags.get(CREATION_TAG, "") if tags else ""
         return int(text) * 1_000_000_000 if text.isdecimal() else self.partition.clock.now()
 
+    def _classify(self, ask: Ask) -> None:
+        ask.shape = self._shape(ask)
+        ask.claim = self.partition.claims.of(ask.shape, ask.app.owner)
+
     def _shape(self, ask: Ask) -> Shape:
         predicates = self.policies.predicates
         classes = predicates.ask_classes(ask) if predicates else ()
@@ -235,7 +239,7 @@ class PartitionScheduler:
         ledger.change_pending(ask, 0)
         ask.resource, ask.priority, ask.tags = demand.resource, demand.priority, demand.tags
         ask.order = (-ask.priority, ask.created, ask.arrival)
-        ask.shape = self._shape(ask)
+        self._classify(ask)
         ledger.change_pending(ask, demand.count)
 
     def release_asks(self, app_id: str, key: str, termination: TerminationType) -> None:
@@ -361,6 +365,7 @@ class PartitionScheduler:
         self.queue_policies.use(registry)
         self.apply_queue_changes()
         self.queue_policies.drop_unused(partition.queues)
+        partition.usage.rebuild(partition.applications.values())
         for app in partition.applications.values():
             self._reconsider(app)
         partition.reconsider()
@@ -374,7 +379,9 @@ class PartitionScheduler:
         app.node_order = self._node_order(app, queue.settings.node_sort)
         for ask in list(app.asks.values()):
             if ask.pending:
-                self.partition.ledger.reshape(ask, self._shape(ask))
+                shape = self._shape(ask)
+                claim = self.partition.claims.of(shape, app.owner)
+                self.partition.ledger.reshape(ask, shape, claim)
 
     # -- the end ------------------------------------------------------------------------------------
 

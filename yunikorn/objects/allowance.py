@@ -1,0 +1,87 @@
+"""Allowances: what one user, or one group, uses and may use in one queue and below it (facts §5.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from yunikorn.resources import NOTHING, Resource, Tally, above_zero
+
+if TYPE_CHECKING:
+    from yunikorn.config.schema import LimitConfig
+    from yunikorn.objects.claim import Claim
+
+USER, GROUP = "user", "group"
+
+
+class Allowance:
+    """The usage of a user or group at a queue, and the limit there if there is one."""
+
+    __slots__ = (
+        "applications",
+        "claims",
+        "full",
+        "kind",
+        "max_applications",
+        "max_resources",
+        "members",
+        "name",
+        "over",
+        "path",
+        "usage",
+    )
+
+    def __init__(self, kind: str, name: str, path: str) -> None:
+        self.kind = kind
+        self.name = name
+        self.path = path
+        self.usage: Tally = {}
+        self.applications: dict[str, None] = {}
+        """Those that hold something, and so count as running for a limit."""
+        self.members = 0
+        """Applications that are booked here, whether they hold something or not."""
+        self.max_resources: Resource | None = None
+        self.max_applications = 0
+        self.full = False
+        """Whether no further application may start; kept by `ClaimTable.count_changed`."""
+        self.claims: dict[int, Claim] = {}
+        self.over: dict[int, Claim] = {}
+        """By bit: claims that the limit has no room for now."""
+
+    @property
+    def label(self) -> str:
+        """What a message calls it."""
+        return f"{self.kind} {self.name} in queue {self.path}"
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit."""
+        return self.max_resources is not None or self.max_applications > 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many applications hold something as may."""
+        return 0 < self.max_applications <= len(self.applications)
+
+    def set_limit(self, limit: LimitConfig | None) -> None:
+        """Set or clear the limit; an amount of nothing but zeros counts as unset."""
+        amount = limit.max_resources if limit is not None else None
+        self.max_resources = amount if amount is not None and above_zero(amount) else None
+        self.max_applications = limit.max_applications if limit is not None else 0
+
+    def has_room(self, pairs: Sequence[tuple[str, int]]) -> bool:
+        """Whether the limit on resources has room for an amount; a missing type is unlimited."""
+        most = self.max_resources
+        if most is not None:
+            usage = self.usage
+            for name, amount in pairs:
+                limit = most.get(name)
+                if limit is not None and usage.get(name, 0) + amount > limit:
+                    return False
+        return True
+
+    @property
+    def headroom(self) -> Resource:
+        """What the limit leaves, for the types that it names."""
+        most: Resource = self.max_resources or NOTHING
+        return Resource({name: limit - self.usage.get(name, 0) for name, limit in most.items()})
