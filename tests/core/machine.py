@@ -103,18 +103,46 @@ PROPERTIES = st.fixed_dictionaries(
         "priority.policy": st.sampled_from(["default", "fence"]),
         "priority.offset": st.sampled_from(["-1", "0", "2"]),
         "node.sort.policy": st.just("packed"),
-        "queue.state": st.sampled_from(["stopped", "active"]),
+        "queue.state": st.sampled_from(["stopped", "active", "active"]),
     },
 )
 QUEUE_PATHS = ["root.a", "root.b", "root.p.c", "root.p.d", "root.p", "root.q.e"]
+GROUPS = {"u1": ["g1"], "u2": ["g2", "g1"], "u3": []}
 NODE_IDS = [f"n{number}" for number in range(5)]
 KEYS = ["k0", "k1", "k2"]
 APP_TAGS = st.fixed_dictionaries(
     {},
     optional={"yunikorn.apache.org/node-sort-policy": st.sampled_from(["packed", "nonsense"])},
 )
+APPS = st.tuples(st.sampled_from(QUEUE_PATHS), APP_TAGS, st.sampled_from(sorted(GROUPS)))
+LIMITS = st.fixed_dictionaries(
+    {"limit": st.just("some")},
+    optional={
+        "users": st.sampled_from([["u1"], ["u2"], ["*"], ["u1", "u3"]]),
+        "groups": st.sampled_from([["g1"], ["g2"], ["g1", "*"]]),
+        "maxapplications": st.integers(1, 3),
+        "maxresources": st.sampled_from([{"memory": "4"}, {"memory": "6", "vcore": "5m"}]),
+    },
+)
 ATTRIBUTES = st.fixed_dictionaries(
     {}, optional={ZONE: st.sampled_from(["x", "y"]), DISK: st.sampled_from(["ssd", "hdd"])}
+)
+ASK_TAGS = st.fixed_dictionaries(
+    {},
+    optional={
+        ZONE: st.sampled_from(["x", "y"]),
+        DISK: st.sampled_from(["ssd", "hdd"]),
+        "shy": st.just("yes"),
+        "creationTime": st.sampled_from(["0", "5"]),
+        "yunikorn.apache.org/requiredNode": st.sampled_from(["n0", "n1"]),
+    },
+)
+ASKS = st.tuples(
+    st.sampled_from(KEYS),
+    st.integers(1, 3),
+    st.sampled_from([0, 0, 0, 1, -3, 2]),
+    AMOUNTS,
+    st.one_of(st.just({}), ASK_TAGS),
 )
 
 
@@ -129,7 +157,7 @@ def queue_configs(draw: Any, name: str, *children: str) -> dict[str, Any]:
     if children and draw(st.integers(0, 5)):
         config["parent"] = True
         config["queues"] = [
-            draw(queue_configs(child)) for child in children if draw(st.integers(0, 3))
+            draw(queue_configs(child)) for child in children if draw(st.integers(0, 7))
         ]
     if draw(st.booleans()):
         config["properties"] = draw(PROPERTIES)
@@ -137,6 +165,10 @@ def queue_configs(draw: Any, name: str, *children: str) -> dict[str, Any]:
         config["resources"] = {"max": _texts(draw(QUOTAS))}
     elif draw(st.integers(0, 3)) == 0:
         config["resources"] = {"guaranteed": _texts(draw(QUOTAS))}
+    if draw(st.integers(0, 4)) == 0:
+        config["limits"] = draw(st.lists(LIMITS, min_size=1, max_size=2))
+    if draw(st.integers(0, 6)) == 0:
+        config["maxapplications"] = draw(st.integers(1, 4))
     return config
 
 
@@ -146,7 +178,7 @@ def partition_configs(draw: Any) -> dict[str, Any]:
     queues = [
         draw(queue_configs(*names))
         for names in (("a",), ("b",), ("p", "c", "d"), ("q", "e"))
-        if draw(st.integers(0, 4))
+        if draw(st.integers(0, 9))
     ]
     config = partition(*queues)
     if draw(st.booleans()):
@@ -164,7 +196,8 @@ def partition_configs(draw: Any) -> dict[str, Any]:
 
 
 def _strip(queue: dict[str, Any]) -> None:
-    queue.pop("resources", None)
+    for key in ("resources", "limits", "maxapplications"):
+        queue.pop(key, None)
     for child in queue.get("queues", ()):
         _strip(child)
 
@@ -174,12 +207,25 @@ class SideBySide(RuleBasedStateMachine):
 
     predicates: tuple[str, ...] = ("zone",)
 
-    @initialize(config=partition_configs())
-    def start(self, config: dict[str, Any]) -> None:
+    @initialize(
+        config=partition_configs(),
+        nodes=st.lists(st.tuples(CAPACITIES, ATTRIBUTES), min_size=1, max_size=3),
+        apps=st.lists(APPS, min_size=2, max_size=6),
+    )
+    def start(
+        self,
+        config: dict[str, Any],
+        nodes: list[tuple[dict[str, int], dict[str, str]]],
+        apps: list[tuple[str, dict[str, str], str]],
+    ) -> None:
         config = self._valid(config)
         self.rm = RM(self._text(config), test_registry())
         self.reference = Reference(config, [CHECKS[name] for name in self.predicates])
-        self.apps = 0
+        self.apps = self.placed = 0
+        for node_id, (capacity, attributes) in zip(NODE_IDS, nodes, strict=False):
+            self._add_node(node_id, capacity, attributes)
+        for path, tags, user in apps:
+            self._submit(path, tags, user)
 
     def _valid(self, config: dict[str, Any]) -> dict[str, Any]:
         """As drawn, or without quotas and guarantees where they do not go together."""
@@ -269,13 +315,17 @@ class SideBySide(RuleBasedStateMachine):
 
     # -- applications, asks, releases -------------------------------------------------------------------
 
-    @rule(path=st.sampled_from(QUEUE_PATHS), tags=APP_TAGS, again=st.integers(0, 9))
-    def submit(self, path: str, tags: dict[str, str], again: int) -> None:
-        self.apps += again != 0
+    @rule(app=APPS, again=st.integers(0, 9))
+    def submit(self, app: tuple[str, dict[str, str], str], again: int) -> None:
+        self._submit(*app, new=again != 0)
+
+    def _submit(self, path: str, tags: dict[str, str], user: str, *, new: bool = True) -> None:
+        self.apps += new
         app_id = f"app{self.apps}"
+        groups = GROUPS[user]
         self.rm.heard()
-        self.rm.app_tagged(app_id, path, tags)
-        accepted = self.reference.submit(app_id, path, tags)
+        self.rm.app_tagged(app_id, path, tags, user=user, groups=groups)
+        accepted = self.reference.submit(app_id, path, tags, user, groups)
         heard = self.rm.heard()
         assert [one.application_id for one in heard.accepted_applications] == [app_id] * accepted
         assert [one.application_id for one in heard.rejected_applications] == [app_id] * (not accepted)
@@ -288,32 +338,12 @@ class SideBySide(RuleBasedStateMachine):
         self.reference.remove_app(app_id)
 
     @precondition(lambda self: self.reference.apps)
-    @rule(
-        data=st.data(),
-        key=st.sampled_from(KEYS),
-        count=st.integers(1, 3),
-        priority=st.sampled_from([0, 0, 0, 1, -3, 2]),
-        amount=AMOUNTS,
-    )
-    def ask(
-        self, data: st.DataObject, key: str, count: int, priority: int, amount: dict[str, int]
-    ) -> None:
-        app_id = self._draw_app(data)
-        tags = data.draw(self._ask_tags())
-        self.rm.ask(app_id, key, count, priority=priority, tags=tags, **amount)
-        self.reference.ask(app_id, key, count, priority, tags, amount)
-
-    def _ask_tags(self) -> st.SearchStrategy[dict[str, str]]:
-        return st.fixed_dictionaries(
-            {},
-            optional={
-                ZONE: st.sampled_from(["x", "y"]),
-                DISK: st.sampled_from(["ssd", "hdd"]),
-                "shy": st.just("yes"),
-                "creationTime": st.sampled_from(["0", "5"]),
-                "yunikorn.apache.org/requiredNode": st.sampled_from(["n0", "n1"]),
-            },
-        )
+    @rule(data=st.data(), asks=st.lists(ASKS, min_size=1, max_size=5))
+    def ask(self, data: st.DataObject, asks: list[tuple[str, int, int, dict[str, int], dict[str, str]]]) -> None:
+        for key, count, priority, amount, tags in asks:
+            app_id = self._draw_app(data)
+            self.rm.ask(app_id, key, count, priority=priority, tags=tags, **amount)
+            self.reference.ask(app_id, key, count, priority, tags, amount)
 
     @precondition(lambda self: self.reference.apps)
     @rule(data=st.data(), key=st.sampled_from(["", *KEYS]))
@@ -336,7 +366,7 @@ class SideBySide(RuleBasedStateMachine):
 
     # -- time and configuration -----------------------------------------------------------------------
 
-    @rule(seconds=st.sampled_from([1, 12, 31, 301]))
+    @rule(seconds=st.sampled_from([1, 1, 12, 31, 301]))
     def pass_time(self, seconds: int) -> None:
         self.reference.pass_time(seconds)
         self.rm.pass_time(seconds)
@@ -372,6 +402,7 @@ class SideBySide(RuleBasedStateMachine):
             ask, node = self.choose(decision)
             assert (ask.app.id, ask.key, node.id) == decision
             self.reference.place(ask, node, uuid)
+            self.placed += 1
         if not decisions:
             self.expect_nothing()
         return bool(decisions)
@@ -412,4 +443,4 @@ class ByRetry(SideBySide):
     def _waits_for_a_retry(self, ask: Ask) -> bool:
         partition = self.rm.at_work().partition
         real = partition.applications[ask.app.id].asks[ask.key]
-        return real.parked or real.shape.bit in partition.shapes.closed
+        return real.parked or real.shape.closed

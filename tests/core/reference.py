@@ -65,6 +65,8 @@ class App:
     submitted: int
     arrival: int
     tags: Mapping[str, str]
+    user: str = ""
+    groups: Sequence[str] = ()
     state: str = "New"
     since: int = 0
     asks: dict[str, Ask] = attrs.Factory(dict)
@@ -81,6 +83,18 @@ class App:
     def allocated(self) -> dict[str, int]:
         return total_of(one.resource for one in self.running)
 
+    @property
+    def group(self) -> str:
+        """The one group whose limits count: the first limited one from its queue upwards."""
+        for queue in self.queue.up():
+            limited = [group for limit in queue.limits for group in limit.get("groups", ())]
+            for group in limited:
+                if group in self.groups:
+                    return str(group)
+            if "*" in limited:
+                return "*"
+        return ""
+
 
 @attrs.define(eq=False)
 class Queue:
@@ -91,6 +105,8 @@ class Queue:
     guaranteed: Amount = attrs.Factory(dict)
     properties: Mapping[str, str] = attrs.Factory(dict)
     draining: bool = False
+    max_apps: int = 0
+    limits: Sequence[Mapping[str, Any]] = ()
     children: dict[str, Queue] = attrs.Factory(dict)
     apps: dict[str, App] = attrs.Factory(dict)
 
@@ -186,6 +202,8 @@ class Reference:
         queue.max = amount_of(resources.get("max"))
         queue.guaranteed = amount_of(resources.get("guaranteed")) or {}
         queue.draining = False
+        queue.max_apps = config.get("maxapplications", 0)
+        queue.limits = config.get("limits", ())
         queue.leaf = not (config.get("parent") or config.get("queues")) and queue.parent is not None
         wanted = {child["name"]: child for child in config.get("queues", ())}
         for name, child in queue.children.items():
@@ -212,13 +230,17 @@ class Reference:
     def move(self, app: App, state: str) -> None:
         app.state, app.since = state, self.now
 
-    def submit(self, app_id: str, path: str, tags: Mapping[str, str]) -> bool:
+    def submit(
+        self, app_id: str, path: str, tags: Mapping[str, str], user: str = "", groups: Sequence[str] = ()
+    ) -> bool:
         """Whether the application is accepted."""
         arrival = self.arrive()
         queue = self.queue(path)
         if app_id in self.apps or queue is None or not queue.leaf or queue.draining:
             return False
-        app = self.apps[app_id] = queue.apps[app_id] = App(app_id, queue, self.now, arrival, tags)
+        app = self.apps[app_id] = queue.apps[app_id] = App(
+            app_id, queue, self.now, arrival, tags, user, groups
+        )
         app.since = self.now
         return True
 
@@ -326,8 +348,10 @@ class Reference:
                 yield from self._of_queue(child)
             return
         for app in self._apps(queue):
+            if not self._may_start(app):
+                continue
             for ask in sorted(app.waiting, key=lambda ask: (-ask.priority, ask.created, ask.arrival)):
-                if self._has_quota(queue, ask.resource):
+                if self._has_quota(queue, ask.resource) and self._has_allowance(app, ask.resource):
                     node = self._node(ask)
                     if node is not None:
                         yield ask, node
@@ -340,6 +364,41 @@ class Reference:
                 if amount and quota and name in quota and used.get(name, 0) + amount > quota[name]:
                     return False
         return True
+
+    # limits
+
+    def _may_start(self, app: App) -> bool:
+        if app.state not in ("New", "Accepted"):
+            return True
+        for level in app.queue.up():
+            running = [other for other in level.all_apps() if other.state in ("Starting", "Running")]
+            if 0 < level.max_apps <= len(running):
+                return False
+        return all(
+            not 0 < limit.get("maxapplications", 0) <= sum(bool(other.running) for other in sharing)
+            for limit, sharing in self._limits(app)
+        )
+
+    def _has_allowance(self, app: App, resource: Amount) -> bool:
+        for limit, sharing in self._limits(app):
+            most = amount_of(limit.get("maxresources")) or {}
+            used = total_of(other.allocated() for other in sharing)
+            for name, amount in resource.items():
+                if amount and name in most and used.get(name, 0) + amount > most[name]:
+                    return False
+        return True
+
+    @staticmethod
+    def _limits(app: App) -> Iterator[tuple[Mapping[str, Any], list[App]]]:
+        """The limits that count for an application, each with the applications that share it."""
+        for level in app.queue.up():
+            users = {name: limit for limit in reversed(level.limits) for name in limit.get("users", ())}
+            groups = {name: limit for limit in reversed(level.limits) for name in limit.get("groups", ())}
+            limit = users.get(app.user) or users.get("*")
+            if limit:
+                yield limit, [other for other in level.all_apps() if other.user == app.user]
+            if app.group in groups:
+                yield groups[app.group], [other for other in level.all_apps() if other.group == app.group]
 
     # queues
 

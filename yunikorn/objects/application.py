@@ -68,7 +68,6 @@ class Application:
         "listener",
         "node_order",
         "owner",
-        "parked",
         "pending",
         "priority",
         "queue_name",
@@ -137,8 +136,6 @@ class Application:
         """Where its usage is booked for its user and group."""
         self.owner: tuple[Allowance, ...] = ()
         """Those of them that have a limit."""
-        self.parked = 0
-        """Waiting asks that are parked: they wait, but are not tried."""
         self.node_order = ""
         # What the scheduling layer keeps here: where it stands, and what of it is worth trying.
         self.bits = 0
@@ -172,7 +169,7 @@ class Application:
     @property
     def has_waiting(self) -> bool:
         """Whether any ask waits, parked ones included."""
-        return self.requests.bits != 0 or self.parked != 0
+        return self.requests.any_wait
 
     def enter(self, queue: Queue) -> None:
         """Join a leaf queue."""

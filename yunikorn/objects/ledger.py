@@ -44,6 +44,8 @@ class Ledger:
         self.journal = journal
         self.allocations: dict[str, Allocation] = {}
         """By uuid: all that has not ended."""
+        self.vacated: dict[Ask, None] = {}
+        """Asks that are served or gone, whose node is still kept: for the next of their shape."""
         self.changed_nodes: list[Node] = []
         """Nodes whose room changed since the node orders were last brought up to date."""
         self._serial = serial
@@ -82,10 +84,12 @@ class Ledger:
         app = ask.app
         if ask.parked:
             ask.parked = False
-            app.parked -= 1
+            app.requests.forget_parked(ask)
         else:
             app.requests.remove(ask)
         self.claims.leave(ask.claim)
+        if ask.reserved is not None:
+            self.vacated[ask] = None
         for queue in app.chain:
             queue.waiting -= 1
         app.learn_bits()
@@ -95,8 +99,7 @@ class Ledger:
         """A waiting ask is not to be tried until `unpark`."""
         ask.parked = True
         app = ask.app
-        app.parked += 1
-        app.requests.remove(ask)
+        app.requests.park(ask)
         app.learn_bits()
         app.touch()
 
@@ -104,7 +107,7 @@ class Ledger:
         """A parked ask is worth trying again."""
         if ask.parked:
             ask.parked = False
-            ask.app.parked -= 1
+            ask.app.requests.forget_parked(ask)
             ask.app.requests.add(ask)
             ask.app.awaken(ask.claim.bit)
             ask.app.touch()
@@ -115,6 +118,8 @@ class Ledger:
             self.unpark(ask)
         app = ask.app
         app.requests.remove(ask)
+        if ask.reserved is not None:
+            self.unreserve(ask)
         self.claims.leave(ask.claim)
         ask.shape, ask.claim = shape, claim
         app.requests.add(ask)
@@ -193,6 +198,11 @@ class Ledger:
         if not node.touched:
             node.touched = True
             self.changed_nodes.append(node)
+        if ask.reserved is not None:
+            if ask.reserved is node:
+                self.unreserve(ask)
+            else:
+                self.vacated[ask] = None
         app.waiting_since = now
         ask.made += 1
         ask.live += 1
@@ -285,6 +295,39 @@ class Ledger:
             for name, amount in resource.items():
                 tally[name] = tally.get(name, 0) + amount * times
         self._touch(app)
+
+    # -- reservations -------------------------------------------------------------------------------
+
+    def reserve(self, ask: Ask, node: Node) -> None:
+        """Keep `node` for `ask` alone."""
+        ask.reserved = node
+        ask.shape.holder = ask
+        node.reservations[ask] = None
+        self.vacated.pop(ask, None)
+        self.node_changed(node, gained=False)
+        self.journal.record("NODE", node.id, ask.key, change="ADD", detail="NODE_RESERVATION")
+
+    def hand_over(self, holder: Ask, ask: Ask) -> None:
+        """The node that was kept for `holder` is kept for `ask` of the same shape."""
+        node = holder.reserved
+        if node is not None:
+            self._forget_reservation(holder, node)
+            self.reserve(ask, node)
+
+    def unreserve(self, ask: Ask) -> None:
+        """The node that is kept for `ask` is free for all again; harmless when there is none."""
+        node = ask.reserved
+        if node is not None:
+            self._forget_reservation(ask, node)
+            self.node_changed(node, gained=True)
+
+    def _forget_reservation(self, ask: Ask, node: Node) -> None:
+        ask.reserved = None
+        if ask.shape.holder is ask:
+            ask.shape.holder = None
+        del node.reservations[ask]
+        self.vacated.pop(ask, None)
+        self.journal.record("NODE", node.id, ask.key, change="REMOVE", detail="NODE_RESERVATION")
 
     # -- nodes and applications ---------------------------------------------------------------------
 

@@ -49,12 +49,13 @@ class Run:
 class Requests:
     """What one application waits for and may be given now."""
 
-    __slots__ = ("_runs", "bits")
+    __slots__ = ("_parked", "_runs", "bits")
 
     def __init__(self) -> None:
         self._runs: dict[int, Run] = {}
         self.bits = 0
-        """Bits of the claims that it waits for."""
+        """Bits of the claims that it waits for, less what is parked."""
+        self._parked: dict[int, int] = {}
 
     def __iter__(self) -> Iterator[Ask]:
         for run in self._runs.values():
@@ -78,6 +79,29 @@ class Requests:
             del self._runs[bit]
             self.bits &= ~bit
 
+    def park(self, ask: Ask) -> None:
+        """A request waits on, but is not to be tried: only its priority still counts."""
+        self.remove(ask)
+        self._parked[ask.priority] = self._parked.get(ask.priority, 0) + 1
+
+    def forget_parked(self, ask: Ask) -> None:
+        """A parked request waits no more, or is to be tried again: then `add` it."""
+        left = self._parked[ask.priority] - 1
+        if left:
+            self._parked[ask.priority] = left
+        else:
+            del self._parked[ask.priority]
+
+    @property
+    def parked(self) -> int:
+        """How many are parked."""
+        return sum(self._parked.values())
+
+    @property
+    def any_wait(self) -> bool:
+        """Whether any request waits, parked ones included."""
+        return bool(self._runs or self._parked)
+
     def first(self, wanted: int) -> Ask | None:
         """The foremost request of any of the `wanted` claims."""
         best: Ask | None = None
@@ -90,8 +114,8 @@ class Requests:
 
     @property
     def priority(self) -> int:
-        """The highest priority that waits; the least int32 when nothing does."""
-        best = INT32_MIN
+        """The highest priority that waits, parked ones included; the least int32 when nothing does."""
+        best = max(self._parked) if self._parked else INT32_MIN
         for run in self._runs.values():
             priority = run.asks[run.head].priority
             if priority > best:

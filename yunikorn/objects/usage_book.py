@@ -90,7 +90,8 @@ class UsageBook:
         for allowance in app.tracked:
             usage = allowance.usage
             for name, amount in pairs:
-                usage[name] -= amount
+                # What was asked with 0 of a type was never booked under that type.
+                usage[name] = usage.get(name, 0) - amount
             if idle and allowance.applications.pop(app.id, app) is None and allowance.max_applications:
                 self._claims.count_changed(allowance)
             if allowance.over:
