@@ -36,6 +36,11 @@ def parse_duration(text: str) -> int:
     return -total if text[0] == "-" else total
 
 
+def describe_duration(nanoseconds: int) -> str:
+    """A duration as a message says it, in seconds: `90s`, `0.5s`."""
+    return f"{nanoseconds / _UNITS['s']:.12g}s"
+
+
 def _amount(number: str, unit: int) -> int:
     whole, _, fraction = number.partition(".")
     # Longer numbers make no difference (a fraction) or cannot fit (a whole); Python refuses to read them.

@@ -9,6 +9,7 @@ from yunikorn.states import ALLOCATED, ALLOCATION
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from yunikorn.clock import Timer
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.node import Node
@@ -29,6 +30,7 @@ class Allocation:
         "resource",
         "state",
         "tags",
+        "timer",
         "uuid",
     )
 
@@ -58,6 +60,8 @@ class Allocation:
         self.placed = placed
         """When it got its place (ns)."""
         self.state = ALLOCATED
+        self.timer: Timer | None = None
+        """Ends it when its time is up, if its time is limited."""
 
     @property
     def label(self) -> str:
@@ -67,6 +71,9 @@ class Allocation:
     def end(self, event: str) -> None:
         """Take it through `stop`, `preempt` or `timeout`; raises `StateError` if it has ended before."""
         self.state = ALLOCATION.next(self.label, self.state, event)
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
 
     def __repr__(self) -> str:
         return f"<Allocation {self.uuid} on {self.node.id} {self.state}>"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.line import Block, Rank
     from yunikorn.objects.queue import Queue
+    from yunikorn.objects.run_limit import RunLimit
 
 COUNTED = frozenset({STARTING, RUNNING})
 """States in which an application counts as running (decisions, "States")."""
@@ -74,6 +75,7 @@ class Application:
         "rank",
         "reason",
         "requests",
+        "run_limit",
         "state",
         "state_log",
         "submitted",
@@ -119,6 +121,8 @@ class Application:
         self.leaving = False
         """Whether the RM is taking it away: then it does not complete on the way out."""
         self.timer: Timer | None = None
+        self.run_limit: RunLimit | None = None
+        """How long it may run; None for as long as it likes."""
         self._queue: Queue | None = None
         self.chain: tuple[Queue, ...] = ()
         """Its queue and all above, leaf first."""

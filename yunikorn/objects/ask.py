@@ -11,6 +11,7 @@ from yunikorn.states import ASK
 if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.claim import Claim
+    from yunikorn.objects.node import Node
     from yunikorn.objects.shape import Shape
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
@@ -35,7 +36,9 @@ class Ask:
         "pending",
         "placeholder",
         "priority",
+        "reserved",
         "resource",
+        "run_limit",
         "shape",
         "state",
         "tags",
@@ -78,10 +81,14 @@ class Ask:
         """Whether it has been reported as too large for what its user or group has left."""
         self.over_quota = False
         """Whether it has been reported as too large for what its queues have left."""
+        self.reserved: Node | None = None
+        """The node that is kept for it."""
         self.parked = False
         """Whether it is out of the running until something changes (see `scheduling.parking`)."""
         self.tries = 0
         """How often it was parked."""
+        self.run_limit = 0
+        """How long each allocation of it may run (ns); 0 is for ever."""
         self.placeholder = False
         self.originator = False
         self.task_group = ""

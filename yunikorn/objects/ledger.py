@@ -46,6 +46,10 @@ class Ledger:
         """By uuid: all that has not ended."""
         self.vacated: dict[Ask, None] = {}
         """Asks that are served or gone, whose node is still kept: for the next of their shape."""
+        self.bereft: dict[Shape, None] = {}
+        """Shapes whose request lost the node that was kept for it, and still waits."""
+        self.new_hosts = False
+        """Whether a node came, or grew, that may be kept for a request."""
         self.changed_nodes: list[Node] = []
         """Nodes whose room changed since the node orders were last brought up to date."""
         self._serial = serial
@@ -320,6 +324,8 @@ class Ledger:
         if node is not None:
             self._forget_reservation(ask, node)
             self.node_changed(node, gained=True)
+            if ask.pending:
+                self.bereft[ask.shape] = None
 
     def _forget_reservation(self, ask: Ask, node: Node) -> None:
         ask.reserved = None

@@ -10,6 +10,7 @@ from yunikorn.states import NODE, SCHEDULABLE
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.ask import Ask
 
 
 class Node:
@@ -25,6 +26,7 @@ class Node:
         "gained",
         "id",
         "occupied",
+        "reservations",
         "state",
         "touched",
         "version",
@@ -45,6 +47,8 @@ class Node:
         self.available: Tally = dict(self.capacity)
         shrink(self.available, self.occupied)
         self.allocations: dict[str, Allocation] = {}
+        self.reservations: dict[Ask, None] = {}
+        """Asks that wait for room here; while there are any, no other ask may come."""
         self.state = NODE.initial
         self.version = 0
         """Counts the changes of its room and attributes."""
@@ -64,6 +68,11 @@ class Node:
     def schedulable(self) -> bool:
         """Whether new allocations may come here."""
         return self.state == SCHEDULABLE
+
+    @property
+    def is_free(self) -> bool:
+        """Whether any request may come here: schedulable, and not reserved."""
+        return self.state == SCHEDULABLE and not self.reservations
 
     def on_state_change(self, event: Any) -> None:
         """Called by the state machine; a node has nothing more to do."""

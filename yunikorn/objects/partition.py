@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from yunikorn.config.durations import describe_duration
+from yunikorn.objects.application import COUNTED
 from yunikorn.objects.claim import ClaimTable
 from yunikorn.objects.journal import Journal
 from yunikorn.objects.ledger import Ledger
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application, StateChange
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.environment import Environment
+    from yunikorn.objects.run_limit import RunLimit
 
 _STATE_DETAIL = {"Rejected": "APP_REJECT"}
 
@@ -100,6 +103,8 @@ class Partition:
         app.log_state(now, change.reason)
         self.ledger.count_running(app, change.before)
         app.set_fresh(app.state in (NEW, ACCEPTED))
+        if app.run_limit is not None:
+            self._watch(app, app.run_limit)
         app.touch()
         if app.state == REJECTED:
             self.outbox.rejected_applications.append(Refusal(app.id, app.reason))
@@ -120,6 +125,16 @@ class Partition:
         elif app.is_final and app.state != EXPIRED:
             app.timer = after(periods.retention, lambda: self._forget(app))
 
+    def _watch(self, app: Application, limit: RunLimit) -> None:
+        if app.state in COUNTED:
+            limit.start(self.timers, self.clock.now(), lambda: self._overrun(app, limit))
+        else:
+            limit.stop()
+
+    def _overrun(self, app: Application, limit: RunLimit) -> None:
+        reason = f"application {app.id} has run for its execution timeout of {describe_duration(limit.amount)}"
+        self.fail_application(app, reason, TerminationType.TIMEOUT)
+
     def _complete(self, app: Application) -> None:
         app.fire("complete", "completing timed out")
 
@@ -138,6 +153,8 @@ class Partition:
             self.ledger.drop_ask(ask)
         app.reprioritise()
         self.ledger.stop_counting(app)
+        if app.run_limit is not None:
+            app.run_limit.stop()
         del queue.applications[app.id]
         queue.stale.append(app)
         app.touched = True
@@ -164,15 +181,17 @@ class Partition:
         self._detach(app)
         self.journal.record("APP", app.id, change="REMOVE", message=message)
 
-    def fail_application(self, app: Application, reason: str) -> None:
+    def fail_application(
+        self, app: Application, reason: str, termination: TerminationType = TerminationType.STOPPED_BY_RM
+    ) -> None:
         """Mark an application for failure and take everything from it."""
         app.reason = reason
         app.fire("fail", reason)
         for ask in list(app.asks.values()):
             self.outbox.ask_releases.append(AskRelease(app.id, ask.key, TerminationType.TIMEOUT, reason))
-            self.ledger.drop_ask(ask)
+            self.ledger.drop_ask(ask, "REQUEST_TIMEOUT")
         for allocation in list(app.allocations.values()):
-            self.release(allocation, TerminationType.STOPPED_BY_RM, reason)
+            self.release(allocation, termination, reason)
         app.fire("fail", reason)
 
     # -- allocations --------------------------------------------------------------------------------
@@ -181,7 +200,14 @@ class Partition:
         """Carry out a decision."""
         allocation = self.ledger.allocate(ask, node, self.clock.now())
         self.outbox.allocations.append(allocation)
+        if ask.run_limit:
+            limit = ask.run_limit
+            allocation.timer = self.timers.after(limit, lambda: self._expire(allocation, limit))
         return allocation
+
+    def _expire(self, allocation: Allocation, limit: int) -> None:
+        message = f"{allocation.label} has run for its execution timeout of {describe_duration(limit)}"
+        self.release(allocation, TerminationType.TIMEOUT, message)
 
     def release(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
         """End an allocation and tell the RM."""
@@ -195,6 +221,7 @@ class Partition:
         self.nodes[node.id] = node
         self._resize(add(self.cluster.total, node.capacity))
         self.ledger.node_changed(node, gained=True)
+        self.ledger.new_hosts = True
         self.outbox.accepted_nodes.append(node.id)
         self.journal.record("NODE", node.id, change="ADD", message="Node added to the scheduler")
         self._record_schedulable(node)
@@ -226,6 +253,7 @@ class Partition:
             node.version += 1
         if node.capacity != before:
             self._resize(subtract(add(self.cluster.total, node.capacity), before))
+            self.ledger.new_hosts = True
             self.journal.record("NODE", node.id, change="SET", detail="NODE_CAPACITY", resource=node.capacity)
         if occupied is not None:
             self.journal.record("NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied)
@@ -236,6 +264,11 @@ class Partition:
         before = node.state
         NODE.fire(node, event)
         if node.state != before:
+            if node.schedulable:
+                self.ledger.new_hosts = True
+            else:
+                for ask in [ask for ask in node.reservations if not ask.shape.required]:
+                    self.ledger.unreserve(ask)
             self.ledger.node_changed(node, gained=node.schedulable)
             self._record_schedulable(node)
 
@@ -243,6 +276,8 @@ class Partition:
         """Decommission a node: its allocations end and the RM is told (facts §10.3)."""
         NODE.fire(node, "decommission")
         del self.nodes[node.id]
+        for ask in list(node.reservations):
+            self.ledger.unreserve(ask)
         for allocation in list(node.allocations.values()):
             self.release(allocation, TerminationType.STOPPED_BY_RM, f"Node {node.id} Removed")
         # After the allocations, so that no queue sees less room than it uses on the way.

@@ -17,5 +17,7 @@ class Periods:
     """After which an application in Completing is Completed."""
     retention: int = 3 * 24 * 3600 * SECOND
     """For which an ended application is remembered."""
+    reservation: int | None = 2 * SECOND
+    """Age from which a request that no node can take reserves one; None is never (facts §7.6)."""
     cleanup: int = 10 * SECOND
     """After which an empty queue that placement made, or that is draining, is removed."""

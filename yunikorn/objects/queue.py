@@ -270,6 +270,12 @@ class Queue:
         self.over_bits |= claim.bits
         self.bits &= ~claim.bits
 
+    def retry(self, claim: Claim) -> None:
+        """Try a claim again that its quota had no room for."""
+        if self.over.pop(claim.bit, None) is not None:
+            self.over_bits &= ~claim.bits
+            self.awaken(claim.bits)
+
     def count_running(self, difference: int) -> None:
         """So many more applications below count as running."""
         self.running += difference

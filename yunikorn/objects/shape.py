@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from yunikorn.objects.allowance import Allowance
+    from yunikorn.objects.ask import Ask
     from yunikorn.objects.claim import Claim
     from yunikorn.objects.node import Node
 
@@ -37,6 +38,7 @@ class Shape:
         "claims",
         "classes",
         "closed",
+        "holder",
         "key",
         "node_order",
         "pairs",
@@ -56,6 +58,8 @@ class Shape:
         """By owner: its requests under the same limits."""
         self.closed = False
         """Whether no node had room when it was last tried."""
+        self.holder: Ask | None = None
+        """The one of its requests that has reserved a node."""
         self.tries = 0
         """How often it was parked."""
         self.asks = 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.resources import describe
 from yunikorn.scheduling.parking import Parking
+from yunikorn.scheduling.reservations import Reservations
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -35,23 +36,36 @@ class Cycle:
         self._partition = partition
         self._claims = partition.claims
         self._root = partition.queues.root
+        self._ledger = partition.ledger
         self._orders = orders
         self._predicates = predicates if predicates else None
+        self.reservations = Reservations(partition, orders, predicates)
         self.parking = Parking(partition.ledger, partition.claims)
 
     def use(self, predicates: PredicateChain) -> None:
         """Ask these predicates from now on."""
         self._predicates = predicates if predicates else None
+        self.reservations.predicates = predicates
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
-        if self._partition.ledger.changed_nodes:
-            self._orders.settle(self._partition.ledger)
+        if self._ledger.changed_nodes:
+            self._orders.settle(self._ledger)
             self.parking.wake_due()
+            if self._ledger.bereft or self._ledger.new_hosts:
+                self.reservations.reconsider()
+            if self._orders.regained:
+                allocation = self.reservations.serve()
+                if allocation is not None:
+                    return allocation
         claims, root = self._claims, self._root
         while True:
             wanted = root.bits & claims.open
             if not wanted:
+                if self._ledger.vacated and self.reservations.give_up_vacated():
+                    return self.decide()
+                if self._ledger.changed_nodes:
+                    return self.decide()
                 if self.parking.wake_idle():
                     continue
                 return None
@@ -138,6 +152,8 @@ class Cycle:
         for queue in app.chain:
             if not queue.has_room(shape.pairs):
                 queue.blocked(ask.claim)
+                if queue is self._root:
+                    self.reservations.consider(ask)
                 if not ask.over_quota:
                     self._report_quota(ask, queue)
                 return None
@@ -160,7 +176,8 @@ class Cycle:
 
     def _required_node(self, ask: Ask) -> Node | None:
         node = self._partition.nodes.get(ask.shape.required)
-        if node is None or not node.schedulable or not ask.shape.fits(node):
+        # A node that is drained still takes what belongs on it and nowhere else (facts §7.7).
+        if node is None or not ask.shape.fits(node):
             return None
         chain = self._predicates
         return node if chain is None or chain.refusal(ask, node) is None else None
@@ -170,6 +187,7 @@ class Cycle:
         chain = self._predicates
         if chain is None or not chain.refusals:
             self._claims.close(ask.shape)
+            self.reservations.consider(ask)
             return
         self._report(ask, chain)
         if chain.personal:
@@ -177,6 +195,7 @@ class Cycle:
             self.parking.park(ask)
         else:
             self._claims.close(ask.shape)
+            self.reservations.consider(ask)
             if chain.passing:
                 self.parking.park(ask.shape)
 

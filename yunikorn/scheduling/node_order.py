@@ -9,7 +9,7 @@ costs two short binary searches, and a search looks into few blocks that have no
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
@@ -99,10 +99,15 @@ class NodeOrder:
     def __len__(self) -> int:
         return len(self._places)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Node]:
         for group in self._groups:
             for block in group.blocks:
                 yield from block.nodes
+
+    def __reversed__(self) -> Iterator[Node]:
+        for group in reversed(self._groups):
+            for block in reversed(group.blocks):
+                yield from reversed(block.nodes)
 
     def is_due(self, now: int) -> bool:
         """Whether the policy's scores age and it is time to compute all anew; asks once a tick."""

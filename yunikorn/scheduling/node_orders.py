@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.scheduling.node_order import NodeOrder
+from yunikorn.states import REMOVED
 
 if TYPE_CHECKING:
     from yunikorn.api import NodeSortPolicy
@@ -59,6 +60,8 @@ class NodeOrders:
         self._clock = clock
         self._faults = faults
         self._orders: dict[tuple[str, int], NodeOrder] = {}
+        self.regained: list[Node] = []
+        """Reserved nodes that gained room since their requests were last tried on them."""
         shapes.on_forget.append(self.forget_shapes)
 
     def of(self, shape: Shape) -> NodeOrder:
@@ -73,11 +76,11 @@ class NodeOrders:
             self._orders[key] = order
             order.is_due(self._clock.now())
             for node in self._nodes():
-                if node.schedulable:
+                if node.is_free:
                     order.put(node, gained=True)
         elif order.ages and order.is_due(self._clock.now()):
             for node in self._nodes():
-                if node.schedulable:
+                if node.is_free:
                     order.put(node, gained=False)
         return order
 
@@ -91,18 +94,21 @@ class NodeOrders:
         for node in changed:
             gained = node.gained
             node.touched = node.gained = False
-            if node.schedulable:
-                for order in orders:
+            free = node.is_free
+            for order in orders:
+                if free:
                     order.put(node, gained=gained)
-                if gained and closed:
-                    self._reopen(node)
-            else:
-                for order in orders:
+                else:
                     order.remove(node.id)
+            if gained and node.reservations:
+                self.regained.append(node)
+            if gained and closed and node.state != REMOVED:
+                self._reopen(node, free)
 
-    def _reopen(self, node: Node) -> None:
-        for shape in [shape for shape in self._shapes.closed.values() if shape.fits(node)]:
-            if shape.verdicts.get(node.classes) is None:
+    def _reopen(self, node: Node, free: bool) -> None:
+        # A request that requires this node may come even where no other may.
+        for shape in [shape for shape in self._shapes.closed.values() if free or shape.required]:
+            if shape.fits(node) and shape.verdicts.get(node.classes) is None:
                 self._claims.reopen(shape)
 
     def _drop_unused(self) -> None:

@@ -13,6 +13,7 @@ from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
 from yunikorn.objects.node import Node
 from yunikorn.objects.outbox import AskRelease, Refusal
 from yunikorn.objects.partition import Partition
+from yunikorn.objects.run_limit import RunLimit
 from yunikorn.objects.termination import TerminationType
 from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.scheduling.cycle import Cycle
@@ -46,6 +47,8 @@ class Submission:
     user: str = ""
     groups: Sequence[str] = ()
     tags: Mapping[str, str] = attrs.field(factory=dict)
+    run_limit: int = 0
+    """How long it may run (ns); 0 is for as long as it likes."""
 
 
 @attrs.define
@@ -58,6 +61,8 @@ class Demand:
     priority: int = 0
     tags: Mapping[str, str] = attrs.field(factory=dict)
     originator: bool = False
+    run_limit: int = 0
+    """How long each of its allocations may run (ns); 0 is for ever."""
 
 
 class PartitionScheduler:
@@ -122,6 +127,8 @@ class PartitionScheduler:
             listener=partition.state_changed,
         )
         app.forced = is_forced(submission.tags)
+        if submission.run_limit:
+            app.run_limit = RunLimit(submission.run_limit)
         reason = self._take_in(app)
         if reason:
             partition.reject_application(app, reason)

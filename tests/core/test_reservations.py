@@ -1,0 +1,198 @@
+"""Reservations: big requests are not starved by small ones, and a node is kept for nobody else's sake."""
+
+from __future__ import annotations
+
+from tests.core.kit import RM, configuration, queue
+from yunikorn.clock import SECOND
+from yunikorn.interface.messages import NodeAction
+from yunikorn.objects.periods import Periods
+
+
+def reserved(rm: RM) -> dict[str, list[str]]:
+    """Node by node, the asks that it is reserved for."""
+    rm.schedule()
+    nodes = rm.at_work().partition.nodes.values()
+    return {node.id: [ask.key for ask in node.reservations] for node in nodes if node.reservations}
+
+
+def busy(nodes: int = 2, periods: Periods | None = None) -> RM:
+    """Nodes of 10 vcore, each with ten small tasks running; then a big request of 10 waits."""
+    rm = RM(configuration(queue("a"), queue("b")), periods=periods)
+    for number in range(nodes):
+        rm.node(f"n{number + 1}", vcore=10)
+    rm.app("small", "root.a")
+    rm.ask("small", "s", nodes * 10, vcore=1)
+    rm.schedule()
+    rm.app("big", "root.b")
+    rm.ask("big", "B", vcore=10)
+    assert rm.schedule() == []
+    return rm
+
+
+def release_one(rm: RM, node_id: str) -> None:
+    uuid = next(uuid for uuid, one in rm.running.items() if one.node_id == node_id)
+    rm.release("small", uuid)
+
+
+def test_without_a_reservation_small_requests_starve_a_big_one() -> None:
+    rm = busy(periods=Periods(reservation=None))
+    rm.ask("small", "more", 100, vcore=1)
+    for number in range(40):
+        rm.pass_time(1)
+        release_one(rm, f"n{number % 2 + 1}")
+        assert [key for _, key, _ in rm.schedule()] == ["more"]
+
+
+def test_a_big_request_reserves_a_node_after_the_delay_and_gets_it() -> None:
+    rm = busy()
+    rm.ask("small", "more", 100, vcore=1)
+    assert reserved(rm) == {}
+    rm.pass_time(1.9)
+    assert reserved(rm) == {}
+    rm.pass_time(0.1)
+    # The small ones wait as long, and the foremost of them keeps the other node.
+    assert reserved(rm) == {"n1": ["B"], "n2": ["more"]}
+    node, other = "n1", "n2"
+    for _ in range(9):
+        # What comes free on the reserved node is kept; elsewhere the small ones go on.
+        release_one(rm, node)
+        release_one(rm, other)
+        assert rm.schedule() == [("small", "more", other)]
+    release_one(rm, node)
+    assert rm.schedule() == [("big", "B", node)]
+    assert reserved(rm) == {other: ["more"]}
+
+
+def test_the_delay_counts_from_the_making_of_the_request() -> None:
+    rm = busy(periods=Periods(reservation=5 * SECOND))
+    rm.pass_time(4.9)
+    assert reserved(rm) == {}
+    rm.pass_time(0.2)
+    assert list(reserved(rm).values()) == [["B"]]
+
+
+def test_a_reservation_ends_when_the_request_goes() -> None:
+    rm = busy()
+    rm.pass_time(3)
+    assert reserved(rm)
+    rm.release_ask("big", "B")
+    assert reserved(rm) == {}
+    rm.ask("small", "more", vcore=1)
+    release_one(rm, "n1")
+    assert rm.schedule() == [("small", "more", "n1")]
+
+
+def test_a_reservation_ends_with_the_application() -> None:
+    rm = busy()
+    rm.pass_time(3)
+    assert reserved(rm)
+    rm.remove_app("big")
+    assert reserved(rm) == {}
+
+
+def test_a_node_that_leaves_or_drains_gives_the_request_another() -> None:
+    rm = busy()
+    rm.pass_time(3)
+    (first,) = reserved(rm)
+    rm.change_node(first, NodeAction.DECOMMISSION)
+    (second,) = reserved(rm)
+    assert second != first
+    rm.change_node(second, NodeAction.DRAIN_NODE)
+    assert reserved(rm) == {}
+    rm.change_node(second, NodeAction.DRAIN_TO_SCHEDULABLE)
+    assert reserved(rm) == {second: ["B"]}
+
+
+def test_something_better_comes() -> None:
+    rm = busy()
+    rm.pass_time(3)
+    assert reserved(rm)
+    rm.node("n3", vcore=10)
+    assert rm.schedule() == [("big", "B", "n3")]
+    assert reserved(rm) == {}
+
+
+def test_the_next_request_of_the_same_shape_takes_the_node_over() -> None:
+    rm = busy()
+    rm.app("big2", "root.b")
+    rm.ask("big2", "C", vcore=10)
+    rm.pass_time(3)
+    (node,) = reserved(rm)
+    assert reserved(rm) == {node: ["B"]}
+    rm.node("n3", vcore=10)
+    assert rm.schedule() == [("big", "B", "n3")]
+    assert reserved(rm) == {node: ["C"]}
+
+
+def test_a_request_that_may_not_run_gives_its_node_back() -> None:
+    rm = RM(configuration(queue("a"), queue("b", resources={"max": {"vcore": "10"}})))
+    rm.node("n1", vcore=10_000)
+    rm.node("n2", vcore=10_000)
+    rm.app("small", "root.a")
+    rm.ask("small", "s", 20, vcore=1_000)
+    rm.schedule()
+    rm.app("big", "root.b")
+    rm.ask("big", "B", vcore=10_000)
+    rm.pass_time(3)
+    (node,) = reserved(rm)
+    rm.app("filler", "root.b")
+    rm.ask("filler", "f", vcore=1_000)
+    other = "n2" if node == "n1" else "n1"
+    release_one(rm, other)
+    assert rm.schedule() == [("filler", "f", other)]
+    for _ in range(10):
+        release_one(rm, node)
+    assert rm.schedule() == []
+    # Its queue is full now: the node is free for all others.
+    assert reserved(rm) == {}
+    rm.ask("small", "more", 10, vcore=1_000)
+    assert [where for _, _, where in rm.schedule()] == [node] * 10
+
+
+def test_a_required_node_is_reserved_at_once_and_drives_others_away() -> None:
+    rm = busy()
+    rm.pass_time(3)
+    (node,) = reserved(rm)
+    rm.app("daemon", "root.b")
+    rm.ask("daemon", "D", vcore=2, tags={"yunikorn.apache.org/requiredNode": node})
+    other = "n2" if node == "n1" else "n1"
+    assert reserved(rm) == {node: ["D"], other: ["B"]}
+    release_one(rm, node)
+    assert rm.schedule() == []
+    release_one(rm, node)
+    assert rm.schedule() == [("daemon", "D", node)]
+    assert reserved(rm) == {other: ["B"]}
+
+
+def test_a_required_node_takes_its_own_even_while_it_drains() -> None:
+    rm = RM()
+    rm.node("n1", vcore=10)
+    rm.node("n2", vcore=10)
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    rm.app("daemon")
+    rm.ask("daemon", "D", vcore=2, tags={"yunikorn.apache.org/requiredNode": "n1"})
+    rm.ask("daemon", "E", vcore=2)
+    assert rm.schedule() == [("daemon", "D", "n1"), ("daemon", "E", "n2")]
+
+
+def test_a_required_node_that_is_unknown_is_waited_for() -> None:
+    rm = RM()
+    rm.node("n1", vcore=10)
+    rm.app("daemon")
+    rm.ask("daemon", "D", vcore=2, tags={"yunikorn.apache.org/requiredNode": "n9"})
+    assert rm.schedule() == []
+    rm.node("n9", vcore=10)
+    assert rm.schedule() == [("daemon", "D", "n9")]
+
+
+def test_nothing_is_reserved_that_could_never_host() -> None:
+    rm = RM()
+    rm.node("n1", vcore=10)
+    rm.app()
+    rm.ask(key="huge", vcore=11)
+    rm.ask(key="small", vcore=1)
+    rm.pass_time(10)
+    rm.schedule()
+    assert reserved(rm) == {}
+    rm.node("n2", vcore=20)
+    assert ("app", "huge", "n2") in rm.schedule()

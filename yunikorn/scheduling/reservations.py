@@ -1,0 +1,185 @@
+"""Reservations: a request that no node can take keeps one free of others until it fits.
+
+When a request that is old enough finds no room, the node that comes nearest is reserved for it: hidden
+from all other requests, and tried first for this one whenever it gains room (facts §7.6-7.8). Unlike 1.9
+there is one reservation per shape, for the foremost request: the next of the same shape takes it over, so
+that a backlog reserves as many nodes as it has shapes, not the whole cluster. A request that requires a
+node reserves that node at once, and drives others' reservations from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.allowance import Allowance
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.node import Node
+    from yunikorn.objects.partition import Partition
+    from yunikorn.objects.queue import Queue
+    from yunikorn.objects.shape import Shape
+    from yunikorn.scheduling.node_orders import NodeOrders
+    from yunikorn.scheduling.predicate_chain import PredicateChain
+
+SAMPLE = 32
+"""Nodes from either end of the order among which the best is chosen, before all others are looked at."""
+
+
+class Reservations:
+    """Makes, serves and gives up the reservations of a partition."""
+
+    def __init__(self, partition: Partition, orders: NodeOrders, predicates: PredicateChain) -> None:
+        self._partition = partition
+        self._ledger = partition.ledger
+        self._orders = orders
+        self.predicates = predicates
+        self._waiting: set[Shape] = set()
+        """Shapes whose foremost request is still too young, with a timer that tries them again."""
+        self._hopeless: dict[Shape, int] = {}
+        """Shapes that no node of the cluster can ever host, by the version of the cluster that was."""
+
+    # -- making -------------------------------------------------------------------------------------
+
+    def consider(self, ask: Ask) -> None:
+        """`ask` found no room: reserve a node for it if it is old enough, else come back when it is."""
+        delay = self._partition.periods.reservation
+        if ask.shape.required:
+            self._require(ask)
+            return
+        holder = ask.shape.holder
+        if delay is None or holder is ask or (holder is not None and holder not in self._ledger.vacated):
+            return
+        if self._partition.clock.now() < ask.created + delay:
+            self._try_again(ask, ask.created + delay)
+        elif holder is not None:
+            self._ledger.hand_over(holder, ask)
+        else:
+            node = self._best_node(ask)
+            if node is not None:
+                self.reserve(ask, node)
+
+    def _require(self, ask: Ask) -> None:
+        node = self._partition.nodes.get(ask.shape.required)
+        if node is None or ask.reserved is not None or not self._can_host(node, ask.shape):
+            return
+        for other in [other for other in node.reservations if not other.shape.required]:
+            self._ledger.unreserve(other)
+        self.reserve(ask, node)
+
+    def reserve(self, ask: Ask, node: Node) -> None:
+        """Keep `node` for `ask`; what it held before is given up."""
+        if ask.reserved is not None:
+            self._ledger.unreserve(ask)
+        self._ledger.reserve(ask, node)
+
+    def _try_again(self, ask: Ask, due: int) -> None:
+        shape = ask.shape
+        if shape not in self._waiting:
+            self._waiting.add(shape)
+            self._partition.timers.at(due, lambda: self._retry(shape))
+
+    def reconsider(self) -> None:
+        """Nodes came, or requests lost theirs: try the requests again that have none."""
+        ledger = self._ledger
+        shapes = list(self._partition.shapes) if ledger.new_hosts else list(ledger.bereft)
+        ledger.new_hosts = False
+        ledger.bereft.clear()
+        for shape in shapes:
+            if shape.holder is None:
+                self._retry(shape)
+
+    def _retry(self, shape: Shape) -> None:
+        self._waiting.discard(shape)
+        if shape.asks:
+            self._partition.claims.reopen(shape)
+            root = self._partition.queues.root
+            for claim in shape.claims.values():
+                root.retry(claim)
+
+    # -- choosing -----------------------------------------------------------------------------------
+
+    def _best_node(self, ask: Ask) -> Node | None:
+        shape, version = ask.shape, self._partition.cluster.version
+        if self._hopeless.get(shape) == version:
+            return None
+        order = self._orders.of(shape)
+        ends = (*islice(order, SAMPLE), *islice(reversed(order), SAMPLE))
+        for candidates in (iter(ends), iter(order)):
+            node = self._nearest(ask, candidates)
+            if node is not None:
+                return node
+        if not any(self._can_host(node, shape) for node in self._partition.nodes.values()):
+            self._hopeless[shape] = version
+        return None
+
+    def _nearest(self, ask: Ask, candidates: Iterator[Node]) -> Node | None:
+        best: Node | None = None
+        least = 0.0
+        for node in candidates:
+            if not node.is_free or not self._can_host(node, ask.shape):
+                continue
+            if self.predicates.judge(ask, node) is None:
+                score = misfit(ask.shape, node)
+                if best is None or score < least:
+                    best, least = node, score
+        return best
+
+    @staticmethod
+    def _can_host(node: Node, shape: Shape) -> bool:
+        capacity = node.capacity
+        return all(capacity.get(name, 0) >= amount for name, amount in shape.pairs)
+
+    # -- serving ------------------------------------------------------------------------------------
+
+    def serve(self) -> Allocation | None:
+        """Place the first request that now fits the node that is reserved for it."""
+        regained = self._orders.regained
+        while regained:
+            node = regained[-1]
+            for ask in list(node.reservations):
+                if ask in self._ledger.vacated or not ask.shape.fits(node) or ask.parked:
+                    continue
+                hindrance = self._hindrance(ask)
+                if hindrance is not None:
+                    if hindrance is not self._partition.queues.root:
+                        # Kept for a request that may not run, the node would serve nobody.
+                        self._ledger.unreserve(ask)
+                elif self.predicates.judge(ask, node) is None:
+                    return self._partition.place(ask, node)
+            regained.pop()
+        return None
+
+    @staticmethod
+    def _hindrance(ask: Ask) -> Queue | Allowance | None:
+        """What keeps `ask` from running even if a node has room: a quota, a limit, or a full queue."""
+        app, pairs = ask.app, ask.shape.pairs
+        for queue in app.chain:
+            if not queue.has_room(pairs) or (app.fresh and queue.full):
+                return queue
+        for allowance in app.owner:
+            if not allowance.has_room(pairs) or (app.fresh and allowance.full):
+                return allowance
+        return None
+
+    def give_up_vacated(self) -> bool:
+        """Free the nodes whose request went and which no other of its shape took over."""
+        vacated = list(self._ledger.vacated)
+        for ask in vacated:
+            self._ledger.unreserve(ask)
+        return bool(vacated)
+
+
+def misfit(shape: Shape, node: Node) -> float:
+    """How far `node` is from just fitting: 0 is a perfect or overfull fit, more is looser (facts §2.3)."""
+    score = 0.0
+    for name, amount in node.available.items():
+        if amount > 0:
+            wanted = shape.resource.get(name, 0)
+            if wanted <= 0:
+                score += 1
+            elif amount > wanted:
+                score += (amount - wanted) / amount
+    return score
