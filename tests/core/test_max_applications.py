@@ -1,0 +1,253 @@
+"""maxapplications: how many applications may run in a queue; the others wait for their turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.kit import RM, configuration, document, queue
+from yunikorn.interface.messages import Allocation, NodeAction
+from yunikorn.objects.application import Application
+from yunikorn.resources import Resource
+
+
+def lined_up(count: int, *, config: str, queue_name: str = "root.a", memory: int = 1) -> RM:
+    """A large node, and applications 1 to `count` that ask for one allocation each."""
+    rm = RM(config)
+    rm.node(memory=1000)
+    for number in range(1, count + 1):
+        rm.app(f"app-{number}", queue_name)
+        rm.ask(f"app-{number}", memory=memory)
+    return rm
+
+
+def names(decisions: list[tuple[str, str, str]]) -> list[str]:
+    """Who was served, in order."""
+    return [app for app, _, _ in decisions]
+
+
+def only(rm: RM, app: str) -> str:
+    """The uuid of the one allocation of an application."""
+    found = [uuid for uuid, one in rm.running.items() if one.application_id == app]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_only_so_many_run_and_the_next_starts_when_one_has_ended() -> None:
+    rm = lined_up(4, config=configuration(queue("a", maxapplications=2)))
+    assert names(rm.schedule()) == ["app-1", "app-2"]
+    assert [rm.state(f"app-{number}") for number in (1, 2, 3, 4)] == [
+        "Starting",
+        "Starting",
+        "Accepted",
+        "Accepted",
+    ]
+    assert rm.schedule() == []
+
+    rm.release("app-2", only(rm, "app-2"))
+    assert rm.state("app-2") == "Completing"  # it has nothing and wants nothing: it runs no more
+    assert names(rm.schedule()) == ["app-3"]
+    assert rm.schedule() == []
+
+
+def test_those_that_run_get_more_while_the_others_wait() -> None:
+    rm = lined_up(2, config=configuration(queue("a", maxapplications=1)))
+    assert names(rm.schedule()) == ["app-1"]
+    rm.ask("app-1", "more", count=2, memory=1)
+    assert names(rm.schedule()) == ["app-1", "app-1"]
+
+
+def test_an_application_without_allocations_still_runs_as_long_as_it_asks() -> None:
+    """It is counted by its state, as in 1.9: a place is not lost between two tasks."""
+    rm = lined_up(2, config=configuration(queue("a", maxapplications=1)))
+    rm.schedule()
+    rm.ask("app-1", "large", memory=5000)
+    rm.release("app-1", only(rm, "app-1"))
+    assert rm.state("app-1") == "Starting"
+    assert rm.schedule() == []
+    rm.release_ask("app-1", "large")
+    assert names(rm.schedule()) == ["app-2"]
+
+
+def test_they_start_in_the_order_of_the_policy() -> None:
+    rm = RM(configuration(queue("a", maxapplications=1)))
+    rm.node(memory=10)
+    for app, priority in (("first", 0), ("low", -1), ("high", 5), ("second", 0)):
+        rm.app(app)
+        rm.ask(app, priority=priority, memory=1)
+    served = []
+    for _ in range(4):
+        (app,) = names(rm.schedule())
+        served.append(app)
+        rm.remove_app(app)
+    assert served == ["high", "first", "second", "low"]
+
+
+@pytest.mark.parametrize("way", ["removed", "node lost", "completed"])
+def test_a_place_is_free_however_an_application_ends(way: str) -> None:
+    rm = lined_up(2, config=configuration(queue("a", maxapplications=1)))
+    rm.schedule()
+    rm.node("n2", memory=5)
+    if way == "removed":
+        rm.remove_app("app-1")
+    elif way == "completed":
+        rm.release("app-1", only(rm, "app-1"))
+        rm.pass_time(60)
+        assert rm.state("app-1") == "Completed"
+    else:
+        rm.change_node("n1", NodeAction.DECOMMISSION)
+    assert names(rm.schedule()) == ["app-2"]
+
+
+def test_a_completing_application_that_asks_again_is_not_held_up() -> None:
+    """As in 1.9: only who has not started needs a place; the queue runs one too many for a while."""
+    rm = lined_up(3, config=configuration(queue("a", maxapplications=1)))
+    rm.schedule()
+    rm.release("app-1", only(rm, "app-1"))
+    assert names(rm.schedule()) == ["app-2"]
+    rm.ask("app-1", "again", memory=1)
+    assert rm.state("app-1") == "Running"
+    assert names(rm.schedule()) == ["app-1"]
+    assert rm.find_queue().running == 2
+
+    # One place too many is in use: the end of one application frees none, that of both does.
+    rm.remove_app("app-1")
+    assert rm.schedule() == []
+    rm.remove_app("app-2")
+    assert names(rm.schedule()) == ["app-3"]
+
+
+def test_every_level_counts() -> None:
+    tree = queue("p", queue("a", maxapplications=2), queue("b", maxapplications=2), maxapplications=3)
+    rm = RM(configuration(tree))
+    rm.node(memory=100)
+    for number in (1, 2, 3):
+        for leaf in ("a", "b"):
+            rm.app(f"{leaf}{number}", f"root.p.{leaf}")
+            rm.ask(f"{leaf}{number}", memory=1)
+    # Three below p, of which two in one leaf; the less used leaf first, then the one with more to come.
+    assert names(rm.schedule()) == ["a1", "b1", "a2"]
+    rm.remove_app("a1")
+    assert names(rm.schedule()) == ["b2"]
+    rm.remove_app("a2")
+    assert names(rm.schedule()) == ["a3"]
+    rm.remove_app("a3")
+    assert rm.schedule() == []  # p has a place, but b has none
+    rm.remove_app("b1")
+    assert names(rm.schedule()) == ["b3"]
+
+
+def test_root_counts_too_and_a_reload_changes_it() -> None:
+    def text(most: int) -> str:
+        own = {"maxapplications": most} if most else {}
+        root = queue("root", queue("a", **own), submitacl="*", **own)
+        return document({"name": "default", "queues": [root]})
+
+    rm = lined_up(5, config=text(1))
+    assert names(rm.schedule()) == ["app-1"]
+    assert rm.reload(text(3))
+    assert names(rm.schedule()) == ["app-2", "app-3"]
+    assert rm.reload(text(0))
+    assert names(rm.schedule()) == ["app-4", "app-5"]
+
+
+def test_a_lower_number_stops_nobody() -> None:
+    rm = lined_up(4, config=configuration(queue("a", maxapplications=3)))
+    assert names(rm.schedule()) == ["app-1", "app-2", "app-3"]
+    rm.reload(configuration(queue("a", maxapplications=1)))
+    assert len(rm.running) == 3
+    rm.ask("app-3", "more", memory=1)
+    assert names(rm.schedule()) == ["app-3"]
+    for app in ("app-1", "app-2"):
+        rm.remove_app(app)
+        assert rm.schedule() == []
+    rm.remove_app("app-3")
+    assert names(rm.schedule()) == ["app-4"]
+
+
+def test_no_number_any_more_lets_all_start() -> None:
+    rm = lined_up(4, config=configuration(queue("a", maxapplications=1)))
+    rm.schedule()
+    rm.reload(configuration(queue("a")))
+    assert names(rm.schedule()) == ["app-2", "app-3", "app-4"]
+
+
+def test_a_number_that_is_new_counts_who_runs_already() -> None:
+    rm = lined_up(2, config=configuration(queue("a")))
+    rm.schedule()
+    rm.app("app-3")
+    rm.ask("app-3", memory=1)
+    rm.reload(configuration(queue("a", maxapplications=2)))
+    assert rm.schedule() == []
+    rm.remove_app("app-1")
+    assert names(rm.schedule()) == ["app-3"]
+
+
+def test_quota_and_number_together_leave_nobody_behind() -> None:
+    """While the queue is full its quota frees up, and the other way round."""
+    config = configuration(queue("a", maxapplications=2, resources={"max": {"memory": "10"}}))
+    rm = lined_up(3, config=config, memory=6)
+    assert names(rm.schedule()) == ["app-1"]
+    rm.app("small")
+    rm.ask("small", memory=1)
+    assert names(rm.schedule()) == ["small"]  # now both are full: two run, 7 of 10 in use
+    rm.remove_app("small")
+    assert rm.schedule() == []  # a place is free, but no room
+    rm.remove_app("app-1")
+    assert names(rm.schedule()) == ["app-2"]
+
+
+def test_recovered_applications_count_and_are_not_refused() -> None:
+    rm = RM(configuration(queue("a", maxapplications=1)))
+    for number in (1, 2, 3):
+        rm.app(f"app-{number}")
+    existing = [
+        Allocation("k", f"app-{number}", f"k#{number}", "n1", Resource(memory=1)) for number in (1, 2)
+    ]
+    rm.node(memory=100, existing=existing)
+    assert rm.find_queue().running == 2
+    rm.ask("app-3", memory=1)
+    assert rm.schedule() == []
+    rm.remove_app("app-1")
+    rm.remove_app("app-2")
+    assert names(rm.schedule()) == ["app-3"]
+
+
+def test_stateaware_keeps_to_it_as_well() -> None:
+    rm = lined_up(
+        3,
+        config=configuration(
+            queue("a", maxapplications=2, properties={"application.sort.policy": "stateaware"})
+        ),
+    )
+    assert names(rm.schedule()) == ["app-1"]
+    rm.pass_time(301)  # app-1 runs: the next may start
+    assert names(rm.schedule()) == ["app-2"]
+    rm.pass_time(301)
+    assert rm.schedule() == []
+    rm.remove_app("app-1")
+    assert names(rm.schedule()) == ["app-3"]
+
+
+def test_a_place_costs_no_look_at_all_that_wait_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    rm = lined_up(10_000, config=configuration(queue("a", maxapplications=1)))
+    assert names(rm.schedule()) == ["app-1"]
+    calls = {"awaken": 0, "touch": 0}
+    for name in calls:
+        _count(monkeypatch, Application, name, calls)
+    for number in range(1, 6):
+        rm.release(f"app-{number}", only(rm, f"app-{number}"))
+        assert names(rm.schedule()) == [f"app-{number + 1}"]
+    assert calls["awaken"] < 50
+    assert calls["touch"] < 50
+
+
+def _count(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, calls: dict[str, int]) -> None:
+    original = getattr(owner, name)
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls[name] += 1
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, counted)
