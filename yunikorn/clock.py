@@ -13,6 +13,8 @@ from typing import Protocol
 
 SECOND = 1_000_000_000
 """Nanoseconds in a second."""
+MILLISECOND = 1_000_000
+"""Nanoseconds in a millisecond."""
 
 
 class Clock(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from yunikorn.clock import MILLISECOND
 from yunikorn.errors import StateError
 from yunikorn.interface.messages import NodeAction
 from yunikorn.objects.outbox import Refusal
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 NODE_PARTITION = "si/node-partition"
 NO_GANGS = "gang scheduling is not available in this version: leave placeholderAsk out"
-NO_TIMEOUT = "executionTimeoutMilliSeconds is not available in this version: leave it out"
+NO_TIME = "executionTimeoutMilliSeconds is below 0: leave it out, or give the time there is"
 NO_PLACEHOLDERS = "placeholders are not available in this version: ask for real allocations"
 
 
@@ -64,13 +65,13 @@ class Intake:
             outbox.rejected_applications.append(Refusal("", "an application needs an id"))
         elif any(amount for amount in new.placeholder_ask.values()):
             outbox.rejected_applications.append(Refusal(new.application_id, NO_GANGS))
-        elif new.execution_timeout_ms > 0:
-            outbox.rejected_applications.append(Refusal(new.application_id, NO_TIMEOUT))
+        elif new.execution_timeout_ms < 0:
+            outbox.rejected_applications.append(Refusal(new.application_id, NO_TIME))
         else:
             ugi = new.ugi
-            partition.submit(
-                Submission(new.application_id, new.queue_name, ugi.user, tuple(ugi.groups), new.tags)
-            )
+            submission = Submission(new.application_id, new.queue_name, ugi.user, tuple(ugi.groups), new.tags)
+            submission.run_limit = new.execution_timeout_ms * MILLISECOND
+            partition.submit(submission)
 
     # -- asks and releases --------------------------------------------------------------------------
 
@@ -86,14 +87,15 @@ class Intake:
             reason = "an ask needs an allocation key"
         elif ask.placeholder and ask.task_group_name:
             reason = NO_PLACEHOLDERS
-        elif ask.execution_timeout_ms > 0:
-            reason = NO_TIMEOUT
+        elif ask.execution_timeout_ms < 0:
+            reason = NO_TIME
         if reason:
             partition.partition.outbox.rejected_asks.append(Refusal(ask.allocation_key, reason, app_id))
             return
         demand = Demand(
             ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, ask.tags, ask.originator
         )
+        demand.run_limit = ask.execution_timeout_ms * MILLISECOND
         if not app_id:
             app_id = self._implicit_application(partition, ask)
         partition.ask(app_id, demand)

@@ -188,7 +188,8 @@ class Partition:
         app.reason = reason
         app.fire("fail", reason)
         for ask in list(app.asks.values()):
-            self.outbox.ask_releases.append(AskRelease(app.id, ask.key, TerminationType.TIMEOUT, reason))
+            if ask.pending:
+                self.outbox.ask_releases.append(AskRelease(app.id, ask.key, TerminationType.TIMEOUT, reason))
             self.ledger.drop_ask(ask, "REQUEST_TIMEOUT")
         for allocation in list(app.allocations.values()):
             self.release(allocation, termination, reason)

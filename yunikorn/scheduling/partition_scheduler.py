@@ -212,7 +212,7 @@ class PartitionScheduler:
         return ""
 
     def _new_ask(self, app: Application, demand: Demand) -> Ask:
-        return Ask(
+        ask = Ask(
             demand.key,
             app,
             demand.resource,
@@ -222,6 +222,8 @@ class PartitionScheduler:
             created=self._created(demand.tags),
             arrival=self.partition.next_arrival(),
         )
+        ask.run_limit = demand.run_limit
+        return ask
 
     def _created(self, tags: Mapping[str, str]) -> int:
         # Unix seconds from the RM keep the order of what was asked for before a restart (facts §3.1).
@@ -240,6 +242,7 @@ class PartitionScheduler:
 
     def _change(self, ask: Ask, demand: Demand) -> None:
         ledger = self.partition.ledger
+        ask.run_limit = demand.run_limit
         if (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags):
             ledger.change_pending(ask, demand.count)
             return

@@ -1,0 +1,198 @@
+"""Execution timeouts: an application, or each allocation of an ask, has so long to run (decision 22)."""
+
+from __future__ import annotations
+
+from tests.core.kit import RM
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    AllocationAsk,
+    TerminationType,
+    UserGroupInformation,
+)
+from yunikorn.resources import Resource
+
+
+def submit(rm: RM, app_id: str = "app", seconds: float = 60) -> None:
+    """An application that may run for so long."""
+    owner = UserGroupInformation("user", ["group"])
+    timeout = round(seconds * 1000)
+    rm.update(
+        new_applications=[AddApplicationRequest(app_id, "root.a", ugi=owner, execution_timeout_ms=timeout)]
+    )
+
+
+def ask(rm: RM, key: str, seconds: float, count: int = 1, app_id: str = "app", memory: int = 1) -> None:
+    """An ask whose allocations may run for so long."""
+    rm.update(
+        asks=[
+            AllocationAsk(
+                key,
+                app_id,
+                resource_ask=Resource(memory=memory),
+                max_allocations=count,
+                execution_timeout_ms=round(seconds * 1000),
+            )
+        ]
+    )
+
+
+def ends(rm: RM) -> list[tuple[str, TerminationType]]:
+    """Key and reason of each allocation that ended since the last look."""
+    return [(one.allocation_key, one.termination_type) for one in rm.heard().released_allocations]
+
+
+def test_an_application_fails_when_it_has_run_for_its_time() -> None:
+    rm = RM()
+    rm.node(memory=2)
+    submit(rm, seconds=60)
+    rm.ask(key="here", count=2, memory=1)
+    rm.ask(key="waits", memory=1)
+    assert rm.schedule() == [("app", "here", "n1"), ("app", "here", "n1")]
+    rm.pass_time(59)
+    rm.heard()
+    assert rm.state() == "Running"
+
+    rm.pass_time(1)
+    heard = rm.heard()
+    assert [one.state for one in heard.updated_applications] == ["Failing", "Failed"]
+    assert "execution timeout of 60s" in heard.updated_applications[0].message
+    assert [(one.allocation_key, one.termination_type) for one in heard.released_allocations] == [
+        ("here", TerminationType.TIMEOUT),
+        ("here", TerminationType.TIMEOUT),
+    ]
+    assert [(one.allocation_key, one.termination_type) for one in heard.released_allocation_asks] == [
+        ("waits", TerminationType.TIMEOUT)
+    ]
+    assert rm.find_node().available == {"memory": 2}
+    assert rm.state() == "Failed"
+
+
+def test_its_time_starts_when_it_first_runs_and_not_while_it_waits() -> None:
+    rm = RM()
+    submit(rm, seconds=60)
+    rm.ask(memory=1)
+    rm.schedule()
+    rm.pass_time(1000)
+    assert rm.state() == "Accepted"
+    rm.node(memory=1)
+    rm.schedule()
+    rm.pass_time(59)
+    assert rm.state() == "Starting"
+    rm.pass_time(1)
+    assert rm.state() == "Failed"
+
+
+def test_an_application_that_came_back_from_completing_goes_on_with_what_is_left() -> None:
+    rm = RM()
+    rm.node(memory=1)
+    submit(rm, seconds=60)
+    rm.ask(key="first", memory=1)
+    rm.schedule()
+    rm.pass_time(40)
+    rm.release(uuid=next(iter(rm.running)))
+    assert rm.state() == "Completing"
+    rm.pass_time(10)
+    rm.ask(key="second", memory=1)
+    rm.schedule()
+    assert rm.state() == "Running"
+    rm.pass_time(9)
+    assert rm.state() == "Running"
+    rm.pass_time(1)
+    assert rm.state() == "Failed"
+
+
+def test_an_application_that_ended_in_time_is_left_alone() -> None:
+    rm = RM()
+    rm.node(memory=1)
+    submit(rm, seconds=60)
+    rm.ask(memory=1)
+    rm.schedule()
+    rm.release(uuid=next(iter(rm.running)))
+    rm.pass_time(30)
+    assert rm.state() == "Completed"
+    rm.pass_time(100)
+    assert rm.state() == "Completed"
+
+
+def test_a_removed_application_leaves_no_timer_behind() -> None:
+    rm = RM()
+    rm.node(memory=1)
+    submit(rm, seconds=60)
+    ask(rm, "task", seconds=30)
+    rm.schedule()
+    rm.remove_app("app")
+    assert rm.scheduler.next_timer() is None
+
+
+def test_each_allocation_of_an_ask_has_its_own_time() -> None:
+    rm = RM()
+    rm.node(memory=1)
+    rm.app()
+    ask(rm, "task", seconds=10, count=2)
+    assert rm.schedule() == [("app", "task", "n1")]
+    rm.pass_time(10)
+    assert ends(rm) == [("task", TerminationType.TIMEOUT)]
+
+    rm.pass_time(5)
+    assert rm.schedule() == [("app", "task", "n1")]
+    rm.heard()
+    rm.pass_time(9)
+    assert ends(rm) == []
+    rm.pass_time(1)
+    assert ends(rm) == [("task", TerminationType.TIMEOUT)]
+    assert rm.state() == "Completing"
+
+
+def test_an_expired_allocation_makes_room_for_the_next() -> None:
+    rm = RM()
+    rm.node(memory=1)
+    rm.app("first")
+    rm.app("second")
+    ask(rm, "task", seconds=10, app_id="first")
+    rm.ask("second", "task", memory=1)
+    assert rm.schedule() == [("first", "task", "n1")]
+    allocation = next(iter(rm.find_node().allocations.values()))
+    rm.pass_time(10)
+    assert allocation.state == "Expired"
+    assert rm.schedule() == [("second", "task", "n1")]
+
+
+def test_an_allocation_that_ended_in_time_is_not_ended_again() -> None:
+    rm = RM()
+    rm.node(memory=2)
+    rm.app()
+    ask(rm, "task", seconds=10)
+    rm.ask(key="other", memory=1)
+    rm.schedule()
+    rm.release(key="task")
+    rm.heard()
+    rm.pass_time(20)
+    assert ends(rm) == []
+    assert [one.allocation_key for one in rm.running.values()] == ["other"]
+
+
+def test_a_changed_time_holds_for_allocations_still_to_come() -> None:
+    rm = RM()
+    rm.node(memory=1)
+    rm.app()
+    ask(rm, "task", seconds=10, count=2)
+    rm.schedule()
+    ask(rm, "task", seconds=100, count=1)
+    rm.pass_time(10)
+    assert ends(rm) == [("task", TerminationType.TIMEOUT)]
+    rm.schedule()
+    rm.heard()
+    rm.pass_time(99)
+    assert ends(rm) == []
+    rm.pass_time(1)
+    assert ends(rm) == [("task", TerminationType.TIMEOUT)]
+
+
+def test_a_time_below_zero_is_refused() -> None:
+    rm = RM()
+    submit(rm, "wrong", seconds=-1)
+    rm.app()
+    ask(rm, "task", seconds=-1)
+    heard = rm.heard()
+    assert "executionTimeoutMilliSeconds" in heard.rejected_applications[0].reason
+    assert "executionTimeoutMilliSeconds" in heard.rejected_allocations[0].reason
