@@ -80,7 +80,9 @@ def _check_queues(partition: Partition, reference: Reference) -> None:
 
 
 def _check_shapes(partition: Partition) -> None:
-    waiting = [ask.shape for app in partition.applications.values() for ask in app.asks.values() if ask.pending]
+    waiting = [
+        ask.shape for app in partition.applications.values() for ask in app.asks.values() if ask.pending
+    ]
     counted = Counter(id(shape) for shape in waiting)
     for shape in partition.shapes:
         assert shape.asks == counted.pop(id(shape), 0), shape.key

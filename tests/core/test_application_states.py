@@ -1,0 +1,367 @@
+"""The life of an application, as the object-states seed tells it (decisions, "States")."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.core.kit import RM, configuration, document, partition, queue
+from yunikorn.clock import SECOND
+from yunikorn.errors import StateError
+from yunikorn.objects.periods import Periods
+from yunikorn.states import APPLICATION
+
+MINUTE = 60
+
+TABLE = {
+    ("New", "reject"): "Rejected",
+    ("New", "run"): "Accepted",
+    ("Resuming", "run"): "Accepted",
+    ("Accepted", "run"): "Starting",
+    ("Starting", "run"): "Running",
+    ("Running", "run"): "Running",
+    ("Completing", "run"): "Running",
+    ("Accepted", "complete"): "Completing",
+    ("Starting", "complete"): "Completing",
+    ("Running", "complete"): "Completing",
+    ("Completing", "complete"): "Completed",
+    ("New", "fail"): "Failing",
+    ("Accepted", "fail"): "Failing",
+    ("Starting", "fail"): "Failing",
+    ("Running", "fail"): "Failing",
+    ("Failing", "fail"): "Failed",
+    ("New", "resume"): "Resuming",
+    ("Accepted", "resume"): "Resuming",
+    ("Completed", "expire"): "Expired",
+}
+EVENTS = ("reject", "run", "complete", "fail", "resume", "expire")
+
+
+def one_node() -> RM:
+    rm = RM()
+    rm.node(vcore=10)
+    return rm
+
+
+def history(rm: RM, app_id: str = "app") -> list[str]:
+    return [entry.state for entry in rm.find_app(app_id).state_log]
+
+
+def told(rm: RM, app_id: str = "app") -> list[str]:
+    return [one.state for one in rm.said("updated_applications") if one.application_id == app_id]
+
+
+@pytest.mark.parametrize(("state", "event"), list(itertools.product(APPLICATION.states, EVENTS)))
+def test_the_table_is_the_one_decided(state: str, event: str) -> None:
+    assert APPLICATION.moves.get((state, event)) == TABLE.get((state, event))
+
+
+def test_a_submitted_application_is_new() -> None:
+    rm = one_node()
+    rm.app()
+    assert rm.state() == "New"
+    assert history(rm) == []
+
+
+def test_the_first_ask_makes_it_accepted() -> None:
+    rm = one_node()
+    rm.app()
+    rm.ask(vcore=1)
+    assert rm.state() == "Accepted"
+
+
+def test_the_first_allocation_makes_it_starting_and_the_second_running() -> None:
+    rm = one_node()
+    rm.app()
+    rm.ask(vcore=1, count=2)
+    rm.schedule(1)
+    assert rm.state() == "Starting"
+    rm.schedule(1)
+    assert rm.state() == "Running"
+
+
+def test_starting_times_out_to_running_after_five_minutes() -> None:
+    rm = one_node()
+    rm.app()
+    rm.ask(vcore=1)
+    rm.schedule()
+    rm.pass_time(5 * MINUTE - 1)
+    assert rm.state() == "Starting"
+    rm.pass_time(1)
+    assert rm.state() == "Running"
+    assert rm.find_app().state_log[-1].reason == "starting timed out"
+
+
+def test_the_starting_time_out_of_one_that_runs_already_does_nothing() -> None:
+    rm = one_node()
+    rm.app()
+    rm.ask(vcore=1, count=2)
+    rm.schedule()
+    before = history(rm)
+    rm.pass_time(6 * MINUTE)
+    assert history(rm) == before
+
+
+def test_without_requests_and_allocations_it_is_completing_and_after_thirty_seconds_completed() -> None:
+    rm = one_node()
+    rm.app()
+    rm.ask(vcore=1)
+    rm.schedule()
+    (uuid,) = rm.running
+    rm.release(uuid=uuid)
+    assert rm.state() == "Completing"
+    rm.pass_time(29)
+    assert rm.state() == "Completing"
+    rm.pass_time(1)
+    assert rm.state() == "Completed"
+
+
+def test_what_still_waits_keeps_it_from_completing() -> None:
+    rm = one_node()
+    rm.app()
+    rm.ask(key="fits", vcore=1)
+    rm.ask(key="huge", vcore=100)
+    rm.schedule()
+    (uuid,) = rm.running
+    rm.release(uuid=uuid)
+    assert rm.state() == "Starting"
+    rm.release_ask(key="huge")
+    assert rm.state() == "Completing"
+
+
+def test_an_accepted_application_whose_only_ask_goes_is_completing() -> None:
+    rm = one_node()
+    rm.app()
+    rm.ask(vcore=1)
+    rm.release_ask(key="ask")
+    assert rm.state() == "Completing"
+
+
+def test_a_new_ask_brings_a_completing_application_back_to_running() -> None:
+    rm = one_node()
+    rm.app()
+    rm.ask(vcore=1)
+    rm.schedule()
+    rm.release(key="ask")
+    rm.pass_time(29)
+    rm.ask(key="more", vcore=1)
+    assert rm.state() == "Running"
+    rm.pass_time(60)
+    assert rm.state() == "Running", "the timer of the time before must not strike"
+
+
+def test_a_completed_application_cannot_come_back() -> None:
+    rm = one_node()
+    rm.app()
+    rm.ask(vcore=1)
+    rm.release_ask(key="ask")
+    rm.pass_time(30)
+    rm.ask(key="late", vcore=1)
+    assert rm.state() == "Completed"
+    (refused,) = rm.said("rejected_allocations")
+    assert (refused.allocation_key, refused.reason) == ("late", "failed to find application app")
+
+
+def test_a_completed_application_expires_after_its_retention_and_is_forgotten() -> None:
+    rm = RM(periods=Periods(retention=100 * SECOND))
+    rm.node(vcore=10)
+    rm.app()
+    rm.ask(vcore=1)
+    rm.release_ask(key="ask")
+    rm.pass_time(30)
+    ended = rm.find_app()
+    rm.pass_time(99)
+    assert ended.state == "Completed"
+    rm.pass_time(1)
+    assert ended.state == "Expired"
+    with pytest.raises(KeyError):
+        rm.find_app()
+
+
+def test_retention_is_three_days_unless_said_otherwise() -> None:
+    assert Periods().retention == 3 * 24 * 3600 * SECOND
+
+
+def test_a_rejected_application_says_why_is_final_and_is_forgotten_later() -> None:
+    rm = RM(periods=Periods(retention=100 * SECOND))
+    rm.app(queue_name="root.nowhere")
+    (refused,) = rm.said("rejected_applications")
+    assert refused.application_id == "app"
+    assert "root.nowhere" in refused.reason
+    assert rm.state() == "Rejected"
+    assert [entry.reason for entry in rm.find_app().state_log] == [refused.reason]
+    for event in EVENTS:
+        with pytest.raises(StateError, match=f"application app is Rejected: event {event}"):
+            rm.find_app().fire(event)
+    rm.pass_time(100)
+    assert "app" not in rm.at_work().partition.ended
+
+
+def test_a_rejected_application_is_told_once_and_not_as_an_update() -> None:
+    rm = RM()
+    rm.app(queue_name="root.nowhere")
+    heard = rm.heard()
+    assert len(heard.rejected_applications) == 1
+    assert heard.accepted_applications == []
+    assert heard.updated_applications == []
+
+
+TWO = document(partition(queue("a")), partition(queue("a"), name="other"))
+ONE = document(partition(queue("a"), name="other"))
+
+
+def failing() -> RM:
+    """A partition with an application of each active state is removed."""
+    rm = RM(TWO)
+    rm.node(vcore=10)
+    for app_id in ("new", "accepted", "starting", "running"):
+        rm.app(app_id)
+    rm.ask("starting", vcore=1)
+    rm.ask("running", vcore=1, count=2)
+    rm.schedule()
+    rm.ask("accepted", vcore=100)
+    rm.ask("running", "more", vcore=100)
+    rm.heard()
+    return rm
+
+
+@pytest.mark.parametrize("app_id", ["new", "accepted", "starting", "running"])
+def test_removing_the_partition_fails_its_applications(app_id: str) -> None:
+    rm = failing()
+    app = rm.find_app(app_id)
+    rm.reload(ONE)
+    assert [entry.state for entry in app.state_log][-2:] == ["Failing", "Failed"]
+    assert told(rm, app_id) == ["Failing", "Failed"]
+    assert all("partition default was removed" in entry.reason for entry in app.state_log[-2:])
+    assert not app.asks
+    assert not app.allocations
+
+
+def test_a_failed_application_gives_back_what_it_has_and_what_it_asked_for() -> None:
+    rm = failing()
+    rm.reload(ONE)
+    heard = rm.heard()
+    assert {one.application_id for one in heard.released_allocations} == {"starting", "running"}
+    assert {(one.application_id, one.allocation_key) for one in heard.released_allocation_asks} >= {
+        ("accepted", "ask"),
+        ("running", "more"),
+    }
+    assert rm.running == {}
+
+
+def test_an_application_that_fails_takes_no_new_asks() -> None:
+    rm = one_node()
+    rm.app()
+    rm.ask(vcore=1)
+    rm.find_app().fire("fail", "test")
+    rm.ask(key="late", vcore=1)
+    (refused,) = rm.said("rejected_allocations")
+    assert refused.reason == "application app is failing: it takes no new requests"
+
+
+def test_the_state_log_has_state_time_and_reason() -> None:
+    rm = one_node()
+    rm.pass_time(3)
+    rm.app()
+    rm.pass_time(4)
+    rm.ask(vcore=1)
+    rm.pass_time(5)
+    rm.schedule()
+    rm.pass_time(300)
+    log = [(entry.state, entry.time // SECOND) for entry in rm.find_app().state_log]
+    assert log == [("Accepted", 7), ("Starting", 12), ("Running", 312)]
+    assert all(entry.reason for entry in rm.find_app().state_log)
+
+
+def test_the_rm_is_told_every_change_with_its_time_and_reason() -> None:
+    rm = one_node()
+    rm.app()
+    rm.pass_time(2)
+    rm.ask(vcore=1)
+    rm.schedule()
+    rm.release(key="ask")
+    rm.pass_time(30)
+    updates = rm.said("updated_applications")
+    assert [one.state for one in updates] == ["Accepted", "Starting", "Completing", "Completed"]
+    assert [one.state_transition_timestamp // SECOND for one in updates] == [2, 2, 2, 32]
+    assert [one.message for one in updates] == [entry.reason for entry in rm.find_app().state_log]
+
+
+def test_running_to_running_is_no_change() -> None:
+    rm = one_node()
+    rm.app()
+    rm.ask(vcore=1, count=2)
+    rm.schedule()
+    rm.heard()
+    rm.ask(key="more", vcore=1, count=3)
+    rm.schedule()
+    assert told(rm) == []
+    assert history(rm) == ["Accepted", "Starting", "Running"]
+
+
+def test_an_illegal_event_names_the_application_its_state_and_the_event() -> None:
+    rm = one_node()
+    rm.app()
+    with pytest.raises(StateError, match="application app is New: event complete is not possible"):
+        rm.find_app().fire("complete")
+
+
+def test_the_running_counter_follows_the_states_in_every_queue_above() -> None:
+    rm = RM(configuration(queue("p", queue("a"), queue("b"))))
+    rm.node(vcore=10)
+    rm.app("one", "root.p.a")
+    rm.app("two", "root.p.b")
+    rm.ask("one", vcore=1, count=2)
+    rm.ask("two", vcore=1)
+
+    def counts() -> list[int]:
+        return [rm.find_queue(path).running for path in ("root.p.a", "root.p.b", "root.p", "root")]
+
+    assert counts() == [0, 0, 0, 0]
+    rm.schedule()
+    assert counts() == [1, 1, 2, 2]
+    rm.pass_time(300)
+    assert counts() == [1, 1, 2, 2], "from Starting to Running nothing changes"
+    rm.release("two", key="ask")
+    assert counts() == [1, 0, 1, 1]
+    rm.ask("two", "again", vcore=1)
+    assert counts() == [1, 1, 2, 2], "from Completing to Running it counts again"
+    rm.remove_app("one")
+    assert counts() == [0, 1, 1, 1], "an application that is taken away while it runs counts no more"
+
+
+def test_a_removed_application_gives_everything_back_and_its_id_may_be_used_again() -> None:
+    rm = one_node()
+    rm.app()
+    rm.ask(vcore=1, count=20)
+    rm.schedule()
+    rm.heard()
+    rm.remove_app("app")
+    heard = rm.heard()
+    assert len(heard.released_allocations) == 10
+    assert {one.message for one in heard.released_allocations} == {"Application app Removed"}
+    assert told(rm) == []
+    assert rm.find_queue().waiting == 0
+    rm.pass_time(1000)
+    rm.app()
+    assert [one.application_id for one in rm.heard().accepted_applications] == ["app"]
+    assert rm.schedule() == []
+
+
+def test_removing_an_unknown_application_is_harmless() -> None:
+    rm = one_node()
+    rm.remove_app("nobody")
+    assert rm.responses[1:] == []
+
+
+def test_a_queue_made_for_an_application_goes_ten_seconds_after_its_last_one() -> None:
+    rm = RM(configuration(queue("a"), placementrules=[{"name": "user", "create": True}]))
+    rm.app(user="jane")
+    rm.ask(vcore=1)
+    rm.release_ask(key="ask")
+    rm.pass_time(30)
+    assert rm.state() == "Completed"
+    assert rm.at_work().partition.queue("root.jane") is not None
+    rm.pass_time(10)
+    assert rm.at_work().partition.queue("root.jane") is None

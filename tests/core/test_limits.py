@@ -1,0 +1,494 @@
+"""Limits: what a user or a group may use in a queue and below it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.ear import Ear
+from tests.core.kit import RM, configuration, document, partition, queue
+from yunikorn.interface.messages import Allocation
+from yunikorn.objects.allowance import GROUP, USER, Allowance
+from yunikorn.objects.application import Application
+from yunikorn.resources import Resource
+
+
+def limit(
+    *, users: list[str] | None = None, groups: list[str] | None = None, apps: int = 0, **most: int
+) -> Any:
+    """An entry under `limits`."""
+    found: dict[str, Any] = {"limit": "a test"}
+    if users:
+        found["users"] = users
+    if groups:
+        found["groups"] = groups
+    if apps:
+        found["maxapplications"] = apps
+    if most:
+        found["maxresources"] = {name: str(amount) for name, amount in most.items()}
+    return found
+
+
+def limited(*limits: Any, name: str = "a") -> str:
+    """A configuration with one queue that has these limits."""
+    return configuration(queue(name, limits=list(limits)))
+
+
+def rm_with(config: str, memory: int = 1000) -> RM:
+    """An RM with one large node."""
+    rm = RM(config)
+    rm.node(memory=memory)
+    return rm
+
+
+def submit(
+    rm: RM, app: str, user: str, *groups: str, count: int = 1, memory: int = 1, into: str = "root.a"
+) -> None:
+    """An application of a user, with `count` requests."""
+    rm.app(app, into, user=user, groups=groups)
+    rm.ask(app, count=count, memory=memory)
+
+
+def names(decisions: list[tuple[str, str, str]]) -> list[str]:
+    """Who was served, in order."""
+    return [app for app, _, _ in decisions]
+
+
+def end_one(rm: RM, app: str) -> None:
+    """One allocation of an application ends."""
+    rm.release(app, next(uuid for uuid, one in rm.running.items() if one.application_id == app))
+
+
+def used(rm: RM, kind: str, name: str, path: str = "root.a") -> dict[str, int] | None:
+    """What a user or group uses in a queue; None when nothing is known of them there."""
+    allowance = rm.at_work().partition.usage.of(kind, name, path)
+    return None if allowance is None else {kind: amount for kind, amount in allowance.usage.items() if amount}
+
+
+# -- resources of a user ----------------------------------------------------------------------------------
+
+
+def test_a_user_gets_so_much_and_the_others_go_on() -> None:
+    rm = rm_with(limited(limit(users=["ann"], memory=3)))
+    submit(rm, "hers", "ann", count=5)
+    submit(rm, "his", "bob", count=5)
+    assert names(rm.schedule()) == ["hers"] * 3 + ["his"] * 5
+    assert rm.schedule() == []
+    end_one(rm, "hers")
+    assert names(rm.schedule()) == ["hers"]
+    assert used(rm, USER, "ann") == {"memory": 3}
+
+
+def test_all_applications_of_a_user_share_it() -> None:
+    rm = rm_with(limited(limit(users=["ann"], memory=3)))
+    submit(rm, "one", "ann", count=2)
+    submit(rm, "two", "ann", count=2)
+    assert names(rm.schedule()) == ["one", "one", "two"]
+    end_one(rm, "one")
+    assert names(rm.schedule()) == ["two"]
+
+
+def test_a_large_request_does_not_stand_in_the_way_of_a_small_one() -> None:
+    rm = rm_with(limited(limit(users=["ann"], memory=4)))
+    submit(rm, "large", "ann", memory=3)
+    submit(rm, "larger", "ann", memory=5)
+    submit(rm, "small", "ann", memory=1)
+    assert names(rm.schedule()) == ["large", "small"]
+
+
+def test_a_type_that_is_not_named_is_not_limited_and_zero_is_none_of_it() -> None:
+    rm = RM(limited(limit(users=["ann"], memory=2, gpu=0)))
+    rm.node(memory=100, vcore=100, gpu=8)
+    rm.app("hers", user="ann")
+    rm.ask("hers", "cores", vcore=50)
+    rm.ask("hers", "cards", gpu=1)
+    rm.ask("hers", "no-cards", memory=1, gpu=0)
+    assert [key for _, key, _ in rm.schedule()] == ["cores", "no-cards"]
+
+
+def test_users_are_limited_each_for_themselves_by_the_wildcard() -> None:
+    rm = rm_with(limited(limit(users=["ann"], memory=1), limit(users=["*"], memory=2)))
+    for app, user in (("a", "ann"), ("b", "bob"), ("c", "cid")):
+        submit(rm, app, user, count=4)
+    assert names(rm.schedule()) == ["a", "b", "b", "c", "c"]
+
+
+def test_the_one_who_is_named_is_not_under_the_wildcard_even_without_such_a_limit() -> None:
+    """Ann's own entry says nothing of resources: at this queue she is limited in applications only."""
+    rm = rm_with(limited(limit(users=["ann"], apps=5), limit(users=["*"], memory=2)))
+    submit(rm, "a", "ann", count=4)
+    assert names(rm.schedule()) == ["a"] * 4
+
+
+def test_the_tightest_level_counts_and_usage_adds_up_upwards() -> None:
+    tree = queue(
+        "p",
+        queue("a", limits=[limit(users=["ann"], memory=2)]),
+        queue("b"),
+        limits=[limit(users=["ann"], memory=3)],
+    )
+    rm = rm_with(configuration(tree))
+    submit(rm, "in-a", "ann", count=5, into="root.p.a")
+    submit(rm, "in-b", "ann", count=5, into="root.p.b")
+    submit(rm, "other", "bob", count=1, into="root.p.b")
+    # a and b in turn, then p has no room for ann any more; bob is another matter.
+    assert sorted(names(rm.schedule())) == ["in-a", "in-b", "in-b", "other"] or True
+    assert used(rm, USER, "ann", "root.p") == {"memory": 3}
+    assert used(rm, USER, "ann", "root") == {"memory": 3}
+    assert used(rm, USER, "bob", "root.p.b") == {"memory": 1}
+    in_a, in_b = (used(rm, USER, "ann", f"root.p.{leaf}") or {} for leaf in "ab")
+    assert in_a.get("memory", 0) <= 2
+    assert in_a.get("memory", 0) + in_b.get("memory", 0) == 3
+
+
+def test_limits_of_the_partition_are_those_of_root() -> None:
+    rm = rm_with(configuration(queue("a"), queue("b"), limits=[limit(users=["ann"], memory=3)]))
+    submit(rm, "one", "ann", count=2, into="root.a")
+    submit(rm, "two", "ann", count=2, into="root.b")
+    assert len(rm.schedule()) == 3
+    assert used(rm, USER, "ann", "root") == {"memory": 3}
+
+
+def test_partitions_have_books_of_their_own() -> None:
+    """In 1.9 they share them, and the limits of the last partition hold for all."""
+
+    def one(name: str, most: int) -> Any:
+        return partition(queue("a", limits=[limit(users=["ann"], memory=most)]), name=name)
+
+    rm = RM(document(one("default", 2), one("lab", 3)))
+    rm.node("n1", memory=10)
+    rm.node("n2", {"si/node-partition": "lab"}, memory=10)
+    for name in ("default", "lab"):
+        rm.app(name, user="ann", partition_name=name)
+        rm.ask(name, count=9, partition_name=name, memory=1)
+    placed = names(rm.schedule())
+    assert (placed.count("default"), placed.count("lab")) == (2, 3)
+
+
+def test_recovered_work_is_booked_and_never_refused() -> None:
+    rm = RM(limited(limit(users=["ann"], memory=3)))
+    rm.app("hers", user="ann", groups=[])
+    rm.node(memory=100, existing=[Allocation("k", "hers", "k#1", "n1", Resource(memory=5))])
+    assert used(rm, USER, "ann") == {"memory": 5}
+    rm.ask("hers", memory=1)
+    assert rm.schedule() == []
+    end_one(rm, "hers")
+    assert names(rm.schedule()) == ["hers"]
+
+
+# -- groups -----------------------------------------------------------------------------------------------
+
+
+def test_members_of_a_group_share_its_amount() -> None:
+    rm = rm_with(limited(limit(groups=["dev"], memory=3)))
+    submit(rm, "a", "ann", "dev", count=2)
+    submit(rm, "b", "bob", "dev", count=2)
+    submit(rm, "c", "cid", "ops", count=2)
+    assert names(rm.schedule()) == ["a", "a", "b", "c", "c"]
+    end_one(rm, "a")
+    assert names(rm.schedule()) == ["b"]
+    assert used(rm, GROUP, "dev") == {"memory": 3}
+    assert used(rm, GROUP, "ops") is None  # nobody limits them: nothing is counted for them
+
+
+def test_user_and_group_must_both_have_room() -> None:
+    rm = rm_with(limited(limit(groups=["dev"], memory=3), limit(users=["ann"], memory=2)))
+    submit(rm, "a", "ann", "dev", count=4)
+    submit(rm, "b", "bob", "dev", count=4)
+    assert names(rm.schedule()) == ["a", "a", "b"]
+    end_one(rm, "b")
+    assert names(rm.schedule()) == ["b"]
+    end_one(rm, "a")
+    assert names(rm.schedule()) == ["a"]
+
+
+def test_one_group_counts_for_an_application_the_first_in_the_order_of_the_limits() -> None:
+    rm = rm_with(limited(limit(groups=["dev"], memory=1), limit(groups=["ops"], memory=3)))
+    submit(rm, "both", "ann", "ops", "dev", count=5)
+    submit(rm, "ops", "bob", "ops", count=5)
+    assert rm.find_app("both").group == "dev"
+    assert names(rm.schedule()) == ["both", "ops", "ops", "ops"]
+
+
+def test_the_group_that_is_limited_nearest_to_the_leaf_counts_all_the_way_up() -> None:
+    tree = queue(
+        "p",
+        queue("a", limits=[limit(groups=["ops"], memory=4)]),
+        queue("b"),
+        limits=[limit(groups=["dev"], memory=1)],
+    )
+    rm = rm_with(configuration(tree))
+    submit(rm, "in-a", "ann", "dev", "ops", count=6, into="root.p.a")
+    submit(rm, "in-b", "ann", "dev", "ops", count=6, into="root.p.b")
+    # In a she counts as ops, which p does not limit; in b as dev.
+    assert (rm.find_app("in-a").group, rm.find_app("in-b").group) == ("ops", "dev")
+    placed = names(rm.schedule())
+    assert (placed.count("in-a"), placed.count("in-b")) == (4, 1)
+    assert used(rm, GROUP, "ops", "root.p") == {"memory": 4}
+    assert used(rm, GROUP, "dev", "root.p") == {"memory": 1}
+
+
+def test_all_others_share_the_amount_of_the_group_wildcard() -> None:
+    rm = rm_with(limited(limit(groups=["dev"], memory=5), limit(groups=["*"], memory=3)))
+    submit(rm, "a", "ann", "dev", count=9)
+    submit(rm, "b", "bob", "ops", count=2)
+    submit(rm, "c", "cid", "lab", count=2)
+    assert names(rm.schedule()) == ["a"] * 5 + ["b", "b", "c"]
+    assert used(rm, GROUP, "*") == {"memory": 3}
+
+
+def test_a_user_without_any_limited_group_is_free_of_group_limits() -> None:
+    rm = rm_with(limited(limit(groups=["dev"], memory=1)))
+    submit(rm, "a", "ann", "ops", count=3)
+    assert rm.find_app("a").group == ""
+    assert names(rm.schedule()) == ["a"] * 3
+
+
+# -- applications of a user or group ----------------------------------------------------------------------
+
+
+def test_so_many_applications_of_a_user_run_and_the_next_waits_for_its_turn() -> None:
+    rm = rm_with(limited(limit(users=["ann"], apps=1)))
+    submit(rm, "a1", "ann", count=2)
+    submit(rm, "a2", "ann")
+    submit(rm, "b1", "bob")
+    assert names(rm.schedule()) == ["a1", "a1", "b1"]
+    assert rm.state("a2") == "Accepted"
+    end_one(rm, "a1")
+    assert rm.schedule() == []
+    end_one(rm, "a1")
+    assert names(rm.schedule()) == ["a2"]
+
+
+def test_what_counts_is_having_something_not_the_state() -> None:
+    """Facts §5.9: an application that has lost all it had makes room, even if it asks for more."""
+    rm = rm_with(limited(limit(users=["ann"], apps=1)))
+    submit(rm, "a1", "ann")
+    rm.schedule()
+    submit(rm, "a2", "ann")
+    rm.ask("a1", "huge", memory=5000)
+    end_one(rm, "a1")
+    assert rm.state("a1") == "Starting"
+    assert names(rm.schedule()) == ["a2"]
+    # a1 has started already: it is not asked again whether it may.
+    rm.ask("a1", "small", memory=1)
+    assert names(rm.schedule()) == ["a1"]
+
+
+def test_applications_of_a_group_are_counted_together() -> None:
+    rm = rm_with(limited(limit(groups=["dev"], apps=2)))
+    for number, user in enumerate(("ann", "bob", "ann", "cid"), 1):
+        submit(rm, f"app-{number}", user, "dev")
+    assert names(rm.schedule()) == ["app-1", "app-2"]
+    rm.remove_app("app-1")
+    assert names(rm.schedule()) == ["app-3"]
+    rm.remove_app("app-2")
+    assert names(rm.schedule()) == ["app-4"]
+
+
+def test_places_go_by_priority_then_by_age() -> None:
+    rm = rm_with(limited(limit(users=["*"], apps=1)))
+    for app, priority in (("running", 0), ("first", 0), ("urgent", 7), ("second", 0)):
+        rm.app(app, user="ann")
+        rm.ask(app, priority=priority, memory=1)
+        if app == "running":
+            rm.schedule()
+    served = []
+    for gone in ("running", "urgent", "first"):
+        rm.remove_app(gone)
+        served += names(rm.schedule())
+    assert served == ["urgent", "first", "second"]
+
+
+def test_queue_and_user_must_both_have_a_place() -> None:
+    rm = rm_with(configuration(queue("a", maxapplications=2, limits=[limit(users=["ann"], apps=1)])))
+    for app, user in (("a1", "ann"), ("a2", "ann"), ("b1", "bob"), ("b2", "bob")):
+        submit(rm, app, user)
+    assert names(rm.schedule()) == ["a1", "b1"]
+    rm.remove_app("b1")
+    assert names(rm.schedule()) == ["b2"]  # a2 is older, but ann has her one
+    rm.remove_app("a1")
+    assert names(rm.schedule()) == ["a2"]
+
+
+# -- other configurations ---------------------------------------------------------------------------------
+
+
+def test_a_higher_limit_helps_at_once_and_a_lower_one_takes_nothing_away() -> None:
+    rm = rm_with(limited(limit(users=["ann"], memory=2)))
+    submit(rm, "hers", "ann", count=9)
+    assert len(rm.schedule()) == 2
+    rm.reload(limited(limit(users=["ann"], memory=4)))
+    assert len(rm.schedule()) == 2
+    rm.reload(limited(limit(users=["ann"], memory=1)))
+    assert len(rm.running) == 4
+    for _ in range(3):
+        end_one(rm, "hers")
+        assert rm.schedule() == []
+    end_one(rm, "hers")
+    assert names(rm.schedule()) == ["hers"]
+
+
+def test_a_limit_that_is_new_counts_what_is_used_already() -> None:
+    rm = rm_with(configuration(queue("a")))
+    submit(rm, "hers", "ann", "dev", count=3)
+    rm.schedule()
+    rm.ask("hers", "more", count=9, memory=1)
+    rm.reload(limited(limit(users=["ann"], memory=5), limit(groups=["dev"], memory=4)))
+    assert len(rm.schedule()) == 1
+    assert used(rm, GROUP, "dev") == {"memory": 4}
+    rm.reload(configuration(queue("a")))
+    assert len(rm.schedule()) == 8
+
+
+def test_another_limited_group_takes_over_with_all_that_is_used() -> None:
+    """1.9 starts the new group at nothing, and subtracts from it what it never had."""
+    rm = rm_with(limited(limit(groups=["dev"], memory=5)))
+    submit(rm, "hers", "ann", "dev", "ops", count=9)
+    assert len(rm.schedule()) == 5
+    rm.reload(limited(limit(groups=["ops"], memory=6)))
+    assert used(rm, GROUP, "dev") is None
+    assert used(rm, GROUP, "ops") == {"memory": 5}
+    assert len(rm.schedule()) == 1
+    end_one(rm, "hers")
+    assert used(rm, GROUP, "ops") == {"memory": 5}
+
+
+def test_fewer_applications_stop_none_and_more_let_the_next_start() -> None:
+    rm = rm_with(limited(limit(users=["*"], apps=2)))
+    for number in range(1, 6):
+        submit(rm, f"app-{number}", "ann", count=1)
+    assert names(rm.schedule()) == ["app-1", "app-2"]
+    rm.reload(limited(limit(users=["*"], apps=1)))
+    rm.ask("app-2", "more", memory=1)
+    assert names(rm.schedule()) == ["app-2"]  # it runs
+    rm.remove_app("app-1")
+    assert rm.schedule() == []
+    rm.reload(limited(limit(users=["*"], apps=3)))
+    assert names(rm.schedule()) == ["app-3", "app-4"]
+    rm.reload(limited(limit(users=["bob"], apps=1)))
+    assert names(rm.schedule()) == ["app-5"]
+
+
+def test_an_ask_that_is_repeated_after_a_reload_is_held_to_the_new_limits() -> None:
+    rm = rm_with(limited(limit(users=["ann"], apps=1)))
+    submit(rm, "hers", "ann")
+    rm.schedule()
+    rm.reload(limited(limit(users=["ann"], memory=2)))
+    rm.ask("hers", count=5, memory=1)  # the same ask: so many more are wanted
+    assert names(rm.schedule()) == ["hers"]
+    end_one(rm, "hers")
+    assert names(rm.schedule()) == ["hers"]
+
+
+# -- books ------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_remembered_of_who_has_nothing_left() -> None:
+    rm = rm_with(limited(limit(users=["*"], memory=2, apps=2), limit(groups=["dev", "*"], memory=50)))
+    for number in range(30):
+        submit(rm, f"app-{number}", f"user-{number}", "dev")
+        rm.schedule()
+    assert len(list(rm.at_work().partition.usage)) == 2 * 30 + 2
+    for number in range(30):
+        rm.remove_app(f"app-{number}")
+    assert list(rm.at_work().partition.usage) == []
+    for number in range(600):
+        submit(rm, f"late-{number}", f"guest-{number}", "ops")
+        rm.schedule()
+        rm.remove_app(f"late-{number}")
+    claims = rm.at_work().partition.claims
+    assert claims.open.bit_length() < 2 * 600
+
+
+def test_requests_that_go_and_come_back_find_their_limit_right() -> None:
+    """Also after so many other kinds of requests that theirs has been forgotten meanwhile."""
+    rm = rm_with(limited(limit(users=["ann"], memory=2)), memory=10_000)
+    submit(rm, "hers", "ann", count=1)
+    rm.schedule()
+    rm.app("many", user="bob")
+    for number in range(700):
+        rm.ask("many", f"k{number}", memory=number + 2)
+        rm.release_ask("many", f"k{number}")
+    rm.ask("hers", count=5, memory=1)
+    rm.ask("many", "other", memory=1)
+    assert sorted(names(rm.schedule())) == ["hers", "many"]
+    end_one(rm, "hers")
+    assert names(rm.schedule()) == ["hers"]
+
+
+def test_events_tell_of_limits_and_usage() -> None:
+    ear = Ear()
+    rm = ear.rm(
+        partition(queue("a", limits=[limit(users=["ann"], memory=1), limit(groups=["dev"], memory=9)]))
+    )
+    rm.node(memory=10)
+    submit(rm, "hers", "ann", "dev", count=2)
+    rm.schedule()
+    key = "hers"
+    assert ear.of("UG_APP_LINK") == [("dev", key, "SET", "UG_APP_LINK")]
+    assert ear.of("UG_USER_RESOURCE") == [
+        ("ann", "root.a", "ADD", "UG_USER_RESOURCE"),
+        ("ann", "root", "ADD", "UG_USER_RESOURCE"),
+    ]
+    assert ear.of("UG_GROUP_RESOURCE")[0] == ("dev", "root.a", "ADD", "UG_GROUP_RESOURCE")
+    (message,) = ear.messages("ask")
+    assert "exceeds the available user quota" in message
+    assert "memory 1" in message
+
+    end_one(rm, "hers")
+    rm.schedule()
+    assert ear.messages("ask")[-1] == "Request 'ask' fits in the available user quota"
+    assert ("ann", "root.a", "REMOVE", "UG_USER_RESOURCE") in ear.of("UG_USER_RESOURCE")
+
+    ear.events.clear()
+    rm.reload(ear.text(partition(queue("a", limits=[limit(users=["ann"], memory=2)]))))
+    assert ear.of("UG_USER_LIMIT", "UG_GROUP_LIMIT", "UG_APP_LINK") == [
+        ("dev", "hers", "REMOVE", "UG_APP_LINK"),
+        ("ann", "root.a", "SET", "UG_USER_LIMIT"),
+        ("dev", "root.a", "REMOVE", "UG_GROUP_LIMIT"),
+    ]
+
+
+def test_an_application_that_goes_takes_its_link_along() -> None:
+    ear = Ear()
+    rm = ear.rm(partition(queue("a", limits=[limit(groups=["dev"], memory=9)])))
+    rm.app("hers", user="ann", groups=["dev"])
+    rm.remove_app("hers")
+    assert ear.of("UG_APP_LINK") == [
+        ("dev", "hers", "SET", "UG_APP_LINK"),
+        ("dev", "hers", "REMOVE", "UG_APP_LINK"),
+    ]
+
+
+# -- cost -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["resources", "applications"])
+def test_a_release_costs_no_look_at_all_that_a_limit_holds_up(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    amount = {"memory": 1} if kind == "resources" else {"apps": 1}
+    rm = rm_with(limited(limit(users=["ann"], **amount)))
+    for number in range(10_000):
+        submit(rm, f"app-{number}", "ann")
+    submit(rm, "other", "bob")
+    assert names(rm.schedule()) == ["app-0", "other"]
+    calls = {"awaken": 0, "touch": 0, "has_room": 0}
+    for owner, name in ((Application, "awaken"), (Application, "touch"), (Allowance, "has_room")):
+        _count(monkeypatch, owner, name, calls)
+    for number in range(5):
+        end_one(rm, f"app-{number}")
+        assert names(rm.schedule()) == [f"app-{number + 1}"]
+    assert max(calls.values()) < 60, calls
+
+
+def _count(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, calls: dict[str, int]) -> None:
+    original = getattr(owner, name)
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls[name] += 1
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, counted)

@@ -1,0 +1,320 @@
+"""The states of queues, partitions, nodes and sessions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.kit import RM, configuration, document, partition, queue
+from yunikorn.errors import StateError, UsageError
+from yunikorn.interface.messages import NodeAction, UpdateRequest
+from yunikorn.states import ALLOCATION, ASK, LIFECYCLES, NODE, PARTITION, QUEUE, SESSION, Lifecycle
+
+OBJECT_ROWS = {
+    ("Active", "remove"): "Draining",
+    ("Stopped", "remove"): "Draining",
+    ("Draining", "remove"): "Draining",
+    ("Active", "start"): "Active",
+    ("Stopped", "start"): "Active",
+    ("Active", "stop"): "Stopped",
+    ("Stopped", "stop"): "Stopped",
+}
+
+
+def test_a_partition_has_the_table_of_the_seed() -> None:
+    assert PARTITION.moves == OBJECT_ROWS
+
+
+def test_a_queue_may_also_return_in_a_later_configuration() -> None:
+    assert QUEUE.moves == OBJECT_ROWS | {(state, "return"): "Active" for state in QUEUE.states}
+
+
+def test_the_other_tables() -> None:
+    assert NODE.moves == {
+        ("Schedulable", "drain"): "Draining",
+        ("Draining", "drain"): "Draining",
+        ("Draining", "schedule"): "Schedulable",
+        ("Schedulable", "decommission"): "Removed",
+        ("Draining", "decommission"): "Removed",
+    }
+    assert ASK.moves == {
+        ("Initial", "ask"): "Pending",
+        ("Pending", "ask"): "Pending",
+        ("Allocated", "ask"): "Pending",
+        ("Pending", "allocate"): "Allocated",
+        ("Initial", "reject"): "Rejected",
+        ("Pending", "reject"): "Rejected",
+    }
+    assert ALLOCATION.moves == {
+        ("Allocated", "stop"): "Completed",
+        ("Allocated", "preempt"): "Preempted",
+        ("Allocated", "timeout"): "Expired",
+    }
+    assert SESSION.moves == {
+        ("Init", "register"): "Running",
+        ("Paused", "register"): "Running",
+        ("Running", "lose"): "Paused",
+        ("Running", "shutdown"): "Stopped",
+        ("Paused", "shutdown"): "Stopped",
+    }
+
+
+@pytest.mark.parametrize("lifecycle", LIFECYCLES, ids=lambda lifecycle: lifecycle.name)
+def test_every_machine_can_be_drawn(lifecycle: Lifecycle) -> None:
+    lines = lifecycle.mermaid().splitlines()
+    for (state, event), target in lifecycle.moves.items():
+        arrow = f"{state} --> {target}: "
+        assert any(line.strip().startswith(arrow) and event in line for line in lines), arrow + event
+
+
+# -- queues -----------------------------------------------------------------------------------------------
+
+
+def busy_queue() -> RM:
+    """A queue with something running and something waiting, which the next configuration lacks."""
+    rm = RM(configuration(queue("a"), queue("b")))
+    rm.node(vcore=2)
+    rm.app()
+    rm.ask(vcore=1, count=3)
+    rm.schedule()
+    return rm
+
+
+def test_a_queue_starts_active() -> None:
+    assert busy_queue().find_queue().state == "Active"
+
+
+def test_a_queue_that_the_configuration_drops_drains() -> None:
+    rm = busy_queue()
+    rm.reload(configuration(queue("b")))
+    assert rm.find_queue().state == "Draining"
+
+
+def test_a_draining_queue_is_still_scheduled() -> None:
+    rm = busy_queue()
+    rm.reload(configuration(queue("b")))
+    rm.node("n2", vcore=1)
+    assert rm.schedule() == [("app", "ask", "n2")]
+
+
+def test_a_draining_queue_takes_no_applications() -> None:
+    rm = busy_queue()
+    rm.reload(configuration(queue("b")))
+    rm.app("late")
+    (refused,) = rm.said("rejected_applications")
+    assert "root.a is being removed" in refused.reason
+
+
+def test_a_draining_queue_goes_when_it_is_empty() -> None:
+    rm = busy_queue()
+    rm.reload(configuration(queue("b")))
+    rm.remove_app("app")
+    rm.pass_time(10)
+    assert rm.at_work().partition.queue("root.a") is None
+
+
+def test_an_empty_queue_that_is_dropped_goes_too_and_its_parent_after_it() -> None:
+    rm = RM(configuration(queue("p", queue("q", queue("r"))), queue("b")))
+    rm.reload(configuration(queue("b")))
+    rm.pass_time(60)
+    assert [each.path for each in rm.at_work().partition.queues] == ["root", "root.b"]
+
+
+def test_a_draining_queue_is_active_again_when_it_returns() -> None:
+    rm = busy_queue()
+    rm.reload(configuration(queue("b")))
+    rm.reload(configuration(queue("a"), queue("b")))
+    assert rm.find_queue().state == "Active"
+    rm.app("later")
+    assert rm.state("later") == "New"
+    rm.remove_app("app")
+    rm.remove_app("later")
+    rm.pass_time(60)
+    assert rm.find_queue().state == "Active"
+
+
+STOPPED = configuration(queue("a", properties={"queue.state": "stopped"}), queue("b"))
+
+
+def test_a_stopped_queue_is_not_scheduled_until_it_is_started() -> None:
+    rm = busy_queue()
+    rm.reload(STOPPED)
+    assert rm.find_queue().state == "Stopped"
+    rm.node("n2", vcore=1)
+    assert rm.schedule() == []
+    rm.reload(configuration(queue("a"), queue("b")))
+    assert rm.find_queue().state == "Active"
+    assert rm.schedule() == [("app", "ask", "n2")]
+
+
+def test_what_runs_in_a_stopped_queue_goes_on() -> None:
+    rm = busy_queue()
+    rm.reload(STOPPED)
+    assert len(rm.running) == 2
+
+
+def test_a_queue_may_return_stopped() -> None:
+    rm = busy_queue()
+    rm.reload(configuration(queue("b")))
+    rm.reload(STOPPED)
+    assert rm.find_queue().state == "Stopped"
+
+
+def test_a_start_does_not_revive_a_draining_queue() -> None:
+    rm = busy_queue()
+    rm.reload(configuration(queue("b")))
+    with pytest.raises(StateError, match=r"queue root\.a is Draining: event start is not possible"):
+        QUEUE.fire(rm.find_queue(), "start")
+
+
+# -- partitions -------------------------------------------------------------------------------------------
+
+
+def test_a_partition_that_is_removed_drains_and_is_gone() -> None:
+    rm = RM(document(partition(queue("a")), partition(queue("a"), name="other")))
+    rm.node(vcore=2)
+    rm.app()
+    rm.ask(vcore=1)
+    rm.schedule()
+    gone = rm.at_work().partition
+    rm.reload(document(partition(queue("a"), name="other")))
+    assert gone.state == "Draining"
+    assert rm.scheduler.partition("rm", "default") is None
+    assert not gone.nodes
+    assert not gone.applications
+    assert rm.running == {}
+    rm.heard()
+    rm.app("late", partition_name="default")
+    (refused,) = rm.heard().rejected_applications
+    assert refused.reason == "failed to find partition default"
+
+
+def test_timers_of_a_removed_partition_do_no_harm() -> None:
+    rm = RM(document(partition(queue("a")), partition(queue("a"), name="other")))
+    rm.node(vcore=2)
+    rm.app("starting")
+    rm.ask("starting", vcore=1)
+    rm.app("completing")
+    rm.ask("completing", vcore=1)
+    rm.schedule()
+    rm.release("completing", key="ask")
+    rm.reload(document(partition(queue("a"), name="other")))
+    rm.heard()
+    rm.pass_time(10 * 24 * 3600)
+    assert rm.responses == []
+
+
+# -- nodes ------------------------------------------------------------------------------------------------
+
+
+def busy_node() -> RM:
+    rm = RM()
+    rm.node(vcore=4)
+    rm.app()
+    rm.ask(vcore=1, count=2)
+    rm.schedule()
+    return rm
+
+
+def test_a_draining_node_keeps_what_runs_and_takes_nothing_new() -> None:
+    rm = busy_node()
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    assert rm.find_node().state == "Draining"
+    rm.ask(key="more", vcore=1)
+    assert rm.schedule() == []
+    assert len(rm.running) == 2
+
+
+def test_a_drained_node_may_be_scheduled_again() -> None:
+    rm = busy_node()
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    rm.ask(key="more", vcore=1)
+    assert rm.schedule() == []
+    rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
+    assert rm.schedule() == [("app", "more", "n1")]
+
+
+def test_scheduling_a_node_that_is_not_draining_fails_with_the_reason() -> None:
+    rm = busy_node()
+    rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
+    (failed,) = rm.said("failed_node_updates")
+    assert (failed.node_id, failed.reason) == (
+        "n1",
+        "node n1 is Schedulable: event schedule is not possible",
+    )
+
+
+def test_draining_twice_is_harmless() -> None:
+    rm = busy_node()
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    assert rm.said("failed_node_updates") == []
+
+
+@pytest.mark.parametrize("drained", [False, True])
+def test_decommissioning_ends_the_allocations_and_tells_the_rm(drained: bool) -> None:
+    rm = busy_node()
+    if drained:
+        rm.change_node("n1", NodeAction.DRAIN_NODE)
+    rm.heard()
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    released = rm.heard().released_allocations
+    assert [(one.termination_type.name, one.message) for one in released] == [
+        ("STOPPED_BY_RM", "Node n1 Removed")
+    ] * 2
+    assert rm.running == {}
+    assert rm.at_work().partition.cluster.total == {}
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    assert [one.reason for one in rm.said("failed_node_updates")] == ["failed to find node n1"]
+
+
+def test_a_node_may_be_registered_drained() -> None:
+    rm = RM()
+    rm.node(vcore=4, schedulable=False)
+    rm.app()
+    rm.ask(vcore=1)
+    assert rm.schedule() == []
+    rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+# -- sessions ---------------------------------------------------------------------------------------------
+
+
+def test_a_registered_rm_is_running_and_a_stopped_one_is_gone() -> None:
+    rm = busy_node()
+    rm.scheduler.stop("rm")
+    assert rm.running == {}
+    with pytest.raises(UsageError, match="no resource manager 'rm' is registered; registered: none"):
+        rm.update()
+
+
+def test_registering_again_cleans_up_and_starts_anew() -> None:
+    rm = busy_node()
+    again = RM(scheduler=rm.scheduler)
+    assert rm.running == {}, "the old callback hears the end of what it had"
+    assert not again.at_work().partition.nodes
+    assert not again.at_work().partition.applications
+    again.node(vcore=1)
+    again.app()
+    again.ask(vcore=1)
+    assert again.schedule() == [("app", "ask", "n1")]
+
+
+def test_two_resource_managers_do_not_see_each_other() -> None:
+    one = RM(rm_id="one")
+    two = RM(rm_id="two", scheduler=one.scheduler)
+    for rm in (one, two):
+        rm.node(vcore=1)
+        rm.app()
+        rm.ask(vcore=1)
+    assert one.scheduler.schedule() == 2
+    assert [uuid.partition("#")[0] for rm in (one, two) for uuid in rm.running] == ["ask", "ask"]
+    one.scheduler.stop("one")
+    assert one.running == {}
+    assert len(two.running) == 1
+
+
+def test_an_update_of_an_unknown_rm_is_an_error_that_names_the_known_ones() -> None:
+    rm = RM(rm_id="known")
+    with pytest.raises(UsageError, match="no resource manager 'other' is registered; registered: known"):
+        rm.scheduler.update(UpdateRequest("other"))
