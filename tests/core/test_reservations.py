@@ -196,3 +196,11 @@ def test_nothing_is_reserved_that_could_never_host() -> None:
     assert reserved(rm) == {}
     rm.node("n2", vcore=20)
     assert ("app", "huge", "n2") in rm.schedule()
+
+
+def test_a_required_node_that_a_predicate_refuses_is_not_kept_from_others() -> None:
+    rm = RM(configuration(predicates=["taints"]))
+    rm.node("n1", {"taints": "only=gpu:NoSchedule"}, vcore=10)
+    rm.app("daemon")
+    rm.ask("daemon", "D", vcore=2, tags={"yunikorn.apache.org/requiredNode": "n1"})
+    assert reserved(rm) == {}

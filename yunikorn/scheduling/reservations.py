@@ -65,6 +65,8 @@ class Reservations:
         node = self._partition.nodes.get(ask.shape.required)
         if node is None or ask.reserved is not None or not self._can_host(node, ask.shape):
             return
+        if ask.shape.fits(node):
+            return  # it is a predicate that keeps the request away, and room would not help
         for other in [other for other in node.reservations if not other.shape.required]:
             self._ledger.unreserve(other)
         self.reserve(ask, node)
