@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.interface.delivery import collect
 from yunikorn.interface.intake import Intake
@@ -69,7 +69,7 @@ class Session:
         """What a message calls it."""
         return f"resource manager {self.rm_id}"
 
-    def on_state_change(self, event: Any) -> None:
+    def on_state_change(self, before: str, reason: str) -> None:
         """Called by the state machine; a session has nothing more to do."""
 
     def _make(self, config: PartitionConfig, registry: Registry) -> PartitionScheduler:

@@ -196,9 +196,9 @@ class Application:
         if self.state != RUNNING:
             APPLICATION.fire(self, "run", reason)
 
-    def on_state_change(self, event: Any) -> None:
+    def on_state_change(self, before: str, reason: str) -> None:
         """Called by the state machine after a change."""
-        self.listener(StateChange(self, event.transition.source, event.kwargs.get("reason", "")))
+        self.listener(StateChange(self, before, reason))
 
     def log_state(self, now: int, reason: str) -> None:
         """Write the present state into the state log."""

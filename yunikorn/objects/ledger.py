@@ -97,7 +97,8 @@ class Ledger:
         for queue in app.chain:
             queue.waiting -= 1
         app.learn_bits()
-        app.reprioritise()
+        if ask.priority >= app.priority:
+            app.reprioritise()
 
     def park(self, ask: Ask) -> None:
         """A waiting ask is not to be tried until `unpark`."""

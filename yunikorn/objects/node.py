@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from yunikorn.resources import Resource, Tally, shrink, without_zeros
 from yunikorn.states import NODE, SCHEDULABLE
@@ -74,7 +74,7 @@ class Node:
         """Whether any request may come here: schedulable, and not reserved."""
         return self.state == SCHEDULABLE and not self.reservations
 
-    def on_state_change(self, event: Any) -> None:
+    def on_state_change(self, before: str, reason: str) -> None:
         """Called by the state machine; a node has nothing more to do."""
 
     def take(self, allocation: Allocation) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import attrs
@@ -82,7 +83,6 @@ class Outbox:
 
     def drain(self) -> Outbox:
         """Hand out what has been collected, and start anew."""
-        full = Outbox(**{field.name: getattr(self, field.name) for field in attrs.fields(Outbox)})
-        for field in attrs.fields(Outbox):
-            setattr(self, field.name, [])
+        full = copy(self)
+        self.__init__()  # type: ignore[misc]
         return full

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from yunikorn.config.durations import describe_duration
 from yunikorn.objects.application import COUNTED
@@ -50,6 +50,7 @@ class Partition:
         self.ledger = Ledger(self.claims, self.usage, self.journal, environment.serial)
         self.queues = QueueTree(root, self.cluster, self.journal)
         self.queues.on_empty = self._schedule_cleanup
+        self.usage.rebuild((), self.queues)
         self.claims.on_forget.append(self._forget_claims)
         self.nodes: dict[str, Node] = {}
         self.applications: dict[str, Application] = {}
@@ -64,7 +65,7 @@ class Partition:
         """What a message calls it."""
         return f"partition {self.name}"
 
-    def on_state_change(self, event: Any) -> None:
+    def on_state_change(self, before: str, reason: str) -> None:
         """Called by the state machine; a partition has nothing more to do."""
 
     def _forget_claims(self, bits: int) -> None:

@@ -58,6 +58,8 @@ class Queue:
         self.managed = managed
         """Whether it comes from the configuration; others were made by placement."""
         self.state = QUEUE.initial
+        self.stopped_by_call = False
+        """Whether a call stopped it: then a configuration does not start it."""
         self.children: dict[str, Queue] = {}
         self.applications: dict[str, Application] = {}
         self.guaranteed: Resource = NOTHING
@@ -103,7 +105,7 @@ class Queue:
         """What a message calls it."""
         return f"queue {self.path}"
 
-    def on_state_change(self, event: Any) -> None:
+    def on_state_change(self, before: str, reason: str) -> None:
         """Called by the state machine: a queue that is started again may have much to try."""
         self.touch()
         if self.parent is not None and self.state != STOPPED:

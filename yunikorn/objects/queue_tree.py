@@ -99,9 +99,10 @@ class QueueTree:
         queue.publish_priority()
         queue.touch()
         self.changed.append(queue)
-        if settings.stopped and queue.state == ACTIVE:
+        stopped = settings.stopped or queue.stopped_by_call
+        if stopped and queue.state == ACTIVE:
             QUEUE.fire(queue, "stop")
-        elif not settings.stopped and queue.state == STOPPED:
+        elif not stopped and queue.state == STOPPED:
             QUEUE.fire(queue, "start")
 
     def _set_quota(self, queue: Queue, guaranteed: Resource | None, quota: Resource | None) -> None:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.queue import Queue
-    from yunikorn.resources import Resource
+
+Declared = dict[tuple[str, str, str], "LimitConfig"]
+"""What the configuration limits: by kind, name (or the wildcard) and queue path."""
 
 
 class UsageBook:
@@ -30,33 +32,52 @@ class UsageBook:
     def __init__(self, claims: ClaimTable, journal: Journal) -> None:
         self._claims = claims
         self._journal = journal
-        self._allowances: dict[tuple[str, str, str], Allowance] = {}
+        self._owners: dict[tuple[str, str], dict[str, Allowance]] = {}
+        self._declared: Declared = {}
+
+    # -- looking up ---------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Allowance]:
-        return iter(self._allowances.values())
+        for allowances in self._owners.values():
+            yield from allowances.values()
 
     def of(self, kind: str, name: str, path: str) -> Allowance | None:
         """What `kind` ("user" or "group") `name` uses in queue `path`, if anything of it is there."""
-        return self._allowances.get((kind, name, path))
+        return self._owners.get((kind, name), {}).get(path)
+
+    def names(self, kind: str) -> list[str]:
+        """The users, or groups, that have applications here, sorted; groups only if limits name them."""
+        return sorted(name for this, name in self._owners if this == kind)
+
+    def through(self, kind: str, name: str) -> list[Allowance]:
+        """What a user or group uses and may use in each queue where it has applications, root first.
+
+        Sorted so that every queue stands behind the one above it; empty for one that has nothing here.
+        """
+        found = self._owners.get((kind, name), {})
+        return [found[path] for path in sorted(found, key=lambda path: path.split("."))]
 
     # -- joining ------------------------------------------------------------------------------------
 
     def join(self, app: Application) -> None:
         """Find the allowances that count for an application in its queue."""
+        self._find(app)
+        self._record_link(app, app.group, "SET")
+
+    def _find(self, app: Application) -> None:
         group = _group_of(app)
         found = [self._enter(USER, app.user, queue) for queue in app.chain]
         if group:
             found += [self._enter(GROUP, group, queue) for queue in app.chain]
-            self._journal.record("USERGROUP", group, app.id, change="SET", detail="UG_APP_LINK")
         app.group = group
         app.tracked = tuple(found)
         app.owner = tuple(allowance for allowance in found if allowance.is_limited)
 
     def _enter(self, kind: str, name: str, queue: Queue) -> Allowance:
-        key = (kind, name, queue.path)
-        allowance = self._allowances.get(key)
+        allowances = self._owners.setdefault((kind, name), {})
+        allowance = allowances.get(queue.path)
         if allowance is None:
-            allowance = self._allowances[key] = Allowance(kind, name, queue.path)
+            allowance = allowances[queue.path] = Allowance(kind, name, queue.path)
             allowance.set_limit(_limit(queue.limits, kind, name))
         allowance.members += 1
         return allowance
@@ -66,8 +87,16 @@ class UsageBook:
         for allowance in app.tracked:
             allowance.members -= 1
             if not allowance.members:
-                del self._allowances[allowance.kind, allowance.name, allowance.path]
+                owner = allowance.kind, allowance.name
+                del self._owners[owner][allowance.path]
+                if not self._owners[owner]:
+                    del self._owners[owner]
         app.tracked = app.owner = ()
+        self._record_link(app, app.group, "REMOVE")
+
+    def _record_link(self, app: Application, group: str, change: str) -> None:
+        if group:
+            self._journal.record("USERGROUP", group, app.id, change=change, detail="UG_APP_LINK")
 
     # -- booking ------------------------------------------------------------------------------------
 
@@ -82,7 +111,7 @@ class UsageBook:
                 if allowance.max_applications:
                     self._claims.count_changed(allowance)
         if self._journal.listening:
-            self._record(app, "ADD")
+            self._record_usage(app, "ADD")
 
     def unbook(self, app: Application, pairs: Iterable[tuple[str, int]]) -> None:
         """The application holds so much less."""
@@ -97,9 +126,9 @@ class UsageBook:
             if allowance.over:
                 self._claims.room_grew(allowance)
         if self._journal.listening:
-            self._record(app, "REMOVE")
+            self._record_usage(app, "REMOVE")
 
-    def _record(self, app: Application, change: str) -> None:
+    def _record_usage(self, app: Application, change: str) -> None:
         for allowance in app.tracked:
             detail = "UG_USER_RESOURCE" if allowance.kind == USER else "UG_GROUP_RESOURCE"
             self._journal.record(
@@ -111,34 +140,53 @@ class UsageBook:
                 resource=allowance.usage,
             )
 
-    # -- reloading ----------------------------------------------------------------------------------
+    # -- configurations -----------------------------------------------------------------------------
 
-    def rebuild(self, apps: Iterable[Application]) -> None:
-        """Limits changed: work out for every application what counts for it, and what is used."""
-        before = self._limits()
-        self._allowances = {}
+    def rebuild(self, apps: Iterable[Application], queues: Iterable[Queue]) -> None:
+        """Limits were configured: work out for every application what counts for it, and what is used."""
+        self._declare(queues)
+        self._owners = {}
         for app in apps:
-            self.join(app)
+            before = app.group
+            self._find(app)
             for allowance in app.tracked:
                 grow(allowance.usage, app.allocated)
                 if app.allocations:
                     allowance.applications[app.id] = None
                 allowance.full = allowance.is_full
-        after = self._limits()
-        for key in {**before, **after}:
-            if before.get(key) != after.get(key):
-                kind, name, path = key
-                detail = "UG_USER_LIMIT" if kind == USER else "UG_GROUP_LIMIT"
-                change = "SET" if key in after else "REMOVE"
-                resource = after[key][0] if key in after else None
-                self._journal.record("USERGROUP", name, path, change=change, detail=detail, resource=resource)
+            if app.group != before:
+                self._record_link(app, before, "REMOVE")
+                self._record_link(app, app.group, "SET")
 
-    def _limits(self) -> dict[tuple[str, str, str], tuple[Resource | None, int]]:
-        return {
-            key: (allowance.max_resources, allowance.max_applications)
-            for key, allowance in self._allowances.items()
-            if allowance.is_limited
-        }
+    def _declare(self, queues: Iterable[Queue]) -> None:
+        before, self._declared = self._declared, _declared(queues)
+        for key, limit in self._declared.items():
+            if before.get(key) != limit:
+                self._record_limit(*key, "SET", limit)
+        for key in before:
+            if key not in self._declared:
+                self._record_limit(*key, "REMOVE", None)
+
+    def _record_limit(self, kind: str, name: str, path: str, change: str, limit: LimitConfig | None) -> None:
+        detail = "UG_USER_LIMIT" if kind == USER else "UG_GROUP_LIMIT"
+        self._journal.record(
+            "USERGROUP",
+            name,
+            path,
+            change=change,
+            detail=detail,
+            resource=None if limit is None else limit.max_resources,
+        )
+
+
+def _declared(queues: Iterable[Queue]) -> Declared:
+    return {
+        (kind, name, queue.path): limit
+        for queue in queues
+        for limit in queue.limits
+        for kind, names in ((USER, limit.users), (GROUP, limit.groups))
+        for name in names
+    }
 
 
 def _limit(limits: Iterable[LimitConfig], kind: str, name: str) -> LimitConfig | None:

@@ -286,7 +286,7 @@ class NodeOrder:
                 barren &= nothing
             if barren:
                 group.barren |= bit
-            group.tighten()
+                group.tighten()
         return None
 
 
@@ -315,7 +315,7 @@ def _scan(
             if refusal is None:
                 return node, False
             lasting &= refusal.lasting
-    block.tighten()
     if lasting:
+        block.tighten()
         block.barren |= shape.bit
     return None, lasting
