@@ -244,6 +244,9 @@ class PartitionScheduler:
         ledger = self.partition.ledger
         ask.run_limit = demand.run_limit
         if (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags):
+            if not ask.pending:
+                # Since the last of it was served its shape may have been forgotten, or its limits changed.
+                self._classify(ask)
             ledger.change_pending(ask, demand.count)
             return
         ledger.change_pending(ask, 0)
@@ -375,7 +378,7 @@ class PartitionScheduler:
         self.queue_policies.use(registry)
         self.apply_queue_changes()
         self.queue_policies.drop_unused(partition.queues)
-        partition.usage.rebuild(partition.applications.values())
+        partition.usage.rebuild(partition.applications.values(), partition.queues)
         for app in partition.applications.values():
             self._reconsider(app)
         partition.reconsider()
