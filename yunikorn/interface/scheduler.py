@@ -26,6 +26,7 @@ from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
 from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+from yunikorn.scheduling.switches import start_partition, start_queue, stop_partition, stop_queue
 
 _log = logging.getLogger("yunikorn.config")
 
@@ -114,6 +115,40 @@ class Scheduler:
     def _tell_gaps(config: SchedulerConfig) -> None:
         for gap in gaps(config):
             _log.warning("%s", gap)
+
+    # -- stopping and starting ------------------------------------------------------------------------
+
+    def stop_queue(self, rm_id: str, partition: str, path: str) -> bool:
+        """Place nothing new in a queue and below it until `start_queue`; returns whether it ran until now.
+
+        It keeps its work and accepts applications. Raises `UsageError` where there is no such queue.
+        """
+        return stop_queue(self._at_work(rm_id, partition).partition, path)
+
+    def start_queue(self, rm_id: str, partition: str, path: str) -> bool:
+        """Start a queue that `stop_queue` stopped; returns whether it was stopped.
+
+        Raises `UsageError` where there is no such queue, or its own configuration stops it.
+        """
+        return start_queue(self._at_work(rm_id, partition).partition, path)
+
+    def stop_partition(self, rm_id: str, partition: str) -> bool:
+        """Take and place nothing new in a partition until `start_partition`; its work goes on.
+
+        Returns whether it ran until now. Raises `UsageError` where there is no such partition.
+        """
+        return stop_partition(self._at_work(rm_id, partition).partition)
+
+    def start_partition(self, rm_id: str, partition: str) -> bool:
+        """Start a stopped partition; returns whether it was stopped. Raises `UsageError` as above."""
+        return start_partition(self._at_work(rm_id, partition).partition)
+
+    def _at_work(self, rm_id: str, name: str) -> PartitionScheduler:
+        found = self.partition(rm_id, name)
+        if found is None:
+            known = ", ".join(one.name for one in self.partitions(rm_id))
+            raise UsageError(f"resource manager {rm_id} has no partition '{name}'; known: {known}")
+        return found
 
     def stop(self, rm_id: str) -> None:
         """The resource manager shuts down: everything of it is removed."""

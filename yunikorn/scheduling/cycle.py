@@ -49,6 +49,8 @@ class Cycle:
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
+        if self._root.state == STOPPED or self._partition.state == STOPPED:
+            return None
         if self._ledger.changed_nodes:
             self._orders.settle(self._ledger)
             self.parking.wake_due()

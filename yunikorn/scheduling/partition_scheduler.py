@@ -183,7 +183,7 @@ class PartitionScheduler:
     def ask(self, app_id: str, demand: Demand) -> None:
         """Take in an ask, or change the one with the same key; refuse it with the reason (facts §10.5)."""
         app = self.partition.applications.get(app_id)
-        reason = self._refusal(app, app_id, demand)
+        reason = self._closed("requests") or self._refusal(app, app_id, demand)
         if reason or app is None:
             self.partition.outbox.rejected_asks.append(Refusal(demand.key, reason, app_id))
             return
@@ -194,6 +194,10 @@ class PartitionScheduler:
         ask = self._new_ask(app, demand)
         self._classify(ask)
         self.partition.ledger.add_ask(ask)
+
+    def _closed(self, what: str) -> str:
+        state = self.partition.state
+        return "" if state == ACTIVE else f"partition {self.name} is {state.lower()}: it takes no new {what}"
 
     @staticmethod
     def _refusal(app: Application | None, app_id: str, demand: Demand) -> str:
@@ -337,8 +341,8 @@ class PartitionScheduler:
         return node
 
     def _node_refusal(self, node_id: str, capacity: Resource, occupied: Resource) -> str:
-        if self.partition.state != ACTIVE:
-            return f"partition {self.name} is {self.partition.state.lower()}: it takes no new nodes"
+        if reason := self._closed("nodes"):
+            return reason
         if not node_id:
             return "a node needs an id"
         if node_id in self.partition.nodes:

@@ -1,0 +1,189 @@
+"""Stopping and starting queues and partitions: what runs goes on, what waits stays, nothing new is placed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.kit import RM, configuration, queue
+from yunikorn.errors import UsageError
+from yunikorn.resources import Resource
+
+TWO = configuration(queue("a"), queue("p", queue("b"), queue("c")))
+STOPPED = {"queue.state": "stopped"}
+
+
+def cluster(config: str = TWO) -> RM:
+    """A node with room for ten, and an application in each queue."""
+    rm = RM(config)
+    rm.node(memory=10)
+    for name in ("a", "p.b", "p.c"):
+        rm.app(name, f"root.{name}")
+    rm.heard()
+    return rm
+
+
+def test_a_stopped_queue_keeps_its_work_and_takes_applications_but_places_nothing() -> None:
+    rm = cluster()
+    rm.ask("a", "first", memory=1)
+    assert rm.schedule() == [("a", "first", "n1")]
+
+    assert rm.scheduler.stop_queue("rm", "default", "root.a")
+    assert not rm.scheduler.stop_queue("rm", "default", "root.a")
+    assert rm.find_queue("root.a").state == "Stopped"
+    rm.ask("a", "second", memory=1)
+    rm.app("late", "root.a")
+    rm.ask("late", "third", memory=1)
+    rm.ask("p.b", "elsewhere", memory=1)
+    assert rm.schedule() == [("p.b", "elsewhere", "n1")]
+    heard = rm.heard()
+    assert [one.application_id for one in heard.accepted_applications] == ["late"]
+    assert not heard.rejected_allocations and not heard.released_allocations
+    assert rm.find_queue("root.a").allocated == {"memory": 1}
+    assert rm.find_queue("root.a").pending == {"memory": 2}
+
+    assert rm.scheduler.start_queue("rm", "default", "root.a")
+    assert not rm.scheduler.start_queue("rm", "default", "root.a")
+    assert rm.schedule() == [("a", "second", "n1"), ("late", "third", "n1")]
+
+
+def test_work_of_a_stopped_queue_can_be_released() -> None:
+    rm = cluster()
+    rm.ask("a", "first", memory=1)
+    rm.schedule()
+    rm.scheduler.stop_queue("rm", "default", "root.a")
+    rm.release("a")
+    assert rm.find_queue("root.a").allocated == {"memory": 0}
+    assert rm.running == {}
+
+
+def test_a_stopped_parent_stops_all_below_it() -> None:
+    rm = cluster()
+    rm.scheduler.stop_queue("rm", "default", "root.p")
+    for name in ("p.b", "p.c", "a"):
+        rm.ask(name, "task", memory=1)
+    assert rm.schedule() == [("a", "task", "n1")]
+    rm.scheduler.start_queue("rm", "default", "root.p")
+    assert rm.schedule() == [("p.b", "task", "n1"), ("p.c", "task", "n1")]
+
+
+def test_a_stopped_root_stops_everything() -> None:
+    rm = cluster()
+    rm.scheduler.stop_queue("rm", "default", "root")
+    for name in ("p.b", "p.c", "a"):
+        rm.ask(name, "task", memory=1)
+    assert rm.schedule() == []
+    rm.change_node("n1", memory=20)
+    assert rm.schedule() == []
+    rm.scheduler.start_queue("rm", "default", "root")
+    # More waits in root.p than in root.a; then root.a has less.
+    assert rm.schedule() == [("p.b", "task", "n1"), ("a", "task", "n1"), ("p.c", "task", "n1")]
+
+
+def test_the_configuration_can_stop_root_too() -> None:
+    tree = TWO.replace('"submitacl"', '"properties": {"queue.state": "stopped"}, "submitacl"')
+    rm = cluster(tree)
+    rm.ask("a", "task", memory=1)
+    assert rm.schedule() == []
+    rm.reload(TWO)
+    assert rm.schedule() == [("a", "task", "n1")]
+
+
+def test_a_reload_does_not_start_what_a_call_stopped() -> None:
+    rm = cluster()
+    rm.scheduler.stop_queue("rm", "default", "root.a")
+    rm.ask("a", "task", memory=1)
+    assert rm.reload(configuration(queue("a"), queue("p", queue("b"), queue("c")), queue("d")))
+    assert rm.find_queue("root.a").state == "Stopped"
+    assert rm.schedule() == []
+    rm.scheduler.start_queue("rm", "default", "root.a")
+    assert rm.schedule() == [("a", "task", "n1")]
+
+
+def test_a_queue_that_leaves_and_returns_while_a_call_stops_it_stays_stopped() -> None:
+    rm = cluster()
+    rm.scheduler.stop_queue("rm", "default", "root.a")
+    rm.reload(configuration(queue("p", queue("b"), queue("c"))))
+    assert rm.find_queue("root.a").state == "Draining"
+    rm.reload(TWO)
+    assert rm.find_queue("root.a").state == "Stopped"
+
+
+def test_a_call_does_not_start_what_the_configuration_stops() -> None:
+    rm = cluster(configuration(queue("a", properties=STOPPED), queue("p", queue("b"), queue("c"))))
+    with pytest.raises(UsageError, match="root.a is stopped by its property queue.state"):
+        rm.scheduler.start_queue("rm", "default", "root.a")
+    rm.ask("a", "task", memory=1)
+    assert rm.schedule() == []
+    rm.reload(TWO)
+    assert rm.schedule() == [("a", "task", "n1")]
+
+
+def test_a_queue_that_both_stopped_needs_both_to_start() -> None:
+    rm = cluster()
+    rm.scheduler.stop_queue("rm", "default", "root.a")
+    rm.reload(configuration(queue("a", properties=STOPPED), queue("p", queue("b"), queue("c"))))
+    rm.reload(TWO)
+    assert rm.find_queue("root.a").state == "Stopped"
+    rm.scheduler.start_queue("rm", "default", "root.a")
+    assert rm.find_queue("root.a").state == "Active"
+
+
+def test_a_draining_queue_cannot_be_stopped() -> None:
+    rm = cluster()
+    rm.reload(configuration(queue("p", queue("b"), queue("c"))))
+    with pytest.raises(UsageError, match="queue root.a is Draining: event stop is not possible"):
+        rm.scheduler.stop_queue("rm", "default", "root.a")
+
+
+def test_what_is_not_there_cannot_be_stopped() -> None:
+    rm = cluster()
+    with pytest.raises(UsageError, match="no queue 'root.x'"):
+        rm.scheduler.stop_queue("rm", "default", "root.x")
+    with pytest.raises(UsageError, match="no partition 'gpu'; known: default"):
+        rm.scheduler.stop_partition("rm", "gpu")
+    with pytest.raises(UsageError, match="'other'"):
+        rm.scheduler.stop_partition("other", "default")
+
+
+def test_a_stopped_partition_takes_nothing_new_and_keeps_what_it_has() -> None:
+    rm = cluster()
+    rm.ask("a", "first", count=2, memory=1)
+    assert rm.schedule(1) == [("a", "first", "n1")]
+    assert rm.scheduler.stop_partition("rm", "default")
+    assert not rm.scheduler.stop_partition("rm", "default")
+    rm.heard()
+
+    rm.app("late", "root.a")
+    rm.ask("a", "second", memory=1)
+    rm.node("n2", memory=1)
+    assert rm.schedule() == []
+    heard = rm.heard()
+    assert [one.reason for one in heard.rejected_applications] == [
+        "partition default is stopped: it takes no new application late"
+    ]
+    assert [one.reason for one in heard.rejected_allocations] == [
+        "partition default is stopped: it takes no new requests"
+    ]
+    assert [one.reason for one in heard.rejected_nodes] == [
+        "partition default is stopped: it takes no new nodes"
+    ]
+    rm.change_node("n1", memory=5)
+    assert rm.find_node().capacity == Resource(memory=5)
+    rm.release("a", key="first")
+    assert rm.find_node().allocated == {"memory": 0}
+
+    assert rm.scheduler.start_partition("rm", "default")
+    assert not rm.scheduler.start_partition("rm", "default")
+    rm.ask("p.b", "task", memory=1)
+    assert rm.schedule() == [("p.b", "task", "n1")]
+
+
+def test_a_started_partition_goes_on_where_it_was_stopped() -> None:
+    rm = cluster()
+    rm.ask("a", "first", count=3, memory=1)
+    rm.schedule(1)
+    rm.scheduler.stop_partition("rm", "default")
+    rm.reload(configuration(queue("a"), queue("p", queue("b"), queue("c")), queue("d")))
+    assert rm.schedule() == []
+    rm.scheduler.start_partition("rm", "default")
+    assert rm.schedule() == [("a", "first", "n1"), ("a", "first", "n1")]
