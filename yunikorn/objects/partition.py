@@ -51,7 +51,6 @@ class Partition:
         self.queues = QueueTree(root, self.cluster, self.journal)
         self.queues.on_empty = self._schedule_cleanup
         self.usage.rebuild((), self.queues)
-        self.usage.rebuild((), self.queues)
         self.claims.on_forget.append(self._forget_claims)
         self.nodes: dict[str, Node] = {}
         self.applications: dict[str, Application] = {}
