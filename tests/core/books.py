@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from tests.core.kit import RM
-from tests.core.reference import Reference
+from tests.core.reference import App, Reference, total_of
 from yunikorn.objects.partition import Partition
 
 
@@ -23,6 +23,7 @@ def check_books(rm: RM, reference: Reference) -> None:
     _check_applications(partition, reference)
     _check_queues(partition, reference)
     _check_shapes(partition)
+    _check_usage(partition, reference)
 
 
 def _check_allocations(rm: RM, partition: Partition, reference: Reference) -> None:
@@ -89,3 +90,21 @@ def _check_shapes(partition: Partition) -> None:
     assert not counted, "requests wait under shapes that were forgotten"
     bits = [shape.bit for shape in partition.shapes]
     assert len(set(bits)) == len(bits), "two shapes share a bit"
+
+
+def _check_usage(partition: Partition, reference: Reference) -> None:
+    """What each user and group uses at each queue is what their allocations add up to."""
+    wanted: dict[tuple[str, str, str], list[App]] = {}
+    for app in reference.apps.values():
+        for queue in app.queue.up():
+            wanted.setdefault(("user", app.user, queue.path), []).append(app)
+            if app.group:
+                wanted.setdefault(("group", app.group, queue.path), []).append(app)
+    found = {(one.kind, one.name, one.path): one for one in partition.usage}
+    assert set(found) == set(wanted)
+    for key, apps in wanted.items():
+        allowance = found[key]
+        assert allowance.members == len(apps), key
+        assert plain(allowance.usage) == plain(total_of(app.allocated() for app in apps)), key
+        assert set(allowance.applications) == {app.id for app in apps if app.running}, key
+        assert allowance.full == allowance.is_full, key
