@@ -36,10 +36,6 @@ def _of_partition(config: PartitionConfig, path: str) -> Iterator[Problem]:
 
 
 def _of_queue(queue: QueueConfig, path: str) -> Iterator[Problem]:
-    if queue.limits:
-        yield _gap(f"{path}: limits", "users and groups are not limited")
-    if queue.max_applications:
-        yield _gap(f"{path}: maxapplications", "the number of running applications is not limited")
     for key, meaning in _PROPERTIES.items():
         if key in queue.properties:
             yield _gap(f"{path}: property {key}", meaning)
