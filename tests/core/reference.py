@@ -279,10 +279,10 @@ class Reference:
         app.running.remove(one)
         one.node.running.remove(one)
         ask = one.ask
-        if ask is not None and not ask.pending and not any(other.ask is ask for other in app.running):
+        done = ask is not None and not ask.pending and not any(other.ask is ask for other in app.running)
+        if done and app.asks.get(ask.key) is ask:
             # All that it asked for has been given and has ended: it is forgotten.
-            if app.asks.get(ask.key) is ask:
-                del app.asks[ask.key]
+            del app.asks[ask.key]
         self._rest(app)
 
     def _rest(self, app: App) -> None:
@@ -348,13 +348,29 @@ class Reference:
                 yield from self._of_queue(child)
             return
         for app in self._apps(queue):
-            if not self._may_start(app):
-                continue
             for ask in sorted(app.waiting, key=lambda ask: (-ask.priority, ask.created, ask.arrival)):
-                if self._has_quota(queue, ask.resource) and self._has_allowance(app, ask.resource):
-                    node = self._node(ask)
-                    if node is not None:
-                        yield ask, node
+                node = next(self.nodes_for(ask), None)
+                if node is not None:
+                    yield ask, node
+
+    def nodes_for(self, ask: Ask) -> Iterator[Node]:
+        """Every node that could take `ask` now, in the order of the policy; none if a limit is in the way."""
+        app = ask.app
+        if not (
+            self._may_start(app)
+            and self._has_quota(app.queue, ask.resource)
+            and self._has_allowance(app, ask.resource)
+        ):
+            return
+        required = ask.tags.get("yunikorn.apache.org/requiredNode", "")
+        for node in self._nodes(ask):
+            if required and node.id != required:
+                continue
+            # What belongs on a node and nowhere else goes there even when it is drained (facts §7.7).
+            if not node.schedulable and not required:
+                continue
+            if node.has_room(ask.resource) and all(check(ask, node) for check in self.checks):
+                yield node
 
     def _has_quota(self, queue: Queue, resource: Amount) -> bool:
         for level in queue.up():
@@ -472,22 +488,13 @@ class Reference:
 
     # nodes
 
-    def _node(self, ask: Ask) -> Node | None:
+    def _nodes(self, ask: Ask) -> list[Node]:
         chosen = ask.app.tags.get("yunikorn.apache.org/node-sort-policy", "")
         if chosen not in self.node_sorts:
             chosen = ""
         chosen = chosen or ask.app.queue.properties.get("node.sort.policy", "")
         policy = self.node_sorts.get(chosen, self.node_sorts[""])
-        required = ask.tags.get("yunikorn.apache.org/requiredNode", "")
-        for node in sorted(self.nodes.values(), key=lambda node: (self._score(policy, node), node.id)):
-            if (
-                node.schedulable
-                and required in ("", node.id)
-                and node.has_room(ask.resource)
-                and all(check(ask, node) for check in self.checks)
-            ):
-                return node
-        return None
+        return sorted(self.nodes.values(), key=lambda node: (self._score(policy, node), node.id))
 
     @staticmethod
     def _score(policy: Mapping[str, Any], node: Node) -> Fraction:

@@ -6,7 +6,7 @@ import os
 
 from hypothesis import Phase, settings
 
-from tests.core.machine import ByRetry, SideBySide
+from tests.core.machine import ByRetry, Reserving, SideBySide
 
 EXAMPLES = int(os.environ.get("YUNIKORN_EXAMPLES", "60"))
 STEPS = int(os.environ.get("YUNIKORN_STEPS", "40"))
@@ -22,3 +22,5 @@ TestSideBySide = SideBySide.TestCase
 TestSideBySide.settings = BOUNDS
 TestByRetry = ByRetry.TestCase
 TestByRetry.settings = BOUNDS
+TestReserving = Reserving.TestCase
+TestReserving.settings = BOUNDS

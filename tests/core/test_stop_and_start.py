@@ -37,7 +37,8 @@ def test_a_stopped_queue_keeps_its_work_and_takes_applications_but_places_nothin
     assert rm.schedule() == [("p.b", "elsewhere", "n1")]
     heard = rm.heard()
     assert [one.application_id for one in heard.accepted_applications] == ["late"]
-    assert not heard.rejected_allocations and not heard.released_allocations
+    assert not heard.rejected_allocations
+    assert not heard.released_allocations
     assert rm.find_queue("root.a").allocated == {"memory": 1}
     assert rm.find_queue("root.a").pending == {"memory": 2}
 
@@ -110,7 +111,7 @@ def test_a_queue_that_leaves_and_returns_while_a_call_stops_it_stays_stopped() -
 
 def test_a_call_does_not_start_what_the_configuration_stops() -> None:
     rm = cluster(configuration(queue("a", properties=STOPPED), queue("p", queue("b"), queue("c"))))
-    with pytest.raises(UsageError, match="root.a is stopped by its property queue.state"):
+    with pytest.raises(UsageError, match=r"root\.a is stopped by its property queue\.state"):
         rm.scheduler.start_queue("rm", "default", "root.a")
     rm.ask("a", "task", memory=1)
     assert rm.schedule() == []
@@ -131,13 +132,13 @@ def test_a_queue_that_both_stopped_needs_both_to_start() -> None:
 def test_a_draining_queue_cannot_be_stopped() -> None:
     rm = cluster()
     rm.reload(configuration(queue("p", queue("b"), queue("c"))))
-    with pytest.raises(UsageError, match="queue root.a is Draining: event stop is not possible"):
+    with pytest.raises(UsageError, match=r"queue root\.a is Draining: event stop is not possible"):
         rm.scheduler.stop_queue("rm", "default", "root.a")
 
 
 def test_what_is_not_there_cannot_be_stopped() -> None:
     rm = cluster()
-    with pytest.raises(UsageError, match="no queue 'root.x'"):
+    with pytest.raises(UsageError, match=r"no queue 'root\.x'"):
         rm.scheduler.stop_queue("rm", "default", "root.x")
     with pytest.raises(UsageError, match="no partition 'gpu'; known: default"):
         rm.scheduler.stop_partition("rm", "gpu")
