@@ -6,7 +6,7 @@ import json
 import logging
 from typing import TYPE_CHECKING
 
-from yunikorn.resources import Resource, above_zero
+from yunikorn.resources import INT64_MAX, Resource, above_zero
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,8 @@ _log = logging.getLogger("yunikorn.placement")
 MAX_TAG = "namespace.resourcequota"
 GUARANTEED_TAG = "namespace.resourceguaranteed"
 APPS_TAG = "namespace.resourcemaxapps"
+DIGITS = 20
+"""Longest number of applications that is read: no 64 bits hold more."""
 
 
 def apply_namespace_quota(queue: Queue, tags: Mapping[str, str]) -> None:
@@ -31,8 +33,9 @@ def apply_namespace_quota(queue: Queue, tags: Mapping[str, str]) -> None:
             queue.guaranteed if guaranteed is None else guaranteed, queue.max if quota is None else quota
         )
     apps = lower.get(APPS_TAG, "")
-    if apps.isdecimal() and int(apps):
+    if apps.isdecimal() and len(apps) <= DIGITS and int(apps):
         queue.max_applications = int(apps)
+        queue.check_full()
 
 
 def _amount(tags: Mapping[str, str], name: str) -> Resource | None:
@@ -40,8 +43,16 @@ def _amount(tags: Mapping[str, str], name: str) -> Resource | None:
     if not text:
         return None
     try:
-        amount = Resource({key: int(value["value"]) for key, value in json.loads(text)["resources"].items()})
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        _log.warning("tag %s is ignored, %r is not a resource: %s", name, text, error)
+        # A value of 0 is left out by those who write these texts.
+        amounts = json.loads(text)["resources"].items()
+        amount = Resource({key: _whole(value.get("value", 0)) for key, value in amounts})
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        _log.warning("tag %s is ignored, %.200r is not a resource: %s", name, text, error)
         return None
     return amount if above_zero(amount) else None
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or abs(value) > INT64_MAX:
+        raise ValueError(f"{value!r:.40} is not a whole number of 64 bits")
+    return value

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.api import Context
+from yunikorn.clock import SECOND
 from yunikorn.objects.application import Application
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
 from yunikorn.objects.node import Node
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
 REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 CREATION_TAG = "creationTime"
+TIME_DIGITS = 18
+"""Longest time that is read: more seconds are no time, and Python refuses to read very long numbers."""
 
 
 @attrs.define
@@ -232,7 +235,8 @@ class PartitionScheduler:
     def _created(self, tags: Mapping[str, str]) -> int:
         # Unix seconds from the RM keep the order of what was asked for before a restart (facts §3.1).
         text = tags.get(CREATION_TAG, "") if tags else ""
-        return int(text) * 1_000_000_000 if text.isdecimal() else self.partition.clock.now()
+        readable = text.isdecimal() and len(text) <= TIME_DIGITS
+        return int(text) * SECOND if readable else self.partition.clock.now()
 
     def _classify(self, ask: Ask) -> None:
         ask.shape = self._shape(ask)
