@@ -12,7 +12,7 @@ import pytest
 from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
 from yunikorn.api import UserGroupResolver
 from yunikorn.cli.main import main
-from yunikorn.errors import ConfigError, UnknownPlugin
+from yunikorn.errors import ConfigError
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -206,7 +206,7 @@ def test_an_unknown_resolver_is_none_but_ldap_stops_the_start() -> None:
     rm = RM(configuration(queue("a"), usergroupresolver={"type": "nothing-like-it"}))
     rm.app(user="ann", groups=())
     assert rm.find_app().groups == ("ann",)
-    with pytest.raises(UnknownPlugin, match="ldap"):
+    with pytest.raises(ConfigError, match="ldap"):
         RM(configuration(queue("a"), usergroupresolver={"type": "ldap"}))
 
 

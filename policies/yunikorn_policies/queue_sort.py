@@ -35,7 +35,8 @@ def usage_ratio(queue: Queue) -> float:
 
     A guarantee or quota of 0 that is used counts as fully used; a type with neither does not count.
     """
-    guaranteed, fair_max = queue.guaranteed, queue.fair_max
+    guaranteed = queue.guaranteed
+    fair_max = queue.fair_max
     largest = 0.0
     for name, used in queue.allocated.items():
         if used > 0:

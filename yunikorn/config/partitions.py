@@ -111,7 +111,8 @@ def _read_resolver(partition: Table, plugins: PluginCheck) -> PluginRef | None:
         plugins.registry.find(RESOLVER, name)
     except UnknownPlugin as error:
         # Not an error of the text: what is installed where the scheduler starts decides (decision 3).
-        plugins.findings.warning(table.spot("type"), f"{error}; the scheduler will not start without it")
+        without = "the scheduler will not start" if ref.name == "ldap" else "groups are not resolved"
+        plugins.findings.warning(table.spot("type"), f"{error}; without it {without}")
         return ref
     plugins.check(RESOLVER, ref, table.spot("type"), table.here())
     return ref

@@ -8,12 +8,13 @@ resource manager, if there is anything to say.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Iterator
 
 from yunikorn.clock import Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.schema import SchedulerConfig
-from yunikorn.errors import UsageError
+from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin, UsageError
 from yunikorn.interface.gaps import gaps
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -42,6 +43,8 @@ class Scheduler:
         self._environment = Environment.on(clock, periods)
         self._timers = self._environment.timers
         self._sessions: dict[str, Session] = {}
+        self._next: PartitionScheduler | None = None
+        """Whose turn it is when `schedule` is called again."""
 
     def register_resource_manager(
         self, request: RegisterResourceManagerRequest, callback: Callback
@@ -55,14 +58,7 @@ class Scheduler:
         if not request.rm_id:
             raise UsageError("a resource manager needs an id: set rm_id")
         config = load_config(request.config or DEFAULT_TEXT, self.registry)
-        session = Session(
-            request.rm_id,
-            callback,
-            config,
-            self.registry,
-            self._environment,
-            self.faults,
-        )
+        session = self._open(request.rm_id, callback, config)
         self._tell_gaps(config)
         known = self._sessions.pop(request.rm_id, None)
         if known is not None:
@@ -77,13 +73,31 @@ class Scheduler:
         session.flush()
 
     def schedule(self, max_decisions: int | None = None) -> int:
-        """Take up to `max_decisions` decisions, or all that can be taken now; returns how many."""
+        """Take up to `max_decisions` decisions, or all that can be taken now; returns how many.
+
+        All partitions of all resource managers take turns, also from one call to the next, so that the
+        backlog of one does not delay the others.
+        """
         taken = 0
+        busy = self._in_turn()
+        while busy and (max_decisions is None or taken < max_decisions):
+            partition = busy.popleft()
+            if partition.decide() is not None:
+                taken += 1
+                busy.append(partition)
+        self._next = busy[0] if busy else None
         for session in list(self._sessions.values()):
-            left = None if max_decisions is None else max_decisions - taken
-            taken += session.decide(left)
             session.flush()
         return taken
+
+    def _in_turn(self) -> deque[PartitionScheduler]:
+        partitions = deque(
+            partition for session in self._sessions.values() for partition in session.partitions
+        )
+        if self._next in partitions:
+            while partitions[0] is not self._next:
+                partitions.rotate(-1)
+        return partitions
 
     def next_timer(self) -> int | None:
         """When the earliest timer is due (ns), or None."""
@@ -110,6 +124,13 @@ class Scheduler:
         self._tell_gaps(config)
         session.flush()
         return True
+
+    def _open(self, rm_id: str, callback: Callback, config: SchedulerConfig) -> Session:
+        try:
+            return Session(rm_id, callback, config, self.registry, self._environment, self.faults)
+        except (UnknownPlugin, OptionError, PluginError) as error:
+            # What is only needed to run is not asked for when a text is checked, such as `ldap`.
+            raise ConfigError([Problem("", str(error))]) from error
 
     @staticmethod
     def _tell_gaps(config: SchedulerConfig) -> None:

@@ -109,20 +109,6 @@ class Session:
         """Take in an update."""
         self._intake.take(request)
 
-    def decide(self, most: int | None) -> int:
-        """Take up to `most` decisions, the partitions in turn; returns how many."""
-        taken = 0
-        busy = list(self._partitions.values())
-        while busy:
-            for partition in list(busy):
-                if most is not None and taken >= most:
-                    return taken
-                if partition.decide() is None:
-                    busy.remove(partition)
-                else:
-                    taken += 1
-        return taken
-
     def flush(self) -> None:
         """Hand out what there is to say, events to the sinks and one response to the RM."""
         for partition in self._partitions.values():

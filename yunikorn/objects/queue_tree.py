@@ -148,11 +148,10 @@ class QueueTree:
         queue = self._make(name, parent, is_leaf=is_leaf, managed=False)
         queue.template = parent.template
         template = parent.template
-        if is_leaf and template is not None:
+        if is_leaf and template is not None and queue.path != RECOVERY:
             queue.max_applications = template.max_applications
             queue.set_quota(template.guaranteed, template.max)
-            if queue.path != RECOVERY:
-                queue.properties = dict(template.properties)
+            queue.properties = dict(template.properties)
         self._settle(queue)
         return queue
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
-SAMPLE = 32
+SAMPLE = 16
 """Nodes from either end of the order among which the best is chosen, before all others are looked at."""
 
 

@@ -1,0 +1,100 @@
+"""Partitions and resource managers take turns; small answers that used to be wrong."""
+
+from __future__ import annotations
+
+from tests.core.kit import RM, configuration, document, partition, queue
+from yunikorn.clock import ManualClock
+from yunikorn.interface.messages import Allocation, NodeAction
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.registry import Registry
+from yunikorn.resources import Resource
+
+
+def backlog(rm: RM, name: str = "default") -> None:
+    attributes = {"si/node-partition": name}
+    rm.node(f"n-{rm.rm_id}-{name}", attributes, vcore=100)
+    rm.app(f"app-{name}", partition_name=name)
+    rm.ask(f"app-{name}", "t", 10, partition_name=name, vcore=1)
+
+
+def test_one_decision_at_a_time_serves_all_partitions() -> None:
+    rm = RM(document(partition(queue("a")), partition(queue("a"), name="gpu")))
+    backlog(rm)
+    backlog(rm, "gpu")
+    served = [rm.schedule(1)[0][0] for _ in range(6)]
+    assert served == ["app-default", "app-gpu"] * 3
+
+
+def test_one_decision_at_a_time_serves_all_resource_managers() -> None:
+    scheduler = Scheduler(Registry.load(third_party=False), ManualClock())
+    one, two = (RM(scheduler=scheduler, rm_id=rm_id) for rm_id in ("one", "two"))
+    backlog(one)
+    backlog(two)
+    for _ in range(6):
+        scheduler.schedule(1)
+    assert (len(one.running), len(two.running)) == (3, 3)
+
+
+def test_a_raised_limit_that_comes_with_an_application_lets_others_start() -> None:
+    template = {"maxapplications": 1}
+    rule = {"name": "provided", "create": True}
+    parent = queue("p", parent=True, childtemplate=template)
+    rm = RM(configuration(parent, placementrules=[rule]))
+    rm.node(vcore=10)
+    for name in ("one", "two"):
+        rm.app(name, "root.p.x")
+        rm.ask(name, "t", vcore=1)
+    assert rm.schedule() == [("one", "t", "n1")]
+    rm.app_tagged("three", "root.p.x", {"namespace.resourcemaxapps": "2"})
+    assert rm.schedule() == [("two", "t", "n1")]
+
+
+def test_the_recovery_queue_has_no_limits_of_the_template() -> None:
+    root = {"name": "root", "submitacl": "*", "childtemplate": {"maxapplications": 1}, "parent": True}
+    rm = RM(document({"name": "default", "queues": [root]}))
+    rm.node(vcore=10)
+    for name in ("one", "two"):
+        rm.app_tagged(name, "", {"application.create.force": "true"})
+        rm.ask(name, "t", vcore=1)
+    assert [app for app, _, _ in rm.schedule()] == ["one", "two"]
+
+
+def test_the_resource_manager_hears_that_an_application_expired() -> None:
+    rm = RM()
+    rm.node(vcore=10)
+    rm.app()
+    rm.ask(vcore=1)
+    rm.schedule()
+    rm.release(uuid=next(iter(rm.running)))
+    rm.pass_time(4 * 24 * 3600)
+    states = [update.state for update in rm.said("updated_applications")]
+    assert states == ["Accepted", "Starting", "Completing", "Completed", "Expired"]
+
+
+def test_an_ask_of_its_own_is_refused_for_the_reason_of_its_application() -> None:
+    rm = RM(configuration(queue("a")))
+    rm.ask("", "lonely", vcore=1)
+    (refused,) = rm.said("rejected_allocations")
+    assert "no placement rule matched" in refused.reason
+
+
+def test_recovered_allocations_without_a_uuid_get_different_ones() -> None:
+    rm = RM()
+    for name in ("one", "two"):
+        rm.app(name)
+    amount = Resource(vcore=1)
+    existing = [Allocation("t", name, resource_per_alloc=amount) for name in ("one", "two")]
+    rm.node(vcore=10, existing=existing)
+    assert rm.said("rejected_allocations") == []
+    assert len(rm.find_node().allocations) == 2
+
+
+def test_what_is_lost_with_its_node_is_told_as_stopped_by_the_rm() -> None:
+    rm = RM()
+    rm.node(vcore=10)
+    rm.app()
+    rm.ask(vcore=1)
+    rm.schedule()
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    (release,) = rm.said("released_allocations")
+    assert (release.termination_type.name, release.message) == ("STOPPED_BY_RM", "Node n1 Removed")
