@@ -17,7 +17,6 @@ from yunikorn.config.load import check_config
 from yunikorn.errors import ConfigError
 from yunikorn.interface.messages import Allocation, NodeAction
 from yunikorn.objects.periods import Periods
-from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 
@@ -112,7 +111,7 @@ PROPERTIES = st.fixed_dictionaries(
         "queue.state": st.sampled_from(["stopped", "active", "active"]),
     },
 )
-QUEUE_PATHS = ["root.a", "root.b", "root.p.c", "root.p.d", "root.p", "root.q.e"]
+QUEUE_PATHS = ["root.a", "root.a", "root.b", "root.p.c", "root.p.c", "root.p.d", "root.q.e", "root.p"]
 GROUPS = {"u1": ["g1"], "u2": ["g2", "g1"], "u3": []}
 NODE_IDS = [f"n{number}" for number in range(5)]
 KEYS = ["k0", "k1", "k2"]
@@ -160,7 +159,7 @@ def _texts(quota: Mapping[str, int]) -> dict[str, str]:
 def queue_configs(draw: Any, name: str, *children: str) -> dict[str, Any]:
     """A queue and some of the children it may have."""
     config: dict[str, Any] = {"name": name}
-    if children and draw(st.integers(0, 5)):
+    if children and draw(st.integers(0, 9)):
         config["parent"] = True
         config["queues"] = [draw(queue_configs(child)) for child in children if draw(st.integers(0, 7))]
     if draw(st.booleans()):
@@ -182,7 +181,7 @@ def partition_configs(draw: Any) -> dict[str, Any]:
     queues = [
         draw(queue_configs(*names))
         for names in (("a",), ("b",), ("p", "c", "d"), ("q", "e"))
-        if draw(st.integers(0, 9))
+        if draw(st.integers(0, 19))
     ]
     config = partition(*queues)
     if draw(st.booleans()):
@@ -206,6 +205,9 @@ def _strip(queue: dict[str, Any], keys: tuple[str, ...]) -> None:
         _strip(child, keys)
 
 
+AskDrawn = tuple[str, int, int, dict[str, int], dict[str, str]]
+
+
 class SideBySide(RuleBasedStateMachine):
     """The rules; `predicates` are the names of those in the configuration."""
 
@@ -215,13 +217,15 @@ class SideBySide(RuleBasedStateMachine):
     @initialize(
         config=partition_configs(),
         nodes=st.lists(st.tuples(CAPACITIES, ATTRIBUTES), min_size=1, max_size=3),
-        apps=st.lists(APPS, min_size=2, max_size=6),
+        apps=st.lists(APPS, min_size=3, max_size=6),
+        asks=st.lists(st.lists(ASKS, max_size=3), min_size=3, max_size=6),
     )
     def start(
         self,
         config: dict[str, Any],
         nodes: list[tuple[dict[str, int], dict[str, str]]],
         apps: list[tuple[str, dict[str, str], str]],
+        asks: list[list[AskDrawn]],
     ) -> None:
         config = self._valid(config)
         self.rm = RM(self._text(config), test_registry(), periods=NO_RESERVATIONS)
@@ -231,10 +235,13 @@ class SideBySide(RuleBasedStateMachine):
             self._add_node(node_id, capacity, attributes)
         for path, tags, user in apps:
             self._submit(path, tags, user)
+        for app_id, some in zip(sorted(self.reference.apps), asks, strict=False):
+            for ask in some:
+                self._ask(app_id, *ask)
 
     def _valid(self, config: dict[str, Any]) -> dict[str, Any]:
         """As drawn, or without whichever limits, numbers and quotas do not go together."""
-        for keys in (("limits",), ("maxapplications",), ("limits", "maxapplications"), ("resources",)):
+        for keys in (("resources",), ("maxapplications",), ("maxapplications", "resources"), ("limits",)):
             if check_config(self._text(config), test_registry()).valid:
                 return config
             tried = json.loads(json.dumps(config))
@@ -246,6 +253,11 @@ class SideBySide(RuleBasedStateMachine):
 
     def _text(self, config: dict[str, Any]) -> str:
         return document({**config, "predicates": list(self.predicates)})
+
+    def teardown(self) -> None:
+        if hasattr(self, "rm"):
+            self.schedule_all()
+            self.books_are_right()
 
     # -- nodes ----------------------------------------------------------------------------------------
 
@@ -348,16 +360,19 @@ class SideBySide(RuleBasedStateMachine):
         self.reference.remove_app(app_id)
 
     @precondition(lambda self: self.reference.apps)
-    @rule(data=st.data(), asks=st.lists(ASKS, min_size=1, max_size=5))
-    def ask(
-        self, data: st.DataObject, asks: list[tuple[str, int, int, dict[str, int], dict[str, str]]]
+    @rule(data=st.data(), asks=st.lists(ASKS, min_size=1, max_size=4), most=st.integers(0, 4))
+    def ask(self, data: st.DataObject, asks: list[AskDrawn], most: int) -> None:
+        for ask in asks:
+            self._ask(self._draw_app(data), *ask)
+        self._schedule(most)
+
+    def _ask(
+        self, app_id: str, key: str, count: int, priority: int, amount: dict[str, int], tags: dict[str, str]
     ) -> None:
-        for key, count, priority, amount, tags in asks:
-            app_id = self._draw_app(data)
-            if not self.reserving:
-                tags = {name: value for name, value in tags.items() if name != REQUIRED}
-            self.rm.ask(app_id, key, count, priority=priority, tags=tags, **amount)
-            self.reference.ask(app_id, key, count, priority, tags, amount)
+        if not self.reserving:
+            tags = {name: value for name, value in tags.items() if name != REQUIRED}
+        self.rm.ask(app_id, key, count, priority=priority, tags=tags, **amount)
+        self.reference.ask(app_id, key, count, priority, tags, amount)
 
     @precondition(lambda self: self.reference.apps)
     @rule(data=st.data(), key=st.sampled_from(["", *KEYS]))
@@ -367,13 +382,15 @@ class SideBySide(RuleBasedStateMachine):
         self.reference.release_asks(app_id, key)
 
     @precondition(lambda self: self.rm.running)
-    @rule(data=st.data())
-    def release(self, data: st.DataObject) -> None:
-        uuid = data.draw(st.sampled_from(sorted(self.rm.running)))
-        app_id = self.rm.running[uuid].application_id
-        self.rm.release(app_id, uuid)
-        self.reference.release(app_id, uuid)
-        assert uuid not in self.rm.running
+    @rule(data=st.data(), count=st.integers(1, 3), most=st.integers(0, 4))
+    def release(self, data: st.DataObject, count: int, most: int) -> None:
+        for _ in range(min(count, len(self.rm.running))):
+            uuid = data.draw(st.sampled_from(sorted(self.rm.running)))
+            app_id = self.rm.running[uuid].application_id
+            self.rm.release(app_id, uuid)
+            self.reference.release(app_id, uuid)
+            assert uuid not in self.rm.running
+        self._schedule(most)
 
     def _draw_app(self, data: st.DataObject) -> str:
         return str(data.draw(st.sampled_from(sorted(self.reference.apps))))
@@ -385,6 +402,7 @@ class SideBySide(RuleBasedStateMachine):
         self.reference.pass_time(seconds)
         self.rm.pass_time(seconds)
 
+    @precondition(lambda self: self.placed > 2)
     @rule(config=partition_configs())
     def reload(self, config: dict[str, Any]) -> None:
         config = self._valid(config)
@@ -402,6 +420,9 @@ class SideBySide(RuleBasedStateMachine):
 
     @rule(most=st.integers(1, 3))
     def schedule_some(self, most: int) -> None:
+        self._schedule(most)
+
+    def _schedule(self, most: int) -> None:
         for _ in range(most):
             if not self._compare(self.rm.schedule(1)):
                 break

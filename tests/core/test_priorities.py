@@ -1,0 +1,244 @@
+"""Priorities: of requests, of the applications that have them, of the queues above."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.core.kit import RM, configuration, queue
+from yunikorn.objects.ask import INT32_MAX, INT32_MIN
+
+NONE = INT32_MIN
+"""What an application or queue publishes that waits for nothing."""
+
+
+def rm_with(*queues: Any, **keys: Any) -> RM:
+    """An RM with one large node and these queues."""
+    rm = RM(configuration(*queues, **keys))
+    rm.node(memory=1000)
+    return rm
+
+
+def submit(
+    rm: RM, app: str, priority: int, *, into: str = "root.a", count: int = 1, key: str = "ask"
+) -> None:
+    """An application with requests of one priority."""
+    rm.app(app, into)
+    rm.ask(app, key, count, priority=priority, memory=1)
+
+
+def names(decisions: list[tuple[str, str, str]]) -> list[str]:
+    """Who was served, in order."""
+    return [app for app, _, _ in decisions]
+
+
+def with_properties(name: str, *children: Any, **properties: str) -> Any:
+    """A queue with these properties, `_` standing for `.`."""
+    return queue(
+        name, *children, properties={key.replace("_", "."): text for key, text in properties.items()}
+    )
+
+
+# -- inside an application, and inside a queue --------------------------------------------------------------
+
+
+def test_requests_go_by_priority_then_in_the_order_in_which_they_came() -> None:
+    rm = rm_with(queue("a"))
+    rm.app()
+    for key, priority in (("zero", 0), ("low", -5), ("high", 9), ("later", 0), ("high-too", 9)):
+        rm.ask("app", key, priority=priority, memory=1)
+    assert [key for _, key, _ in rm.schedule()] == ["high", "high-too", "zero", "later", "low"]
+
+
+def test_an_application_counts_as_its_most_urgent_request() -> None:
+    rm = rm_with(queue("a"))
+    submit(rm, "steady", 5, count=2)
+    submit(rm, "mixed", 0, count=2)
+    rm.ask("mixed", "urgent", priority=9, memory=1)
+    # Once its urgent request is served, the application is an ordinary one again.
+    assert [(app, key) for app, key, _ in rm.schedule()] == [
+        ("mixed", "urgent"),
+        ("steady", "ask"),
+        ("steady", "ask"),
+        ("mixed", "ask"),
+        ("mixed", "ask"),
+    ]
+
+
+def test_a_request_that_cannot_be_placed_keeps_its_application_in_front() -> None:
+    rm = rm_with(queue("a"))
+    submit(rm, "old", 1, count=1)
+    submit(rm, "blocked", 0, count=1)
+    rm.ask("blocked", "huge", priority=9, memory=5000)
+    assert names(rm.schedule()) == ["blocked", "old"]
+    rm.release_ask("blocked", "huge")
+    submit(rm, "urgent", 3)
+    rm.ask("blocked", "again", priority=0, memory=1)
+    assert names(rm.schedule()) == ["urgent", "blocked"]
+
+
+def test_priorities_may_be_of_no_account() -> None:
+    """Then the policy comes first, and priority decides between equals."""
+    rm = rm_with(with_properties("a", application_sort_priority="disabled"))
+    submit(rm, "low", -1)
+    submit(rm, "high", 9)  # at the same moment: equals for fifo
+    rm.pass_time(1)
+    submit(rm, "later", 100)
+    assert names(rm.schedule()) == ["high", "low", "later"]
+
+
+def test_fair_with_and_without_priorities() -> None:
+    for setting, wanted in (("enabled", ["b", "b", "a", "a"]), ("disabled", ["b", "a", "b", "a"])):
+        rm = rm_with(with_properties("a", application_sort_policy="fair", application_sort_priority=setting))
+        submit(rm, "a", 0, count=2)
+        submit(rm, "b", 1, count=2)
+        assert names(rm.schedule()) == wanted, setting
+
+
+# -- up the tree ------------------------------------------------------------------------------------------
+
+
+def published(rm: RM, path: str) -> int:
+    """What the parent of a queue sees."""
+    return rm.find_queue(path).priority
+
+
+def test_a_queue_publishes_its_most_urgent_application_and_its_offset() -> None:
+    rm = rm_with(with_properties("a", priority_offset="5"))
+    assert published(rm, "root.a") == NONE
+    submit(rm, "one", 10)
+    submit(rm, "two", 20)
+    assert published(rm, "root.a") == 25
+    rm.remove_app("two")
+    assert published(rm, "root.a") == 15
+    rm.schedule()
+    assert published(rm, "root.a") == NONE
+
+
+def test_behind_a_fence_only_the_offset_is_seen() -> None:
+    rm = rm_with(
+        with_properties("a", priority_policy="fence"),
+        with_properties("b", priority_policy="fence", priority_offset="7"),
+        queue("c"),
+    )
+    for leaf, priority in (("a", 1000), ("b", -1000), ("c", 3)):
+        submit(rm, f"in-{leaf}", priority, into=f"root.{leaf}")
+    assert [published(rm, f"root.{leaf}") for leaf in "abc"] == [0, 7, 3]
+    assert names(rm.schedule()) == ["in-b", "in-c", "in-a"]
+    assert [published(rm, f"root.{leaf}") for leaf in "abc"] == [NONE] * 3
+
+
+def test_offsets_stop_at_the_ends_of_the_range() -> None:
+    rm = rm_with(
+        with_properties("a", priority_offset=str(INT32_MAX)),
+        with_properties("b", priority_offset=str(INT32_MIN)),
+    )
+    submit(rm, "up", 5, into="root.a")
+    submit(rm, "down", -5, into="root.b")
+    assert published(rm, "root.a") == INT32_MAX
+    assert published(rm, "root.b") == INT32_MIN + 1  # the least of all means that nothing waits
+
+
+def test_tenants_and_the_system() -> None:
+    """The example of YuniKorn's documentation: fenced tenants, and system queues above and below them."""
+    system = with_properties(
+        "system",
+        with_properties("low", priority_offset="-1000"),
+        queue("normal"),
+        with_properties("high", priority_offset="1000"),
+    )
+    tenants = queue(
+        "tenants",
+        with_properties("a", queue("a1"), queue("a2"), priority_policy="fence"),
+        with_properties("b", queue("b1"), priority_policy="fence", priority_offset="10"),
+    )
+    rm = rm_with(system, tenants)
+    for app, path, priority in (
+        ("system-low", "root.system.low", 3),
+        ("system-normal", "root.system.normal", 2),
+        ("system-high", "root.system.high", 1),
+        ("a1", "root.tenants.a.a1", 5000),
+        ("a2", "root.tenants.a.a2", 6000),
+        ("b1", "root.tenants.b.b1", -1),
+    ):
+        submit(rm, app, priority, into=path)
+    assert published(rm, "root.system") == 1001
+    assert published(rm, "root.system.low") == -997
+    assert published(rm, "root.tenants.a.a2") == 6000
+    assert published(rm, "root.tenants.a") == 0
+    assert published(rm, "root.tenants.b") == published(rm, "root.tenants") == 10
+    assert names(rm.schedule()) == ["system-high", "b1", "system-normal", "a2", "a1", "system-low"]
+
+
+def test_offset_and_fence_are_a_queues_own_but_the_order_is_inherited() -> None:
+    rm = rm_with(
+        with_properties(
+            "p",
+            queue("x"),
+            priority_offset="5",
+            priority_policy="fence",
+            application_sort_priority="disabled",
+        )
+    )
+    rm.app("one", "root.p.x")
+    rm.ask("one", priority=7, memory=1)
+    assert (published(rm, "root.p.x"), published(rm, "root.p")) == (7, 5)
+    settings = rm.find_queue("root.p.x").settings
+    assert (settings.priority_offset, settings.priority_fence) == (0, False)
+    assert not settings.priority_first
+
+
+def test_between_queues_priority_goes_before_fairness_unless_the_parent_says_otherwise() -> None:
+    for setting, wanted in (("enabled", ["b", "b", "b", "a"]), ("disabled", ["b", "a", "b", "b"])):
+        rm = rm_with(
+            with_properties(
+                "p",
+                queue("a", resources={"guaranteed": {"memory": "10"}}),
+                queue("b", resources={"guaranteed": {"memory": "10"}}),
+                application_sort_priority=setting,
+            )
+        )
+        submit(rm, "a", 0, into="root.p.a", count=1)
+        submit(rm, "b", 3, into="root.p.b", count=3)
+        assert names(rm.schedule()) == wanted, setting
+
+
+def test_the_priority_of_a_queue_follows_every_change_of_its_requests() -> None:
+    rm = rm_with(queue("p", queue("x")))
+    path = "root.p.x"
+    rm.app("app", path)
+    rm.ask("app", "huge", priority=4, memory=5000)
+    assert published(rm, "root.p") == 4
+    rm.ask("app", "huge", priority=9, memory=5000)  # changed
+    assert published(rm, "root.p") == 9
+    rm.ask("app", "small", priority=20, memory=1)
+    assert published(rm, "root.p") == 20
+    rm.schedule()  # small is placed, huge cannot be
+    assert published(rm, "root.p") == 9
+    rm.release_ask("app", "huge")
+    assert published(rm, "root.p") == NONE
+
+
+def test_a_reload_changes_offsets_fences_and_orders_at_once() -> None:
+    rm = rm_with(queue("a"), queue("b"))
+    submit(rm, "a", 5, into="root.a", count=2)
+    submit(rm, "b", 1, into="root.b", count=2)
+    assert names(rm.schedule(1)) == ["a"]
+    rm.reload(
+        configuration(
+            with_properties("a", priority_policy="fence"), with_properties("b", priority_offset="1")
+        )
+    )
+    assert (published(rm, "root.a"), published(rm, "root.b")) == (0, 2)
+    assert names(rm.schedule(1)) == ["b"]
+    rm.reload(configuration(queue("a"), queue("b")))
+    assert names(rm.schedule()) == ["a", "b"]
+
+
+def test_placed_work_has_no_priority_any_more() -> None:
+    """What counts is what waits: a queue full of urgent work is not urgent for that."""
+    rm = rm_with(queue("a"), queue("b"))
+    submit(rm, "urgent", 100, into="root.a")
+    rm.schedule()
+    rm.ask("urgent", "more", priority=0, memory=1)
+    submit(rm, "b", 1, into="root.b")
+    assert names(rm.schedule()) == ["b", "urgent"]
