@@ -7,6 +7,13 @@ from collections.abc import Iterable
 import attrs
 
 
+def printable(text: str) -> str:
+    """The text with everything escaped that is no character: what strangers write may move a cursor."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
 class YunikornError(Exception):
     """The base of all errors that this package raises on purpose."""
 
@@ -58,7 +65,7 @@ class PluginError(YunikornError):
         what = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
         self.plugin = plugin
         self.deed = deed
-        super().__init__(f"plugin {plugin}: {deed}: {what}")
+        super().__init__(printable(f"plugin {plugin}: {deed}: {what}"))
 
 
 class StateError(YunikornError):

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 import attrs
 
 from yunikorn.config.document import Listing, Mapping, Node, Scalar, quote, show
-from yunikorn.errors import Problem
+from yunikorn.errors import Problem, printable
 from yunikorn.suggestions import suggest
 
 UINT64_MAX = 2**64 - 1
@@ -303,11 +303,4 @@ def _number_text(node: Node, wanted: str) -> str:
 
 
 def _found(spot: Spot, message: str) -> Problem:
-    return Problem(_printable(spot.path), _printable(message), spot.node.line, spot.node.column)
-
-
-def _printable(text: str) -> str:
-    # Keys and names can hold anything, also what moves a terminal's cursor.
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return Problem(printable(spot.path), printable(message), spot.node.line, spot.node.column)

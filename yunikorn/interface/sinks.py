@@ -10,7 +10,7 @@ from yunikorn.api import Context, Event, EventSink
 from yunikorn.registry import EVENT_SINK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from yunikorn.clock import Clock
     from yunikorn.config.schema import PluginRef
@@ -72,13 +72,9 @@ class Sinks:
             if outlet.on:
                 self._guard(outlet, "sending events", outlet.sink.send, batch)
 
-    def _guard(self, outlet: _Outlet, deed: str, call: object, *arguments: object) -> None:
-        assert callable(call)
-        try:
-            call(*arguments)
-        except Exception as error:
+    def _guard(self, outlet: _Outlet, deed: str, call: Callable[..., object], *arguments: object) -> None:
+        if not self._faults.guard(outlet.origin, f"{deed}, it is switched off", call, *arguments):
             outlet.on = False
-            self._faults.report(outlet.origin, f"{deed}, it is switched off", error)
 
     def close(self) -> None:
         """Close all sinks."""

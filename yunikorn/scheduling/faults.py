@@ -51,3 +51,12 @@ class FaultLog:
         for listener in self._listeners:
             listener(fault)
         return error
+
+    def guard(self, plugin: str, deed: str, call: Callable[..., object], *arguments: object) -> bool:
+        """Make a call that nothing depends on; what it raises is reported. Returns whether it went well."""
+        try:
+            call(*arguments)
+        except Exception as error:
+            self.report(plugin, deed, error)
+            return False
+        return True

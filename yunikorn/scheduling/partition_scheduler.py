@@ -91,7 +91,7 @@ class PartitionScheduler:
             self.policies.node_sorts, self.partition.nodes.values, self.partition.claims, clock, faults
         )
         self.cycle = Cycle(self.partition, self.orders, self.policies.predicates)
-        self.policies.open(self.context)
+        self.policies.open(self.context, self.faults)
         self.apply_queue_changes()
 
     def apply_queue_changes(self) -> None:
@@ -377,7 +377,7 @@ class PartitionScheduler:
         """Work by another configuration from now on; `policies` are made from it already."""
         partition = self.partition
         before, self.policies, self.config = self.policies, policies, config
-        policies.open(self.context)
+        policies.open(self.context, self.faults)
         for node in partition.nodes.values():
             node.classes = policies.predicates.node_classes(node)
         self.orders.replace(policies.node_sorts)

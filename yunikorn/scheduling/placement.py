@@ -87,8 +87,8 @@ class PlacementChain:
         self.observer: Callable[[Application, Placement], None] | None = None
         """Told every placement with its steps, for whoever explains it."""
 
-    def plugins(self) -> list[PlacementRule]:
-        """The rule objects, for their life cycle."""
+    def plugins(self) -> list[tuple[PlacementRule, str]]:
+        """The rule objects and where each comes from, for their life cycle."""
         return [plugin for rule in self._rules for plugin in rule.plugins()]
 
     def place(self, app: Application) -> Placement:

@@ -82,9 +82,9 @@ class BoundRule:
         self._tree = tree
         self._faults = faults
 
-    def plugins(self) -> Iterator[PlacementRule]:
-        """Its plugin, and those of the rules above it."""
-        yield self.plugin
+    def plugins(self) -> Iterator[tuple[PlacementRule, str]]:
+        """Its plugin and where that comes from, and those of the rules above it."""
+        yield self.plugin, self._origin
         if self.parent is not None:
             yield from self.parent.plugins()
 

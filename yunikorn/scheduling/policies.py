@@ -42,27 +42,24 @@ class Policies:
             for ref in config.predicates
         ]
         self.predicates = PredicateChain(made, faults)
-        self._plugins: list[Plugin] = [
-            *(named.policy for named in self.node_sorts.values()),
-            *(predicate for predicate, _ in made),
+        self._plugins: list[tuple[Plugin, str]] = [
+            *((named.policy, named.origin) for named in self.node_sorts.values()),
+            *made,
             *self.placement.plugins(),
         ]
         if self.users.resolver is not None:
-            self._plugins.append(self.users.resolver)
+            self._plugins.append((self.users.resolver, self.users.origin))
 
     def _node_sort(self, ref: PluginRef) -> NamedPolicy:
         policy = self._registry.make(NODE_SORT, ref.name, ref.options)
         return NamedPolicy.of(policy, self._registry.find(NODE_SORT, ref.name).origin)
 
-    def open(self, context: Context) -> None:
-        """Tell each plugin object that it is about to be used."""
-        for plugin in self._plugins:
-            plugin.opened(context)
+    def open(self, context: Context, faults: FaultLog) -> None:
+        """Tell each plugin object that it is about to be used; a failure is only reported."""
+        for plugin, origin in self._plugins:
+            faults.guard(origin, "opening", plugin.opened, context)
 
     def close(self, faults: FaultLog) -> None:
         """Tell each plugin object that it has been used for the last time; a failure is only reported."""
-        for plugin in self._plugins:
-            try:
-                plugin.closed()
-            except Exception as error:
-                faults.report(type(plugin).name, "closing", error)
+        for plugin, origin in self._plugins:
+            faults.guard(origin, "closing", plugin.closed)

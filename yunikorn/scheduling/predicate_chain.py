@@ -79,12 +79,12 @@ class PredicateChain:
         found: list[Hashable] = []
         for condition in self._classifying:
             try:
-                found.append(condition.predicate.ask_class(ask))
-                hash(found[-1])
+                value = condition.predicate.ask_class(ask)
+                hash(value)
             except Exception as error:
                 self._faults.report(condition.origin, "computing the class of", error, ask.label)
-                found[len(found) - 1 :] = []
-                found.append((ask.app.id, ask.key))
+                value = (ask.app.id, ask.key)
+            found.append(value)
         return tuple(found)
 
     def node_classes(self, node: Node) -> tuple[Hashable, ...]:

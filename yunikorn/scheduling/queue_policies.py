@@ -27,7 +27,9 @@ class QueuePolicies:
         self._registry = registry
         self._faults = faults
         self._context = context
-        self._made: dict[tuple[str, str, tuple[tuple[str, str], ...]], Any] = {}
+        self._made: dict[tuple[str, str, tuple[tuple[str, str], ...]], tuple[Any, str]] = {}
+        self._new: set[int] = set()
+        """The objects that were made since the last `use`, by identity."""
 
     def apply(self, queues: Iterable[Queue]) -> None:
         """Give each of these queues the order that its settings name."""
@@ -53,11 +55,13 @@ class QueuePolicies:
         else:
             kind, name, options = QUEUE_SORT, settings.queue_sort, settings.queue_sort_options
         key = (kind.id, name, tuple(sorted(options.items())))
-        policy = self._made.get(key)
-        if policy is None:
-            policy = self._made[key] = self._registry.make(kind, name, options, comma_lists=True)
-            policy.opened(self._context)
-        origin = self._registry.find(kind, name).origin
+        if key not in self._made:
+            policy = self._registry.make(kind, name, options, comma_lists=True)
+            origin = self._registry.find(kind, name).origin
+            self._made[key] = policy, origin
+            self._new.add(id(policy))
+            self._faults.guard(origin, "opening", policy.opened, self._context)
+        policy, origin = self._made[key]
         lanes = None
         if isinstance(policy, AppSortPolicy) and type(policy).lane is not AppSortPolicy.lane:
             lanes = LaneGate(policy, origin, self._faults)
@@ -66,22 +70,22 @@ class QueuePolicies:
     def use(self, registry: Registry) -> None:
         """Take plugins from `registry` from now on."""
         self._registry = registry
+        self._new.clear()
 
     def drop_unused(self, queues: Iterable[Queue]) -> None:
         """Close the policies that no queue uses any more, and tell the others of the new configuration."""
         used = {id(queue.order.policy) for queue in queues}
-        for key, policy in list(self._made.items()):
+        for key, (policy, origin) in list(self._made.items()):
+            if id(policy) in self._new:
+                continue
             if id(policy) in used:
-                policy.reloaded(self._context)
+                self._faults.guard(origin, "reloading", policy.reloaded, self._context)
             else:
                 del self._made[key]
-                policy.closed()
+                self._faults.guard(origin, "closing", policy.closed)
 
     def close(self) -> None:
         """Tell all policies that they have been used for the last time; a failure is only reported."""
-        for policy in self._made.values():
-            try:
-                policy.closed()
-            except Exception as error:
-                self._faults.report(type(policy).name, "closing", error)
+        for policy, origin in self._made.values():
+            self._faults.guard(origin, "closing", policy.closed)
         self._made.clear()

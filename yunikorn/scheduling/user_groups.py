@@ -64,7 +64,7 @@ class UserGroups:
         faults: FaultLog | None = None,
     ) -> None:
         self._clock = clock
-        self._origin = origin
+        self.origin = origin
         self._faults = FaultLog() if faults is None else faults
         self._known: dict[str, tuple[int, Owner]] = {}
         self._swept = clock.now()
@@ -129,7 +129,7 @@ class UserGroups:
             found = self.resolver.groups(user)
             groups = None if found is None else _checked(found)
         except Exception as error:
-            blame = self._faults.report(self._origin, "finding the groups of", error, f"user '{user}'")
+            blame = self._faults.report(self.origin, "finding the groups of", error, f"user '{user}'")
             return Owner(user, refusal=f"user resolution failed: {blame}")
         if groups is None:
             return Owner(user, refusal=f"user resolution failed: there is no user '{user}'")
