@@ -184,7 +184,7 @@ def test_offset_and_fence_are_a_queues_own_but_the_order_is_inherited() -> None:
     assert (published(rm, "root.p.x"), published(rm, "root.p")) == (7, 5)
     settings = rm.find_queue("root.p.x").settings
     assert (settings.priority_offset, settings.priority_fence) == (0, False)
-    assert not settings.priority_first
+    assert not settings.sort_priority
 
 
 def test_between_queues_priority_goes_before_fairness_unless_the_parent_says_otherwise() -> None:
