@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from yunikorn.clock import Timer
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.eviction import Eviction
     from yunikorn.objects.node import Node
+    from yunikorn.objects.termination import TerminationType
     from yunikorn.resources import Resource
 
 
@@ -22,14 +24,22 @@ class Allocation:
     __slots__ = (
         "app",
         "ask",
+        "eviction",
         "key",
+        "may_be_preempted",
         "node",
+        "originator",
         "placed",
+        "placeholder",
         "priority",
         "queue_name",
+        "releasing",
+        "replacement",
+        "replaces",
         "resource",
         "state",
         "tags",
+        "task_group",
         "timer",
         "uuid",
     )
@@ -60,6 +70,20 @@ class Allocation:
         self.placed = placed
         """When it got its place (ns)."""
         self.state = ALLOCATED
+        self.originator = ask is not None and ask.originator
+        """Whether its application cannot live without it: then it goes for nobody else."""
+        self.may_be_preempted = ask is None or ask.may_be_preempted
+        self.eviction: Eviction | None = None
+        """With what it has been told to go, if it has."""
+        self.placeholder = ask is not None and ask.placeholder
+        """Whether it only keeps room for a real allocation of its task group."""
+        self.task_group = ask.task_group if ask is not None else ""
+        self.releasing: TerminationType | None = None
+        """Why the RM was told to end it, while that is not confirmed."""
+        self.replacement: Allocation | None = None
+        """The real allocation that takes this placeholder's place once the RM confirms its end."""
+        self.replaces: Allocation | None = None
+        """The placeholder that it waits for: until then it is in no books but those of another node."""
         self.timer: Timer | None = None
         """Ends it when its time is up, if its time is limited."""
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from yunikorn.clock import Timer
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.allowance import Allowance
+    from yunikorn.objects.atomic_gang import AtomicGang
+    from yunikorn.objects.gang import Gang
     from yunikorn.objects.line import Block, Rank
     from yunikorn.objects.queue import Queue
     from yunikorn.objects.run_limit import RunLimit
@@ -54,12 +56,15 @@ class Application:
         "allocations",
         "arrival",
         "asks",
+        "atomic",
         "bits",
         "block",
         "chain",
+        "counted",
         "finished",
         "forced",
         "fresh",
+        "gang",
         "group",
         "groups",
         "id",
@@ -123,6 +128,12 @@ class Application:
         self.timer: Timer | None = None
         self.run_limit: RunLimit | None = None
         """How long it may run; None for as long as it likes."""
+        self.gang: Gang | None = None
+        """Its placeholders, if it is a gang that has them."""
+        self.atomic: AtomicGang | None = None
+        """Its members, if it is a gang that is placed as a whole."""
+        self.counted = False
+        """Whether it counts as running in its queue and all above."""
         self._queue: Queue | None = None
         self.chain: tuple[Queue, ...] = ()
         """Its queue and all above, leaf first."""

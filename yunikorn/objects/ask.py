@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from yunikorn.resources import Resource
+from yunikorn.resources import INT64_MIN, Resource
 from yunikorn.states import ASK
 
 if TYPE_CHECKING:
     from yunikorn.objects.application import Application
+    from yunikorn.objects.atomic_gang import AtomicGang
     from yunikorn.objects.claim import Claim
+    from yunikorn.objects.eviction import Eviction
     from yunikorn.objects.node import Node
     from yunikorn.objects.shape import Shape
 
@@ -23,11 +25,17 @@ class Ask:
     __slots__ = (
         "app",
         "arrival",
+        "checked",
         "claim",
         "created",
+        "eviction",
+        "gang",
+        "held",
         "key",
         "live",
         "made",
+        "may_be_preempted",
+        "may_preempt",
         "order",
         "originator",
         "over_limit",
@@ -81,6 +89,14 @@ class Ask:
         """Whether it has been reported as too large for what its user or group has left."""
         self.over_quota = False
         """Whether it has been reported as too large for what its queues have left."""
+        self.may_preempt = True
+        """Whether others may have to go for it ..."""
+        self.may_be_preempted = True
+        """... and whether its allocations may have to go for others (decision 23)."""
+        self.eviction: Eviction | None = None
+        """What was last told to go for it."""
+        self.checked = INT64_MIN
+        """When preemption was last tried for it in vain (ns)."""
         self.reserved: Node | None = None
         """The node that is kept for it."""
         self.parked = False
@@ -90,8 +106,13 @@ class Ask:
         self.run_limit = 0
         """How long each allocation of it may run (ns); 0 is for ever."""
         self.placeholder = False
+        """Whether its allocations only keep room for the real ones of its task group."""
         self.originator = False
         self.task_group = ""
+        self.held = False
+        """Whether it is out of the running for the sake of its gang; it is parked as well then."""
+        self.gang: AtomicGang | None = None
+        """The gang that it stands for: not a request of its own, but of all members together."""
 
     @property
     def label(self) -> str:

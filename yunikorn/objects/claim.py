@@ -36,7 +36,7 @@ def fresh_part(bits: int) -> int:
 class Claim:
     """Requests of one shape with the same owner: the limits that count for them."""
 
-    __slots__ = ("asks", "bit", "bits", "over", "owner", "shape")
+    __slots__ = ("asks", "bit", "bits", "insists", "over", "owner", "shape")
 
     def __init__(self, shape: Shape, owner: tuple[Allowance, ...], bit: int) -> None:
         self.shape = shape
@@ -47,6 +47,8 @@ class Claim:
         """Waiting requests of this claim."""
         self.over = False
         """Whether a limit on resources leaves no room for it."""
+        self.insists = False
+        """Whether it is met in its turn although there is no room: an overdue gang (see `AtomicGang`)."""
 
 
 class ClaimTable:
@@ -86,7 +88,7 @@ class ClaimTable:
 
     def _weigh(self, claim: Claim) -> None:
         """Open or close the bits of a claim by all that is known of it."""
-        if claim.shape.closed or claim.over:
+        if (claim.shape.closed or claim.over) and not claim.insists:
             self.open &= ~claim.bits
         elif any(allowance.full for allowance in claim.owner):
             self.open = self.open & ~claim.bits | claim.bit
@@ -113,7 +115,8 @@ class ClaimTable:
         """No node has room for this shape, until `reopen`."""
         self.shapes.close(shape)
         for claim in shape.claims.values():
-            self.open &= ~claim.bits
+            if not claim.insists:
+                self.open &= ~claim.bits
 
     def reopen(self, shape: Shape) -> None:
         """Some node may have room for this shape again."""

@@ -19,5 +19,7 @@ class Periods:
     """For which an ended application is remembered."""
     reservation: int | None = 2 * SECOND
     """Age from which a request that no node can take reserves one; None is never (facts §7.6)."""
+    gang_patience: int = 600 * SECOND
+    """For which a whole atomic gang waits for room before it holds back later requests (decision 24)."""
     cleanup: int = 10 * SECOND
     """After which an empty queue that placement made, or that is draining, is removed."""

@@ -82,6 +82,10 @@ class Requests:
     def park(self, ask: Ask) -> None:
         """A request waits on, but is not to be tried: only its priority still counts."""
         self.remove(ask)
+        self.keep(ask)
+
+    def keep(self, ask: Ask) -> None:
+        """A request that is not in waits, but is not to be tried."""
         self._parked[ask.priority] = self._parked.get(ask.priority, 0) + 1
 
     def forget_parked(self, ask: Ask) -> None:
@@ -101,6 +105,11 @@ class Requests:
     def any_wait(self) -> bool:
         """Whether any request waits, parked ones included."""
         return bool(self._runs or self._parked)
+
+    def runs(self) -> list[list[Ask]]:
+        """Its requests, parked ones left out, those of one claim together; the foremost first."""
+        found = [run.asks[run.head :] for run in self._runs.values()]
+        return sorted(found, key=lambda asks: asks[0].order)
 
     def first(self, wanted: int) -> Ask | None:
         """The foremost request of any of the `wanted` claims."""

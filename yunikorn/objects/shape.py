@@ -102,7 +102,12 @@ class ShapeTable:
         return iter(self._shapes.values())
 
     def of(
-        self, resource: Resource, node_order: str = "", required: str = "", classes: tuple[Any, ...] = ()
+        self,
+        resource: Resource,
+        node_order: str = "",
+        required: str = "",
+        classes: tuple[Any, ...] = (),
+        kind: type[Shape] = Shape,
     ) -> Shape:
         """The shape of requests for `resource` (zero entries do not count, facts §20.4)."""
         key = (without_zeros(resource), node_order, required, classes)
@@ -115,7 +120,7 @@ class ShapeTable:
             else:
                 bit = 1 << self._used
                 self._used += 1
-            shape = self._shapes[key] = self._by_bit[bit] = Shape(key, bit)
+            shape = self._shapes[key] = self._by_bit[bit] = kind(key, bit)
             self._idle += 1
         return shape
 
