@@ -72,8 +72,11 @@ class QueueTree:
     def _configure_children(self, queue: Queue, config: QueueConfig) -> None:
         wanted = {child.name: child for child in config.queues}
         for name, child in list(queue.children.items()):
-            if name not in wanted and child.managed:
-                self._drain(child)
+            if name not in wanted:
+                if child.managed:
+                    self._drain(child)
+                else:
+                    _hand_down(child)
         for name, child_config in wanted.items():
             child = queue.children.get(name) or self._make(
                 name, queue, is_leaf=not child_config.parent, managed=True
@@ -184,3 +187,10 @@ class QueueTree:
 
     def _record(self, queue: Queue, change: str, detail: str, message: str = "") -> None:
         self.journal.record("QUEUE", queue.path, change=change, detail=detail, message=message)
+
+
+def _hand_down(made: Queue) -> None:
+    """Parents that placement made shape new queues by the template above them, as it is now."""
+    for queue in made.walk():
+        if queue.parent is not None and not queue.is_leaf:
+            queue.template = queue.parent.template
