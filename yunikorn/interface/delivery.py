@@ -46,6 +46,12 @@ def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
     ]
     response.new_allocations += [_allocation(placed, name) for placed in outbox.allocations]
     response.released_allocations += [_release(release, name) for release in outbox.releases]
+    response.released_allocations += [
+        AllocationRelease(
+            stray.application_id, stray.uuid, name, message=stray.message, allocation_key=stray.key
+        )
+        for stray in outbox.strays
+    ]
     response.released_allocation_asks += [
         AllocationAskRelease(ask.application_id, ask.key, name, ask.termination, ask.message)
         for ask in outbox.ask_releases

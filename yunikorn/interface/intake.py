@@ -9,6 +9,7 @@ from yunikorn.clock import MILLISECOND
 from yunikorn.errors import StateError
 from yunikorn.interface.messages import NodeAction
 from yunikorn.objects.outbox import Refusal
+from yunikorn.scheduling.existing import Existing
 from yunikorn.scheduling.partition_scheduler import Demand, Submission
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Intake:
         self._session = session
 
     def take(self, request: UpdateRequest) -> None:
-        """Applications, then asks and releases, then nodes; existing allocations of nodes at the end."""
+        """Applications, then asks and releases, then nodes; allocations that exist already at the end."""
         for new in request.new_applications:
             self._add_application(new)
         for gone in request.remove_applications:
@@ -47,13 +48,15 @@ class Intake:
         for ask in request.asks:
             self._ask(ask)
         self._release(request)
-        recovered: list[tuple[PartitionScheduler, Node, Allocation]] = []
+        recovered: list[tuple[PartitionScheduler, Allocation, str]] = []
         for node in request.new_schedulable_nodes:
             self._add_node(node, recovered)
         for update in request.updated_nodes:
             self._update_node(update)
-        for partition, place, allocation in recovered:
-            self._recover(partition, place, allocation)
+        for partition, allocation, node_id in recovered:
+            self._recover(partition, allocation, node_id)
+        for allocation in request.allocations:
+            self._place(allocation)
 
     def _add_application(self, new: AddApplicationRequest) -> None:
         outbox = self._session.stray
@@ -97,7 +100,10 @@ class Intake:
         )
         demand.run_limit = ask.execution_timeout_ms * MILLISECOND
         if not app_id:
-            app_id = self._implicit_application(partition, ask)
+            app_id, reason = self._implicit_application(partition, ask)
+            if reason:
+                partition.partition.outbox.rejected_asks.append(Refusal(ask.allocation_key, reason, app_id))
+                return
         partition.ask(app_id, demand)
 
     def _priority(self, ask: AllocationAsk) -> tuple[int, str]:
@@ -111,12 +117,13 @@ class Intake:
         return classes[name], ""
 
     @staticmethod
-    def _implicit_application(partition: PartitionScheduler, ask: AllocationAsk) -> str:
+    def _implicit_application(partition: PartitionScheduler, ask: AllocationAsk) -> tuple[str, str]:
         # An independent allocation belongs to an application of its own (decision 27).
         app_id = ask.allocation_key
         if app_id not in partition.partition.applications:
-            partition.submit(Submission(app_id, user="nobody", groups=("nogroup",), tags=ask.tags))
-        return app_id
+            app = partition.submit(Submission(app_id, user="nobody", groups=("nogroup",), tags=ask.tags))
+            return app_id, app.reason
+        return app_id, ""
 
     def _release(self, request: UpdateRequest) -> None:
         for ask in request.releases.allocation_asks_to_release:
@@ -136,7 +143,7 @@ class Intake:
     # -- nodes --------------------------------------------------------------------------------------
 
     def _add_node(
-        self, new: NewNodeInfo, recovered: list[tuple[PartitionScheduler, Node, Allocation]]
+        self, new: NewNodeInfo, recovered: list[tuple[PartitionScheduler, Allocation, str]]
     ) -> None:
         name = new.attributes.get(NODE_PARTITION, "")
         partition = self._session.partition(name)
@@ -152,22 +159,26 @@ class Intake:
             schedulable=new.schedulable,
         )
         if node is not None:
-            recovered.extend((partition, node, allocation) for allocation in new.existing_allocations)
+            recovered.extend((partition, one, node.id) for one in new.existing_allocations)
 
-    def _recover(self, partition: PartitionScheduler, node: Node, one: Allocation) -> None:
-        reason = partition.recover(
-            one.application_id,
-            node,
-            one.uuid,
-            one.allocation_key,
-            one.resource_per_alloc,
-            one.priority,
-            one.allocation_tags,
-        )
+    def _recover(self, partition: PartitionScheduler, one: Allocation, node_id: str) -> None:
+        reason = partition.existing.recover(_existing(one, node_id))
+        self._refuse(partition, one, reason)
+
+    def _place(self, one: Allocation) -> None:
+        partition = self._session.partition(one.partition_name)
+        if partition is None:
+            reason = f"failed to find partition {one.partition_name}"
+            refusal = Refusal(one.allocation_key, reason, one.application_id)
+            self._session.stray.rejected_asks.append(refusal)
+            return
+        self._refuse(partition, one, partition.existing.place(_existing(one, one.node_id)))
+
+    @staticmethod
+    def _refuse(partition: PartitionScheduler, one: Allocation, reason: str) -> None:
         if reason:
-            partition.partition.outbox.rejected_asks.append(
-                Refusal(one.allocation_key, reason, one.application_id)
-            )
+            refusal = Refusal(one.allocation_key, reason, one.application_id)
+            partition.partition.outbox.rejected_asks.append(refusal)
 
     def _update_node(self, update: UpdateNodeInfo) -> None:
         found = self._session.node(update.node_id, update.attributes.get(NODE_PARTITION, ""))
@@ -196,3 +207,15 @@ class Intake:
         except StateError as error:
             return str(error)
         return ""
+
+
+def _existing(one: Allocation, node_id: str) -> Existing:
+    return Existing(
+        one.allocation_key,
+        one.application_id,
+        node_id,
+        one.uuid,
+        one.resource_per_alloc,
+        one.priority,
+        one.allocation_tags,
+    )

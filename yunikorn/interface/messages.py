@@ -189,6 +189,8 @@ class UpdateRequest:
     updated_nodes: list[UpdateNodeInfo] = attrs.Factory(list)
     new_applications: list[AddApplicationRequest] = attrs.Factory(list)
     remove_applications: list[RemoveApplicationRequest] = attrs.Factory(list)
+    allocations: list[Allocation] = attrs.Factory(list)
+    """What the RM placed itself, resized, or knows to be foreign (newer layout)."""
 
 
 @attrs.define

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.claim import Claim, ClaimTable
+    from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.node import Node
     from yunikorn.objects.shape import Shape
@@ -53,6 +54,8 @@ class Ledger:
         self.changed_nodes: list[Node] = []
         """Nodes whose room changed since the node orders were last brought up to date."""
         self._serial = serial
+        self.gangs: GangBook
+        """The books of gangs; given by the partition."""
         self.changes = 0
         """Commits, releases and changes of nodes so far: what a refusal may depend on."""
 
@@ -67,6 +70,8 @@ class Ledger:
             app.submitted = ask.created
         self._queue_up(ask)
         self._book_pending(app, ask.resource, ask.pending)
+        if ask.task_group:
+            self.gangs.count(ask, ask.pending)
         if app.state in (NEW, COMPLETING):
             app.run("ask added")
         if self.journal.listening:
@@ -76,18 +81,24 @@ class Ledger:
 
     def _queue_up(self, ask: Ask) -> None:
         app = ask.app
-        app.requests.add(ask)
+        if ask.task_group and self.gangs.holds(ask):
+            ask.held = ask.parked = True
+            app.requests.keep(ask)
+            self.gangs.waits(ask)
+        else:
+            app.requests.add(ask)
         self.claims.wait(ask.claim)
         for queue in app.chain:
             queue.waiting += 1
         if ask.priority > app.priority:
             app.reprioritise()
-        app.awaken(ask.claim.bit)
+        if not ask.held:
+            app.awaken(ask.claim.bit)
 
     def _unqueue(self, ask: Ask) -> None:
         app = ask.app
         if ask.parked:
-            ask.parked = False
+            ask.parked = ask.held = False
             app.requests.forget_parked(ask)
         else:
             app.requests.remove(ask)
@@ -110,15 +121,51 @@ class Ledger:
 
     def unpark(self, ask: Ask) -> None:
         """A parked ask is worth trying again."""
-        if ask.parked:
+        if ask.held:
+            self.gangs.waits(ask)
+        elif ask.parked:
             ask.parked = False
             ask.app.requests.forget_parked(ask)
             ask.app.requests.add(ask)
             ask.app.awaken(ask.claim.bit)
             ask.app.touch()
 
+    def hold(self, ask: Ask) -> None:
+        """A waiting ask is not to be tried for the sake of its gang, until `let_go`."""
+        if not ask.parked:
+            self.park(ask)
+        ask.held = True
+        if ask.reserved is not None:
+            self.unreserve(ask)
+
+    def let_go(self, ask: Ask) -> None:
+        """A held ask is like any other from now on."""
+        ask.held = False
+        self.unpark(ask)
+
+    def offer(self, request: Ask) -> None:
+        """A request that stands for a gang is worth trying."""
+        app = request.app
+        app.requests.add(request)
+        self.claims.wait(request.claim)
+        app.awaken(request.claim.bit)
+        app.touch()
+
+    def withdraw(self, request: Ask) -> None:
+        """A request that stood for a gang is no more."""
+        app = request.app
+        app.requests.remove(request)
+        self.claims.leave(request.claim)
+        app.learn_bits()
+        app.touch()
+
     def reshape(self, ask: Ask, shape: Shape, claim: Claim) -> None:
         """A waiting ask belongs to another class of requests now, and is worth trying again."""
+        if ask.held:
+            self.claims.leave(ask.claim)
+            ask.shape, ask.claim = shape, claim
+            self.claims.wait(claim)
+            return
         if ask.parked:
             self.unpark(ask)
         app = ask.app
@@ -149,15 +196,21 @@ class Ledger:
             self._unqueue(ask)
         ask.pending = pending
         self._book_pending(ask.app, ask.resource, difference)
+        if ask.task_group:
+            self.gangs.count(ask, difference)
 
     def drop_ask(self, ask: Ask, detail: str = "REQUEST_CANCEL") -> None:
         """An ask waits no more, whatever of it was left."""
         app = ask.app
-        if ask.pending:
+        left, ask.pending = ask.pending, 0
+        if left:
             self._unqueue(ask)
-            self._book_pending(app, ask.resource, -ask.pending)
-            ask.pending = 0
+            self._book_pending(app, ask.resource, -left)
         del app.asks[ask.key]
+        if ask.task_group:
+            if left:
+                self.gangs.count(ask, -left, dropped=True)
+            self.gangs.forget(ask)
         if self.journal.listening:
             self.journal.record("APP", app.id, ask.key, change="REMOVE", detail=detail, resource=ask.resource)
         self.rest(app)
@@ -188,13 +241,20 @@ class Ledger:
 
     # -- allocations --------------------------------------------------------------------------------
 
-    def allocate(self, ask: Ask, node: Node, now: int) -> Allocation:
-        """Give one of the ask's pending repeats its place on `node`: the commit of a decision."""
-        app = ask.app
-        uuid = f"{ask.key}#{next(self._serial)}"
-        while uuid in self.allocations:
+    def new_uuid(self, key: str) -> str:
+        """A uuid for an allocation of the ask with this key."""
+        while (uuid := f"{key}#{next(self._serial)}") in self.allocations:
             # An RM that recovers brings uuids along that were given before the restart.
-            uuid = f"{ask.key}#{next(self._serial)}"
+            pass
+        return uuid
+
+    def allocate(self, ask: Ask, node: Node, now: int, uuid: str = "") -> Allocation:
+        """Give one of the ask's pending repeats its place on `node`: the commit of a decision.
+
+        Without a `uuid` it gets one.
+        """
+        app = ask.app
+        uuid = uuid or self.new_uuid(ask.key)
         allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, ask.tags, now)
         self.allocations[uuid] = allocation
         app.allocations[uuid] = allocation
@@ -264,6 +324,21 @@ class Ledger:
         if self.journal.listening:
             self._record_allocation(allocation)
         return allocation
+
+    def resize(self, allocation: Allocation, resource: Resource) -> None:
+        """An allocation grows or shrinks where it is; quotas are not asked (facts §10.5)."""
+        app, node, before = allocation.app, allocation.node, allocation.resource
+        node.give_back(allocation)
+        allocation.resource = resource
+        node.take(allocation)
+        self.node_changed(node, gained=True)
+        self._book_allocated(app, before, -1)
+        self._book_allocated(app, resource, 1)
+        self.usage.unbook(app, tuple(before.items()))
+        self.usage.book(app, tuple(resource.items()))
+        for queue in app.chain:
+            if queue.over:
+                queue.room_grew()
 
     def release(self, allocation: Allocation, termination: TerminationType) -> None:
         """An allocation ends: its amount is free on node, application and queues."""

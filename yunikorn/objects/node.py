@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
-from yunikorn.resources import Resource, Tally, shrink, without_zeros
+from yunikorn.resources import Resource, Tally, shrink, sum_of, without_zeros
 from yunikorn.states import NODE, SCHEDULABLE
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.foreign import ForeignAllocation
 
 
 class Node:
@@ -23,9 +24,11 @@ class Node:
         "available",
         "capacity",
         "classes",
+        "foreign",
         "gained",
         "id",
         "occupied",
+        "reported",
         "reservations",
         "state",
         "touched",
@@ -42,7 +45,12 @@ class Node:
         self.id = node_id
         self.capacity: Resource = without_zeros(capacity)
         self.attributes: Mapping[str, str] = dict(attributes)
-        self.occupied: Resource = without_zeros(occupied)
+        self.reported: Resource = without_zeros(occupied)
+        """What the RM says that others take of it, and ..."""
+        self.foreign: dict[str, ForeignAllocation] = {}
+        """... what they take by name, by key; ..."""
+        self.occupied: Resource = self.reported
+        """... both together."""
         self.allocated: Tally = {}
         self.available: Tally = dict(self.capacity)
         shrink(self.available, self.occupied)
@@ -95,10 +103,19 @@ class Node:
             allocated[name] -= amount
             available[name] = available.get(name, 0) + amount
 
-    def resize(self, capacity: Mapping[str, int], occupied: Mapping[str, int]) -> None:
-        """Set the capacity and what others take of it; less than is used leaves the room negative."""
-        self.capacity = without_zeros(capacity)
-        self.occupied = without_zeros(occupied)
+    def resize(
+        self, capacity: Mapping[str, int] | None = None, occupied: Mapping[str, int] | None = None
+    ) -> None:
+        """Set the capacity and what others take of it, if given, and compute the room anew.
+
+        Less capacity than is used leaves the room negative.
+        """
+        if capacity is not None:
+            self.capacity = without_zeros(capacity)
+        if occupied is not None:
+            self.reported = without_zeros(occupied)
+        named = [foreign.resource for foreign in self.foreign.values()]
+        self.occupied = without_zeros(sum_of([self.reported, *named])) if named else self.reported
         self.version += 1
         self.available = dict(self.capacity)
         shrink(self.available, self.occupied)

@@ -9,6 +9,7 @@ import attrs
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.strays import StrayRelease
     from yunikorn.objects.termination import TerminationType
 
 
@@ -56,6 +57,7 @@ class Outbox:
 
     allocations: list[Allocation] = attrs.Factory(list)
     releases: list[Release] = attrs.Factory(list)
+    strays: list[StrayRelease] = attrs.Factory(list)
     ask_releases: list[AskRelease] = attrs.Factory(list)
     rejected_asks: list[Refusal] = attrs.Factory(list)
     accepted_applications: list[str] = attrs.Factory(list)
@@ -71,6 +73,7 @@ class Outbox:
         return not (
             self.allocations
             or self.releases
+            or self.strays
             or self.ask_releases
             or self.rejected_asks
             or self.accepted_applications

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from yunikorn.config.durations import describe_duration
 from yunikorn.objects.application import COUNTED
 from yunikorn.objects.claim import ClaimTable
+from yunikorn.objects.foreign import ForeignBook
 from yunikorn.objects.journal import Journal
 from yunikorn.objects.ledger import Ledger
 from yunikorn.objects.node import Node
@@ -14,6 +15,7 @@ from yunikorn.objects.outbox import AskRelease, Outbox, Refusal, Release, StateU
 from yunikorn.objects.queue import Cluster, Queue
 from yunikorn.objects.queue_tree import QueueTree
 from yunikorn.objects.shape import ShapeTable
+from yunikorn.objects.strays import StrayRelease, Strays
 from yunikorn.objects.termination import TerminationType
 from yunikorn.objects.usage_book import UsageBook
 from yunikorn.resources import NOTHING, Resource, add, subtract, without_zeros
@@ -48,6 +50,9 @@ class Partition:
         self.claims = ClaimTable(self.shapes)
         self.usage = UsageBook(self.claims, self.journal)
         self.ledger = Ledger(self.claims, self.usage, self.journal, environment.serial)
+        self.foreign = ForeignBook(self.ledger, self.journal)
+        self.strays = Strays()
+        """Messages that had nothing to act upon."""
         self.queues = QueueTree(root, self.cluster, self.journal)
         self.queues.on_empty = self._schedule_cleanup
         self.usage.rebuild((), self.queues)
@@ -109,7 +114,7 @@ class Partition:
         app.touch()
         if app.state == REJECTED:
             self.outbox.rejected_applications.append(Refusal(app.id, app.reason))
-        elif app.state != EXPIRED:
+        else:
             self.outbox.updated_applications.append(StateUpdate(app.id, app.state, now, change.reason))
         detail = _STATE_DETAIL.get(app.state) or f"APP_{app.state.upper()}"
         self.journal.record("APP", app.id, change="SET", detail=detail, message=change.reason)
@@ -133,7 +138,8 @@ class Partition:
             limit.stop()
 
     def _overrun(self, app: Application, limit: RunLimit) -> None:
-        reason = f"application {app.id} has run for its execution timeout of {describe_duration(limit.amount)}"
+        time = describe_duration(limit.amount)
+        reason = f"application {app.id} has run for its execution timeout of {time}"
         self.fail_application(app, reason, TerminationType.TIMEOUT)
 
     def _complete(self, app: Application) -> None:
@@ -198,9 +204,9 @@ class Partition:
 
     # -- allocations --------------------------------------------------------------------------------
 
-    def place(self, ask: Ask, node: Node) -> Allocation:
-        """Carry out a decision."""
-        allocation = self.ledger.allocate(ask, node, self.clock.now())
+    def place(self, ask: Ask, node: Node, uuid: str = "") -> Allocation:
+        """Carry out a decision, or one that the RM took and gave its own `uuid`."""
+        allocation = self.ledger.allocate(ask, node, self.clock.now(), uuid)
         self.outbox.allocations.append(allocation)
         if ask.run_limit:
             limit = ask.run_limit
@@ -211,10 +217,29 @@ class Partition:
         message = f"{allocation.label} has run for its execution timeout of {describe_duration(limit)}"
         self.release(allocation, TerminationType.TIMEOUT, message)
 
-    def release(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
-        """End an allocation and tell the RM."""
-        self.ledger.release(allocation, termination)
+    def release(
+        self,
+        allocation: Allocation,
+        termination: TerminationType,
+        message: str,
+        cause: TerminationType | None = None,
+    ) -> None:
+        """End an allocation and tell the RM; `cause` is what events say where it is another reason."""
+        self.ledger.release(allocation, termination if cause is None else cause)
         self.outbox.releases.append(Release(allocation, termination, message))
+
+    def answer_stray(self, app_id: str, uuid: str, key: str, *, confirmed: bool) -> None:
+        """A release, or the confirmation of one, that there is no allocation for (any more).
+
+        The answer says STOPPED_BY_RM, which no RM confirms in turn.
+        """
+        if confirmed:
+            self.strays.confirmations += 1
+        else:
+            self.strays.releases += 1
+        what = f"allocation '{uuid or key}'" if uuid or key else f"application '{app_id}'"
+        message = f"{what} is not known, or not any more: nothing was released"
+        self.outbox.strays.append(StrayRelease(app_id, uuid, key, message))
 
     # -- nodes --------------------------------------------------------------------------------------
 
@@ -246,10 +271,7 @@ class Partition:
         """Change a node; None leaves that part as it is."""
         before = node.capacity
         if capacity is not None or occupied is not None:
-            node.resize(
-                node.capacity if capacity is None else capacity,
-                node.occupied if occupied is None else occupied,
-            )
+            node.resize(capacity, occupied)
         if attributes is not None:
             node.attributes = dict(attributes)
             node.version += 1
@@ -281,7 +303,9 @@ class Partition:
         for ask in list(node.reservations):
             self.ledger.unreserve(ask)
         for allocation in list(node.allocations.values()):
-            self.release(allocation, TerminationType.STOPPED_BY_RM, f"Node {node.id} Removed")
+            gone = f"Node {node.id} Removed"
+            self.release(allocation, TerminationType.STOPPED_BY_RM, gone, TerminationType.UNKNOWN)
+        self.foreign.forget(node)
         # After the allocations, so that no queue sees less room than it uses on the way.
         self._resize(subtract(self.cluster.total, node.capacity))
         self.ledger.node_changed(node, gained=False)

@@ -18,6 +18,7 @@ from yunikorn.objects.run_limit import RunLimit
 from yunikorn.objects.termination import TerminationType
 from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.scheduling.cycle import Cycle
+from yunikorn.scheduling.existing import ExistingAllocations
 from yunikorn.scheduling.namespace_quota import apply_namespace_quota
 from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
 from yunikorn.scheduling.policies import Policies
@@ -91,6 +92,7 @@ class PartitionScheduler:
             self.policies.node_sorts, self.partition.nodes.values, self.partition.claims, clock, faults
         )
         self.cycle = Cycle(self.partition, self.orders, self.policies.predicates)
+        self.existing = ExistingAllocations(self)
         self.policies.open(self.context, self.faults)
         self.apply_queue_changes()
 
@@ -186,7 +188,7 @@ class PartitionScheduler:
     def ask(self, app_id: str, demand: Demand) -> None:
         """Take in an ask, or change the one with the same key; refuse it with the reason (facts §10.5)."""
         app = self.partition.applications.get(app_id)
-        reason = self._closed("requests") or self._refusal(app, app_id, demand)
+        reason = self.closed_to("requests") or self._refusal(app, app_id, demand)
         if reason or app is None:
             self.partition.outbox.rejected_asks.append(Refusal(demand.key, reason, app_id))
             return
@@ -198,7 +200,8 @@ class PartitionScheduler:
         self._classify(ask)
         self.partition.ledger.add_ask(ask)
 
-    def _closed(self, what: str) -> str:
+    def closed_to(self, what: str) -> str:
+        """Why the partition takes no new things of this kind now; empty when it does."""
         state = self.partition.state
         return "" if state == ACTIVE else f"partition {self.name} is {state.lower()}: it takes no new {what}"
 
@@ -226,13 +229,14 @@ class PartitionScheduler:
             pending=demand.count,
             priority=demand.priority,
             tags=demand.tags,
-            created=self._created(demand.tags),
+            created=self.created(demand.tags),
             arrival=self.partition.next_arrival(),
         )
         ask.run_limit = demand.run_limit
         return ask
 
-    def _created(self, tags: Mapping[str, str]) -> int:
+    def created(self, tags: Mapping[str, str]) -> int:
+        """When a request with these tags was made (ns): as its tags say, else now."""
         # Unix seconds from the RM keep the order of what was asked for before a restart (facts §3.1).
         text = tags.get(CREATION_TAG, "") if tags else ""
         readable = text.isdecimal() and len(text) <= TIME_DIGITS
@@ -284,17 +288,24 @@ class PartitionScheduler:
     def release(self, app_id: str, uuid: str, key: str, termination: TerminationType) -> bool:
         """End allocations of an application: one by uuid, those of a key, or all and its asks too.
 
-        What the RM asked to stop is confirmed; what it confirms itself is not. Returns whether there
-        was anything to end; what is unknown is harmless.
+        Without an application it is a foreign allocation that ends, by key. What the RM asked to stop is
+        confirmed; what it confirms itself is not. Returns whether there was anything to end; what is
+        unknown is answered and counted (see `Partition.strays`).
         """
+        own = termination in (TerminationType.STOPPED_BY_RM, TerminationType.UNKNOWN)
         app = self.partition.applications.get(app_id)
         if app is None:
+            if not app_id and self.partition.foreign.release(key):
+                return True
+            self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
             return False
         if uuid:
             found = [app.allocations[uuid]] if uuid in app.allocations else []
         else:
             found = [one for one in app.allocations.values() if not key or one.key == key]
-        own = termination in (TerminationType.STOPPED_BY_RM, TerminationType.UNKNOWN)
+        asked = any(not key or ask.key == key for ask in app.asks.values())
+        if not found and (uuid or (key and not asked)):
+            self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
         if not uuid and termination != TerminationType.TIMEOUT:
             for ask in [ask for ask in list(app.asks.values()) if not key or ask.key == key]:
                 self.partition.ledger.drop_ask(ask)
@@ -305,21 +316,6 @@ class PartitionScheduler:
             else:
                 self.partition.ledger.release(allocation, termination)
         return bool(found)
-
-    def recover(self, app_id: str, node: Node, uuid: str, key: str, resource: Resource, priority: int,
-                tags: Mapping[str, str]) -> str:  # fmt: skip
-        """Book an allocation that exists already; returns the reason if it cannot be."""
-        app = self.partition.applications.get(app_id)
-        if app is None:
-            return f"failed to find application {app_id}"
-        if has_negative(resource) or is_zero(resource):
-            return "allocation contains no resources, or negative ones"
-        uuid = uuid or key
-        if uuid in self.partition.ledger.allocations:
-            return f"allocation {uuid} exists already"
-        ledger = self.partition.ledger
-        ledger.recover(app, node, uuid, key, resource, priority=priority, tags=tags, now=self._created(tags))
-        return ""
 
     # -- nodes --------------------------------------------------------------------------------------
 
@@ -345,7 +341,7 @@ class PartitionScheduler:
         return node
 
     def _node_refusal(self, node_id: str, capacity: Resource, occupied: Resource) -> str:
-        if reason := self._closed("nodes"):
+        if reason := self.closed_to("nodes"):
             return reason
         if not node_id:
             return "a node needs an id"

@@ -1,0 +1,359 @@
+"""What an RM may do with nodes, and what runs on them that was not placed here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.core.kit import RM, configuration, queue
+from yunikorn.interface.messages import Allocation, NodeAction, TerminationType
+from yunikorn.resources import Resource
+
+
+def cluster(*, nodes: int = 1, memory: int = 4) -> RM:
+    """Equal nodes, and an application."""
+    rm = RM()
+    for number in range(nodes):
+        rm.node(f"n{number + 1}", memory=memory)
+    rm.app()
+    rm.heard()
+    return rm
+
+
+def foreign(key: str, node_id: str, kind: str = "default", **amounts: int) -> Allocation:
+    """An allocation of somebody else."""
+    return Allocation(
+        key, "", node_id=node_id, resource_per_alloc=Resource(amounts), allocation_tags={"foreign": kind}
+    )
+
+
+def placed(key: str, node_id: str, uuid: str = "", app_id: str = "app", **amounts: int) -> Allocation:
+    """An allocation that the RM made itself."""
+    return Allocation(key, app_id, uuid, node_id, Resource(amounts))
+
+
+def refusals(rm: RM) -> list[tuple[str, str]]:
+    """Key and reason of each refused allocation or ask since the last look."""
+    return [(one.allocation_key, one.reason) for one in rm.heard().rejected_allocations]
+
+
+def room(rm: RM, node_id: str = "n1") -> Mapping[str, Any]:
+    """What is left on a node."""
+    return rm.find_node(node_id).available
+
+
+# -- actions ----------------------------------------------------------------------------------------------
+
+
+def test_a_drained_node_keeps_its_work_and_gets_no_more_until_it_is_schedulable_again() -> None:
+    rm = cluster()
+    rm.ask(key="first", memory=1)
+    assert rm.schedule() == [("app", "first", "n1")]
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    rm.ask(key="second", memory=1)
+    assert rm.schedule() == []
+    assert rm.find_node().allocated == {"memory": 1}
+    assert rm.heard().failed_node_updates == []
+
+    rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
+    assert rm.schedule() == [("app", "second", "n1")]
+    rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
+    assert [one.reason for one in rm.heard().failed_node_updates] == [
+        "node n1 is Schedulable: event schedule is not possible"
+    ]
+
+
+def test_a_decommissioned_node_ends_its_allocations_and_says_why() -> None:
+    rm = cluster(nodes=2, memory=2)
+    rm.ask(count=4, memory=1)
+    assert len(rm.schedule()) == 4
+    rm.heard()
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    ended = rm.heard().released_allocations
+    assert [(one.termination_type, one.message) for one in ended] == [
+        (TerminationType.STOPPED_BY_RM, "Node n1 Removed")
+    ] * 2
+    assert {one.node_id for one in rm.running.values()} == {"n2"}
+    assert rm.find_queue("root").allocated == {"memory": 2}
+    assert rm.find_queue("root").max == {"memory": 2}
+    rm.node("n1", memory=2)
+    rm.ask(key="again", memory=2)
+    assert rm.schedule() == [("app", "again", "n1")]
+
+
+def test_more_capacity_lets_in_what_waited() -> None:
+    rm = cluster(memory=1)
+    rm.ask(memory=3)
+    assert rm.schedule() == []
+    rm.change_node("n1", memory=3)
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_less_capacity_than_is_used_ends_nothing_and_lets_nothing_in() -> None:
+    rm = cluster(memory=4)
+    rm.ask(key="runs", count=3, memory=1)
+    rm.schedule()
+    rm.heard()
+    rm.change_node("n1", memory=2)
+    assert room(rm) == {"memory": -1}
+    rm.ask(key="waits", memory=1)
+    assert rm.schedule() == []
+    assert len(rm.running) == 3
+
+    uuids = list(rm.running)
+    rm.release(uuid=uuids[0])
+    assert rm.schedule() == []
+    rm.release(uuid=uuids[1])
+    assert rm.schedule() == [("app", "waits", "n1")]
+
+
+def test_occupied_room_is_not_given_away_and_comes_back() -> None:
+    rm = cluster(memory=4)
+    rm.change_node("n1", occupied={"memory": 3})
+    rm.ask(memory=2)
+    assert rm.schedule() == []
+    rm.change_node("n1", occupied={"memory": 2})
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_new_attributes_replace_the_old_and_none_leave_them() -> None:
+    rm = cluster()
+    rm.change_node("n1", attributes={"zone": "x"})
+    rm.change_node("n1", memory=8)
+    assert rm.find_node().attributes == {"zone": "x"}
+    rm.change_node("n1", attributes={"disk": "ssd"})
+    assert rm.find_node().attributes == {"disk": "ssd"}
+
+
+def test_an_unknown_node_or_a_bad_amount_is_answered() -> None:
+    rm = cluster()
+    rm.change_node("n9", NodeAction.DRAIN_NODE)
+    rm.change_node("n1", memory=-1)
+    assert [(one.node_id, one.reason) for one in rm.heard().failed_node_updates] == [
+        ("n9", "failed to find node n9"),
+        ("n1", "node has negative resources"),
+    ]
+    assert room(rm) == {"memory": 4}
+
+
+# -- foreign allocations ------------------------------------------------------------------------------------
+
+
+def test_a_foreign_allocation_takes_room_of_its_node_and_of_nobody_else() -> None:
+    rm = cluster()
+    rm.update(allocations=[foreign("pod", "n1", memory=3)])
+    assert refusals(rm) == []
+    assert rm.find_node().occupied == {"memory": 3}
+    assert rm.find_queue("root").allocated == {}
+    rm.ask(memory=2)
+    assert rm.schedule() == []
+    rm.release(app_id="", key="pod")
+    assert rm.find_node().occupied == {}
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_nodes_are_ordered_anew_when_foreign_allocations_come() -> None:
+    rm = cluster(nodes=2)
+    rm.update(allocations=[foreign("pod", "n1", memory=2)])
+    rm.ask(count=2, memory=1)
+    # n1 would have been first by its name; fair takes the emptier one.
+    assert rm.schedule() == [("app", "ask", "n2"), ("app", "ask", "n2")]
+
+
+def test_a_foreign_allocation_may_change_its_size_and_its_node() -> None:
+    rm = cluster(nodes=2)
+    rm.update(allocations=[foreign("pod", "n1", memory=3)])
+    rm.update(allocations=[foreign("pod", "n1", memory=1)])
+    assert (room(rm, "n1"), room(rm, "n2")) == ({"memory": 3}, {"memory": 4})
+    rm.update(allocations=[foreign("pod", "n2", memory=2)])
+    assert (room(rm, "n1"), room(rm, "n2")) == ({"memory": 4}, {"memory": 2})
+    assert len(rm.at_work().partition.foreign) == 1
+
+
+def test_foreign_allocations_add_to_what_the_node_reports_as_occupied() -> None:
+    rm = cluster()
+    rm.change_node("n1", occupied={"memory": 1})
+    rm.update(allocations=[foreign("pod", "n1", "static", memory=2)])
+    assert room(rm) == {"memory": 1}
+    rm.change_node("n1", occupied={"memory": 0})
+    assert room(rm) == {"memory": 2}
+    rm.release(app_id="", key="pod")
+    assert room(rm) == {"memory": 4}
+
+
+def test_foreign_allocations_come_with_a_node_and_go_with_it() -> None:
+    rm = RM()
+    rm.node("n1", existing=[foreign("pod", "n1", memory=3)], memory=4)
+    assert room(rm) == {"memory": 1}
+    rm.heard()
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    assert rm.heard().released_allocations == []
+    assert len(rm.at_work().partition.foreign) == 0
+    rm.node("n1", memory=4)
+    assert room(rm) == {"memory": 4}
+
+
+def test_a_foreign_allocation_that_cannot_be_booked_is_refused() -> None:
+    rm = cluster()
+    rm.update(
+        allocations=[
+            foreign("a", "", memory=1),
+            foreign("b", "n9", memory=1),
+            foreign("c", "n1", memory=-1),
+            foreign("", "n1", memory=1),
+        ]
+    )
+    assert refusals(rm) == [
+        ("a", "node ID is empty for foreign allocation a"),
+        ("b", "failed to find node n9"),
+        ("c", "allocation contains negative resources"),
+        ("", "a foreign allocation needs a key"),
+    ]
+
+
+# -- allocations of the RM itself ----------------------------------------------------------------------------
+
+
+def test_an_allocation_that_the_rm_made_is_booked_and_acknowledged() -> None:
+    rm = cluster()
+    rm.update(allocations=[placed("own", "n1", "own-1", memory=6)])
+    (made,) = rm.heard().new_allocations
+    assert (made.allocation_key, made.uuid, made.node_id) == ("own", "own-1", "n1")
+    assert room(rm) == {"memory": -2}
+    assert rm.state() == "Starting"
+    rm.release(uuid="own-1")
+    assert room(rm) == {"memory": 4}
+
+
+def test_an_rm_may_place_a_waiting_request_itself() -> None:
+    rm = cluster(nodes=2)
+    rm.ask(key="task", count=2, memory=1)
+    rm.update(allocations=[placed("task", "n2", "task-a", memory=1)])
+    (made,) = rm.heard().new_allocations
+    assert (made.uuid, made.node_id) == ("task-a", "n2")
+    assert rm.find_app().pending == {"memory": 1}
+    assert rm.schedule() == [("app", "task", "n1")]
+    assert rm.schedule() == []
+    assert rm.find_queue().pending == {"memory": 0}
+
+
+def test_an_allocation_may_grow_and_shrink_where_it_is() -> None:
+    rm = RM(configuration(queue("a", resources={"max": {"memory": "4"}})))
+    rm.node(memory=8)
+    rm.app()
+    rm.ask(key="task", memory=4)
+    rm.schedule()
+    rm.ask(key="next", memory=1)
+    assert rm.schedule() == []
+    rm.heard()
+    rm.update(allocations=[placed("task", "n1", memory=3)])
+    assert rm.find_app().allocated == {"memory": 3}
+    assert rm.find_queue("root").allocated == {"memory": 3}
+    assert room(rm) == {"memory": 5}
+    # It made room in its queue.
+    assert rm.schedule() == [("app", "next", "n1")]
+
+    # No quota is asked when it grows.
+    (uuid,) = [uuid for uuid, one in rm.running.items() if one.allocation_key == "task"]
+    rm.update(allocations=[placed("task", "n1", uuid, memory=7)])
+    assert refusals(rm) == []
+    assert rm.find_queue("root.a").allocated == {"memory": 8}
+    assert room(rm) == {"memory": 0}
+    rm.release(uuid=uuid)
+    assert rm.find_queue("root.a").allocated == {"memory": 1}
+    assert room(rm) == {"memory": 7}
+
+
+def test_shrinking_an_allocation_makes_room_for_its_user() -> None:
+    limits = [{"limit": "one user", "users": ["user"], "maxresources": {"memory": "4"}}]
+    rm = RM(configuration(queue("a", limits=limits)))
+    rm.node(memory=8)
+    rm.app()
+    rm.ask(key="task", memory=4)
+    rm.schedule()
+    rm.ask(key="next", memory=1)
+    assert rm.schedule() == []
+    rm.update(allocations=[placed("task", "n1", memory=2)])
+    assert rm.schedule() == [("app", "next", "n1")]
+
+
+def test_what_the_rm_reports_must_fit_together() -> None:
+    rm = cluster(nodes=2)
+    rm.app("other")
+    rm.ask(key="task", count=2, memory=1)
+    rm.schedule()
+    uuid = next(iter(rm.running))
+    node_id = rm.running[uuid].node_id
+    elsewhere = "n1" if node_id == "n2" else "n2"
+    rm.heard()
+    rm.update(
+        allocations=[
+            placed("task", elsewhere, uuid, memory=1),
+            placed("task", node_id, uuid, "other", memory=1),
+            placed("task", node_id, memory=2),
+            placed("lost", "n1", app_id="nobody", memory=1),
+            placed("lost", "n9", memory=1),
+            placed("nothing", "n1"),
+            placed("less", "n1", memory=-1),
+        ]
+    )
+    assert refusals(rm) == [
+        ("task", f"allocation {uuid} is on node {node_id} and cannot move to {elsewhere}"),
+        ("task", f"allocation {uuid} belongs to application app"),
+        ("task", "ask task has 2 allocations: name one by its uuid"),
+        ("lost", "failed to find application nobody"),
+        ("lost", "failed to find node n9"),
+        ("nothing", "allocation contains no resources, or negative ones"),
+        ("less", "allocation contains no resources, or negative ones"),
+    ]
+    assert rm.find_app().allocated == {"memory": 2}
+
+
+# -- messages that come too late ----------------------------------------------------------------------------
+
+
+def test_releases_of_what_is_not_known_are_answered_counted_and_harmless() -> None:
+    rm = cluster()
+    rm.ask(memory=1)
+    rm.schedule()
+    (uuid,) = rm.running
+    rm.release(uuid=uuid)
+    rm.heard()
+
+    rm.release(uuid=uuid)
+    rm.release(uuid="never")
+    rm.release("nobody", uuid=uuid)
+    rm.release(key="neither")
+    rm.release(app_id="", key="foreign")
+    answers = rm.heard().released_allocations
+    assert [one.uuid or one.allocation_key for one in answers] == [uuid, "never", uuid, "neither", "foreign"]
+    assert {one.termination_type for one in answers} == {TerminationType.STOPPED_BY_RM}
+    assert answers[0].message == f"allocation '{uuid}' is not known, or not any more: nothing was released"
+    strays = rm.at_work().partition.strays
+    assert (strays.releases, strays.confirmations) == (5, 0)
+    assert room(rm) == {"memory": 4}
+
+
+def test_confirmations_of_what_has_ended_are_answered_counted_and_harmless() -> None:
+    rm = cluster()
+    rm.ask(memory=1)
+    rm.schedule()
+    (uuid,) = rm.running
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    rm.heard()
+    for kind in (TerminationType.TIMEOUT, TerminationType.PREEMPTED_BY_SCHEDULER):
+        rm.release(uuid=uuid, termination=kind)
+    answers = rm.heard().released_allocations
+    # Never with the kind that was confirmed: that would ask for yet another confirmation.
+    assert [one.termination_type for one in answers] == [TerminationType.STOPPED_BY_RM] * 2
+    strays = rm.at_work().partition.strays
+    assert (strays.releases, strays.confirmations) == (0, 2)
+
+
+def test_a_release_of_everything_of_an_application_without_allocations_is_no_stray() -> None:
+    rm = cluster()
+    rm.ask(memory=1)
+    rm.release()
+    assert rm.heard().released_allocations == []
+    assert rm.at_work().partition.strays.releases == 0

@@ -1,0 +1,132 @@
+"""Allocations that an RM reports as existing: recovered, placed by it, resized, or foreign.
+
+Quotas and limits are not asked: what runs, runs (facts §10.5, §10.6, §10.8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.objects.foreign import ForeignAllocation
+from yunikorn.resources import Resource, has_negative, is_zero
+
+if TYPE_CHECKING:
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.node import Node
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+
+FOREIGN_TAG = "foreign"
+FIXED, ORDINARY = "static", "default"
+"""Values of the tag: it belongs to the node itself, or it is a guest like others."""
+
+
+@attrs.define
+class Existing:
+    """An allocation as an RM reports it."""
+
+    key: str
+    app_id: str
+    node_id: str
+    uuid: str
+    resource: Resource
+    priority: int = 0
+    tags: Mapping[str, str] = attrs.field(factory=dict)
+
+
+class ExistingAllocations:
+    """Takes them into the books of one partition."""
+
+    def __init__(self, at: PartitionScheduler) -> None:
+        self._at = at
+        self._partition = at.partition
+
+    def recover(self, one: Existing) -> str:
+        """Book what runs on a node that joins; returns the reason if it cannot be."""
+        return self._foreign(one) if _is_foreign(one) else self._take(one, answer=False)
+
+    def place(self, one: Existing) -> str:
+        """Book an allocation that the RM made, or its new size; returns the reason if it cannot be.
+
+        One that answers a waiting ask takes its place; what is new is acknowledged as an allocation.
+        """
+        if reason := self._at.closed_to("allocations"):
+            return reason
+        return self._foreign(one) if _is_foreign(one) else self._take(one, answer=True)
+
+    def _take(self, one: Existing, *, answer: bool) -> str:
+        partition = self._partition
+        app, node = partition.applications.get(one.app_id), partition.nodes.get(one.node_id)
+        if app is None:
+            return f"failed to find application {one.app_id}"
+        if node is None:
+            return f"failed to find node {one.node_id}"
+        if has_negative(one.resource) or is_zero(one.resource):
+            return "allocation contains no resources, or negative ones"
+        known = partition.ledger.allocations.get(one.uuid) if one.uuid else None
+        if not answer:
+            if known is not None:
+                return f"allocation {one.uuid} exists already"
+            self._book(one, app, node)
+            return ""
+        if known is None and not one.uuid:
+            same = [each for each in app.allocations.values() if each.key == one.key]
+            if len(same) > 1:
+                return f"ask {one.key} has {len(same)} allocations: name one by its uuid"
+            known = same[0] if same else None
+        if known is not None:
+            return self._resize(known, app, node, one.resource)
+        ask = app.asks.get(one.key)
+        if ask is not None and ask.pending:
+            placed = partition.place(ask, node, one.uuid)
+            if placed.resource != one.resource:
+                partition.ledger.resize(placed, one.resource)
+        else:
+            partition.outbox.allocations.append(self._book(one, app, node))
+        return ""
+
+    def _book(self, one: Existing, app: Application, node: Node) -> Allocation:
+        created = self._at.created(one.tags)
+        ledger = self._partition.ledger
+        uuid = one.uuid or ledger.new_uuid(one.key)
+        return ledger.recover(
+            app, node, uuid, one.key, one.resource, priority=one.priority, tags=one.tags, now=created
+        )
+
+    def _resize(self, known: Allocation, app: Application, node: Node, resource: Resource) -> str:
+        if known.app is not app:
+            return f"allocation {known.uuid} belongs to application {known.app.id}"
+        if known.node is not node:
+            return f"allocation {known.uuid} is on node {known.node.id} and cannot move to {node.id}"
+        if known.resource != resource:
+            self._partition.ledger.resize(known, resource)
+        return ""
+
+    def _foreign(self, one: Existing) -> str:
+        partition = self._partition
+        if not one.key:
+            return "a foreign allocation needs a key"
+        if not one.node_id:
+            return f"node ID is empty for foreign allocation {one.key}"
+        node = partition.nodes.get(one.node_id)
+        if node is None:
+            return f"failed to find node {one.node_id}"
+        if has_negative(one.resource):
+            return "allocation contains negative resources"
+        kind = one.tags[FOREIGN_TAG]
+        if kind not in (FIXED, ORDINARY):
+            partition.journal.record(
+                "NODE",
+                node.id,
+                one.key,
+                message=f"foreign allocation of unknown kind '{kind}': taken as '{ORDINARY}'",
+            )
+        partition.foreign.put(ForeignAllocation(one.key, node, one.resource, kind == FIXED))
+        return ""
+
+
+def _is_foreign(one: Existing) -> bool:
+    return FOREIGN_TAG in one.tags
