@@ -178,7 +178,7 @@ def test_applications_from_standard_input(place: Any, monkeypatch: pytest.Monkey
 
 def test_no_applications_need_no_answers(place: Any) -> None:
     Path("apps.jsonl").write_text("\n\n")
-    assert place("--apps", "apps.jsonl") == (0, "", "")
+    assert place("--apps", "apps.jsonl") == (0, "", "note: apps.jsonl names no applications\n")
 
 
 # -- what cannot be used ------------------------------------------------------------------------------

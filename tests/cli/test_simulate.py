@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,7 +181,11 @@ def test_nodes_from_a_file_of_their_own(call: Call) -> None:
         (CONFIG, SCENARIO, ("--until", "soon"), "expected seconds or a duration"),
         (CONFIG, SCENARIO, ("--until", "-5s"), "a time cannot be below 0"),
         (CONFIG, SCENARIO, ("--format", "pdf"), "'pdf' is not one of"),
-        (CONFIG, SCENARIO, ("--format", "swf"), "the header tells of no nodes"),
+        (CONFIG, SCENARIO, ("--format", "swf"), "expected 18 columns of numbers"),
+        ("", SCENARIO, (), "queues.yaml: is empty"),
+        (CONFIG, JOB.format(1, 0), ("--format", "swf"), "the header tells of no nodes"),
+        (CONFIG, "; MaxProcs: 2000000\n" + JOB.format(1, 0), ("--format", "swf"), "at most 1,000,000 nodes"),
+        (CONFIG, f"; MaxProcs: {'9' * 5000}\n" + JOB.format(1, 0), ("--format", "swf"), "no nodes"),
         (CONFIG, SCENARIO, ("--nodes", "missing.yaml"), "missing.yaml: cannot be read: No such file"),
         (CONFIG, SCENARIO, ("--out", "/dev/null/folder"), "cannot write to /dev/null/folder"),
     ],
@@ -240,3 +247,23 @@ def test_a_second_ctrl_c_ends_at_once(call: Call, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(FolderRecorder, "allocated", press)
     status, out, _ = call("--out", str(tmp_path / "out"), workload=SCENARIO)
     assert (status, out) == (130, "")
+
+
+def test_a_reader_that_leaves_is_no_error_of_the_report(tmp_path: Path) -> None:
+    (tmp_path / "queues.yaml").write_text(CONFIG, "utf-8")
+    (tmp_path / "workload.yaml").write_text(SCENARIO, "utf-8")
+    files = ["--config", str(tmp_path / "queues.yaml"), "--workload", str(tmp_path / "workload.yaml")]
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "yunikorn", "simulate", *files],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            check=False,
+        )
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")

@@ -92,6 +92,8 @@ def _named(file: str) -> str:
 
 def _read_apps(file: str) -> list[Submission]:
     text = _read(file)
+    if not text.strip():
+        click.echo(f"note: {_named(file)} names no applications", err=True)
     try:
         return read_submissions(text)
     except ConfigError as error:

@@ -111,11 +111,14 @@ def command(
 
 def _read_config(path: Path) -> str:
     try:
-        return decode(path.read_bytes())
+        text = decode(path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ConfigError as error:
         raise InputError(str(path), error.problems) from error
+    if not text.strip():
+        raise UsageError(f"{path}: is empty: a simulation needs a configuration with a partition")
+    return text
 
 
 def _rate(report: Report, clock: Clock, started: int) -> str:
@@ -128,14 +131,11 @@ def _show(report: Report, as_json: bool, rate: str) -> None:
         click.echo(report.to_json(), nl=False)
         click.echo(rate, err=True)
         return
-    from rich.console import Console
-
-    from yunikorn.simulation.table import print_report
+    from yunikorn.simulation.table import print_report, report_console
 
     # Into a pipe or a file nothing is squeezed to the width of a terminal that is not there.
     terminal = sys.stdout.isatty()
-    console = Console(highlight=False, markup=False, emoji=False, width=None if terminal else 140)
-    print_report(report, console, rate)
+    print_report(report, report_console(None if terminal else 140), rate)
 
 
 def _all_of(*watchers: Callable[[Progress], bool]) -> Callable[[Progress], bool]:

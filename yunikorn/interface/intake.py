@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 NODE_PARTITION = "si/node-partition"
+DEFAULT_PARTITION = "default"
+"""The partition of what names none (facts §20.5)."""
 NO_GANGS = "gang scheduling is not available in this version: leave placeholderAsk out"
 NO_TIME = "executionTimeoutMilliSeconds is below 0: leave it out, or give the time there is"
 NO_PLACEHOLDERS = "placeholders are not available in this version: ask for real allocations"
@@ -62,7 +64,7 @@ class Intake:
         outbox = self._session.stray
         partition = self._session.partition(new.partition_name)
         if partition is None:
-            reason = f"failed to find partition {new.partition_name}"
+            reason = f"failed to find partition {new.partition_name or DEFAULT_PARTITION}"
             outbox.rejected_applications.append(Refusal(new.application_id, reason))
         elif not new.application_id:
             outbox.rejected_applications.append(Refusal("", "an application needs an id"))
@@ -81,7 +83,7 @@ class Intake:
     def _ask(self, ask: AllocationAsk) -> None:
         partition = self._session.partition(ask.partition_name)
         if partition is None:
-            reason = f"failed to find partition {ask.partition_name}"
+            reason = f"failed to find partition {ask.partition_name or DEFAULT_PARTITION}"
             self._session.stray.rejected_asks.append(Refusal(ask.allocation_key, reason, ask.application_id))
             return
         app_id = ask.application_id
@@ -148,7 +150,7 @@ class Intake:
         name = new.attributes.get(NODE_PARTITION, "")
         partition = self._session.partition(name)
         if partition is None:
-            reason = f"failed to find partition {name}"
+            reason = f"failed to find partition {name or DEFAULT_PARTITION}"
             self._session.stray.rejected_nodes.append(Refusal(new.node_id, reason))
             return
         node = partition.add_node(

@@ -13,13 +13,14 @@ import attrs
 
 from yunikorn.clock import ManualClock
 from yunikorn.config.load import load_config
+from yunikorn.interface.intake import DEFAULT_PARTITION
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     UpdateRequest,
     UpdateResponse,
     UserGroupInformation,
 )
-from yunikorn.interface.session import DEFAULT_PARTITION, Session
+from yunikorn.interface.session import Session
 from yunikorn.objects.environment import Environment
 from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.placement import Placement, Step

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.interface.delivery import collect
-from yunikorn.interface.intake import Intake
+from yunikorn.interface.intake import DEFAULT_PARTITION, Intake
 from yunikorn.interface.sinks import Sinks
 from yunikorn.objects.journal import Journal
 from yunikorn.objects.outbox import Outbox
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from yunikorn.objects.node import Node
     from yunikorn.registry import Registry
     from yunikorn.scheduling.faults import FaultLog
-
-DEFAULT_PARTITION = "default"
 
 
 class Callback(Protocol):

@@ -15,7 +15,7 @@ from yunikorn.simulation.workload import Node
 
 KB = 1024
 MAX_NODES = 1_000_000
-_HEADER = re.compile(r"[;#]\s*(MaxNodes|MaxProcs)\s*:\s*(\d+)", re.IGNORECASE)
+_HEADER = re.compile(r"[;#]\s*(MaxNodes|MaxProcs)\s*:\s*(\d{1,18})(?!\d)", re.IGNORECASE)
 _WHOLE = re.compile(r"-?\d+(\.0*)?\Z")
 
 

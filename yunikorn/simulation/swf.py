@@ -16,7 +16,7 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
 from yunikorn.resources import Resource
 from yunikorn.simulation.input_error import InputError, describe
-from yunikorn.simulation.machines import KB, nodes_from_header
+from yunikorn.simulation.machines import KB, MAX_NODES, nodes_from_header
 from yunikorn.simulation.trace_line import BadLine, Job, parse_line
 from yunikorn.simulation.workload import Application, Node, TaskGroup, Workload
 
@@ -80,18 +80,23 @@ def read_swf(
     no job is left or nothing tells of nodes.
     """
     options.check()
-    nodes = nodes or nodes_from_header(text)
-    if not nodes:
-        what_to_do = "name them with --nodes FILE, put a FILE.machines beside the trace, or give MaxProcs"
-        raise InputError(file, [Problem("", f"the header tells of no nodes: {what_to_do}")])
     jobs, problems, counts = _read_lines(text)
-    if strict and problems:
-        raise InputError(file, problems)
     if not jobs:
         raise InputError(file, problems or [Problem("", "holds no jobs")])
+    nodes = nodes or nodes_from_header(text)
+    if not nodes:
+        what_to_do = (
+            "name them with --nodes FILE, put a FILE.machines beside the trace, "
+            f"or give MaxNodes and MaxProcs, of at most {MAX_NODES:,} nodes"
+        )
+        raise InputError(file, [Problem("", f"the header tells of no nodes: {what_to_do}")])
+    if strict and problems:
+        raise InputError(file, problems)
     remarks = [describe(file, problem) for problem in problems[:SHOWN]]
     if len(problems) > SHOWN:
         remarks.append(f"{file}: {len(problems) - SHOWN} more lines like these")
+    if counts[BACKWARDS]:
+        remarks.append(f"{file}: jobs whose submit time runs backwards are taken, each at its time")
     unit = _memory_unit(options.memory, jobs, nodes, remarks)
     origin = min(job.submit for job in jobs)
     applications = _Translation(options, unit, origin, counts).translate(jobs)
@@ -127,8 +132,8 @@ def _read_lines(text: str) -> tuple[list[Job], list[Problem], Counter[str]]:
 
 def _backwards(submit: float, latest: float) -> str:
     return (
-        f"expected a submit time of at least {latest:g} in column 2, as on an earlier line, got {submit:g}; "
-        "the job is taken at its time"
+        f"expected a submit time of at least {latest:.12g} in column 2, as on an earlier line, "
+        f"got {submit:.12g}"
     )
 
 

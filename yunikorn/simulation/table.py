@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NoReturn
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
 from yunikorn.simulation.report import QueueReport, Report
 from yunikorn.simulation.statistics import WaitSummary
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 REASONS = 10
 """So many reasons are listed; the number of the others is said."""
 
 DAY = 86_400
+
+
+class _ReportConsole(Console):
+    def on_broken_pipe(self) -> NoReturn:
+        """The reader left: for whoever called to know, not for rich, which would exit with status 1."""
+        raise BrokenPipeError
+
+
+def report_console(width: int | None) -> Console:
+    """Where a report is printed: standard output, `width` columns wide, or as wide as the terminal."""
+    return _ReportConsole(highlight=False, markup=False, emoji=False, width=width)
 
 
 def print_report(report: Report, console: Console, rate: str) -> None:
