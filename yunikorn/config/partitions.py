@@ -19,6 +19,8 @@ from yunikorn.kinds import PREDICATE, RESOLVER
 DEFAULT_NAME = "default"
 OWN_KEYS = ("predicates", "nodesortpolicies")
 """Keys that YuniKorn 1.9 does not have (decision 4)."""
+SHRUNK_NODES = "shrunknodes"
+"""Our own key of `preemption` (decision 36)."""
 KEYS = (
     "name",
     "queues",
@@ -89,12 +91,17 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
 
 
 def _read_preemption(partition: Table) -> PreemptionConfig:
-    table = partition.table("preemption", ("enabled", "quotapreemptionenabled"))
+    table = partition.table("preemption", ("enabled", "quotapreemptionenabled", SHRUNK_NODES))
     if table is None:
         return PreemptionConfig()
+    if SHRUNK_NODES in table:
+        table.findings.note(
+            table.key_spot(SHRUNK_NODES), "YuniKorn 1.9 does not know this key and refuses the file"
+        )
     return PreemptionConfig(
         enabled=table.boolean("enabled", True),
         quota_preemption_enabled=table.boolean("quotapreemptionenabled"),
+        shrunk_nodes=table.boolean(SHRUNK_NODES),
     )
 
 

@@ -24,6 +24,8 @@ PRIORITY_OFFSET = "priority.offset"
 PREEMPTION_POLICY = "preemption.policy"
 PREEMPTION_DELAY = "preemption.delay"
 QUOTA_DELAY = "quota.preemption.delay"
+PREEMPTION_BY_PRIORITY = "preemption.by.priority"
+PREEMPTION_WITHIN = "preemption.within.queue"
 BACKOFF = "application.unschedasks.backoff"
 BACKOFF_DELAY = "application.unschedasks.backoff.delay"
 STATE = "queue.state"
@@ -60,6 +62,10 @@ class QueueSettings:
     """`default`, `fence` or `disabled`."""
     preemption_delay: int = 30 * SECOND
     """How long a request waits before it may preempt."""
+    preempts_by_priority: bool = False
+    """Whether its requests may preempt less important work of others without a guarantee to call on."""
+    preempts_within: bool = False
+    """Whether its requests may preempt less important work of the queue itself."""
     quota_preemption_delay: int = 0
     """How long after a quota was lowered use above it is preempted; 0 is never."""
     backoff_count: int = 0
@@ -182,6 +188,8 @@ _READERS: dict[str, tuple[str, Callable[[str], object]]] = {
     PRIORITY_OFFSET: ("priority_offset", _integer(-(2**31), 2**31 - 1)),
     PREEMPTION_POLICY: ("preemption_policy", lambda text: _preemption_policy(text or "default")),
     PREEMPTION_DELAY: ("preemption_delay", _delay()),
+    PREEMPTION_BY_PRIORITY: ("preempts_by_priority", _one_of(enabled=True, disabled=False)),
+    PREEMPTION_WITHIN: ("preempts_within", _one_of(enabled=True, disabled=False)),
     QUOTA_DELAY: ("quota_preemption_delay", _delay(off=True)),
     BACKOFF: ("backoff_count", _integer(0, _UINT64_MAX)),
     BACKOFF_DELAY: ("backoff_delay", _delay()),

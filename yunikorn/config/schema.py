@@ -111,6 +111,8 @@ class PreemptionConfig:
 
     enabled: bool = True
     quota_preemption_enabled: bool = False
+    shrunk_nodes: bool = False
+    """Whether a node that has become smaller than what runs on it gives work back (decision 36)."""
 
 
 @attrs.frozen

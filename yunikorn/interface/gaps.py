@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from yunikorn.config.properties import BACKOFF, PREEMPTION_DELAY, PREEMPTION_POLICY, QUOTA_DELAY
+from yunikorn.config.properties import BACKOFF
 from yunikorn.errors import Problem
 
 if TYPE_CHECKING:
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
 _PROPERTIES = {
     BACKOFF: "requests are not backed off",
-    PREEMPTION_DELAY: "nothing is preempted",
-    PREEMPTION_POLICY: "nothing is preempted",
-    QUOTA_DELAY: "nothing is preempted",
 }
 
 
@@ -29,8 +26,6 @@ def gaps(config: SchedulerConfig) -> list[Problem]:
 
 
 def _of_partition(config: PartitionConfig, path: str) -> Iterator[Problem]:
-    if config.preemption.quota_preemption_enabled:
-        yield _gap(f"{path}.preemption.quotapreemptionenabled", "nothing is preempted")
     for queue_path, queue in config.root.walk():
         yield from _of_queue(queue, f"{path}, queue {queue_path}")
 

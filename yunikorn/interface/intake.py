@@ -101,6 +101,9 @@ class Intake:
             ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, ask.tags, ask.originator
         )
         demand.run_limit = ask.execution_timeout_ms * MILLISECOND
+        policy = ask.preemption_policy
+        if policy is not None:
+            demand.may_preempt, demand.may_be_preempted = policy.allow_preempt_other, policy.allow_preempt_self
         if not app_id:
             app_id, reason = self._implicit_application(partition, ask)
             if reason:
@@ -220,4 +223,6 @@ def _existing(one: Allocation, node_id: str) -> Existing:
         one.resource_per_alloc,
         one.priority,
         one.allocation_tags,
+        originator=one.originator,
+        may_be_preempted=one.preemption_policy is None or one.preemption_policy.allow_preempt_self,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from yunikorn.objects.allocation import Allocation
 from yunikorn.objects.application import COUNTED
 from yunikorn.objects.termination import ALLOCATION_EVENT, TerminationType
-from yunikorn.states import ASK, COMPLETING, NEW, RUNNING
+from yunikorn.states import ACCEPTED, ASK, COMPLETING, NEW, RESUMING, RUNNING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.claim import Claim, ClaimTable
+    from yunikorn.objects.eviction import Eviction
     from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.node import Node
@@ -255,7 +256,7 @@ class Ledger:
         """
         app = ask.app
         uuid = uuid or self.new_uuid(ask.key)
-        allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, ask.tags, now)
+        allocation = self.make(ask, node, now, uuid)
         self.allocations[uuid] = allocation
         app.allocations[uuid] = allocation
         node.take(allocation)
@@ -269,18 +270,57 @@ class Ledger:
             else:
                 self.vacated[ask] = None
         app.waiting_since = now
+        if ask.held:
+            self.gangs.joined(allocation)
+        self._serve(ask)
+        self._move_to_allocated(app, ask.shape.pairs)
+        if ask.placeholder:
+            self.gangs.placed(allocation)
+        elif app.state != RUNNING:
+            self.start(app)
+        if self.journal.listening:
+            self._record_allocation(allocation)
+        return allocation
+
+    def make(self, ask: Ask, node: Node, now: int, uuid: str = "") -> Allocation:
+        """An allocation for `ask` on `node` that is in no books yet."""
+        uuid = uuid or self.new_uuid(ask.key)
+        return Allocation(uuid, ask.key, ask.app, ask, node, ask.resource, ask.priority, ask.tags, now)
+
+    def _serve(self, ask: Ask) -> None:
         ask.made += 1
         ask.live += 1
         ask.pending -= 1
         if not ask.pending:
             ask.state = _PENDING_NEXT
             self._unqueue(ask)
-        self._move_to_allocated(app, ask.shape.pairs)
-        if app.state != RUNNING:
-            app.run("allocation added")
+
+    def promise(self, ask: Ask, node: Node, now: int) -> Allocation:
+        """One of the ask's pending repeats waits no more, for an allocation to be entered later."""
+        allocation = self.make(ask, node, now)
+        self._serve(ask)
+        self._book_pending(ask.app, ask.resource, -1)
+        return allocation
+
+    def enter(self, allocation: Allocation, *, on_node: bool) -> None:
+        """Book an allocation that was promised; `on_node` if its node has not booked it before."""
+        app, node = allocation.app, allocation.node
+        self.allocations[allocation.uuid] = app.allocations[allocation.uuid] = allocation
+        if on_node:
+            node.take(allocation)
+            self.node_changed(node, gained=False)
+        app.waiting_since = allocation.placed
+        self._book_allocated(app, allocation.resource, 1)
+        self.usage.book(app, tuple(allocation.resource.items()))
         if self.journal.listening:
             self._record_allocation(allocation)
-        return allocation
+
+    @staticmethod
+    def start(app: Application) -> None:
+        """A real allocation takes an application to its next active state."""
+        if app.state == RESUMING:
+            app.run("allocation added")
+        app.run("allocation added")
 
     def _move_to_allocated(self, app: Application, pairs: tuple[tuple[str, int], ...]) -> None:
         pending, allocated = app.pending, app.allocated
@@ -309,10 +349,11 @@ class Ledger:
 
     def recover(
         self, app: Application, node: Node, uuid: str, key: str, resource: Resource, *, priority: int,
-        tags: Mapping[str, str], now: int,
+        tags: Mapping[str, str], now: int, task_group: str = "", placeholder: bool = False,
     ) -> Allocation:  # fmt: skip
         """Book an allocation that an RM brought along; quotas are not asked (facts §10.8)."""
         allocation = Allocation(uuid, key, app, None, node, resource, priority, tags, now)
+        allocation.task_group, allocation.placeholder = task_group, placeholder and bool(task_group)
         self.allocations[uuid] = app.allocations[uuid] = allocation
         node.take(allocation)
         self.node_changed(node, gained=False)
@@ -320,7 +361,11 @@ class Ledger:
         self.usage.book(app, tuple(resource.items()))
         if app.state == NEW:
             app.run("allocation recovered")
-        app.run("allocation recovered")
+        if allocation.placeholder:
+            self.gangs.found(allocation)
+        else:
+            self.gangs.joined(allocation)
+            app.run("allocation recovered")
         if self.journal.listening:
             self._record_allocation(allocation)
         return allocation
@@ -328,6 +373,8 @@ class Ledger:
     def resize(self, allocation: Allocation, resource: Resource) -> None:
         """An allocation grows or shrinks where it is; quotas are not asked (facts §10.5)."""
         app, node, before = allocation.app, allocation.node, allocation.resource
+        if allocation.placeholder:
+            self.gangs.resized(allocation, resource)
         node.give_back(allocation)
         allocation.resource = resource
         node.take(allocation)
@@ -343,6 +390,7 @@ class Ledger:
     def release(self, allocation: Allocation, termination: TerminationType) -> None:
         """An allocation ends: its amount is free on node, application and queues."""
         app, node = allocation.app, allocation.node
+        replaced = allocation.replacement is not None and self.gangs.conclude(allocation)
         allocation.end(ALLOCATION_EVENT[termination])
         del self.allocations[allocation.uuid], app.allocations[allocation.uuid]
         node.give_back(allocation)
@@ -352,7 +400,11 @@ class Ledger:
         for queue in app.chain:
             if queue.over:
                 queue.room_grew()
+        if allocation.eviction is not None:
+            self._evicted(allocation, allocation.eviction)
         self._forget_ask(allocation)
+        if allocation.placeholder:
+            self.gangs.ended(allocation, replaced=replaced)
         if self.journal.listening:
             detail = _REMOVAL_DETAIL[termination]
             resource, uuid = allocation.resource, allocation.uuid
@@ -360,7 +412,17 @@ class Ledger:
             self.journal.record(
                 "NODE", node.id, uuid, change="REMOVE", detail="NODE_ALLOC", resource=resource
             )
-        self.rest(app)
+        if app.gang is not None:
+            self.gangs.rest(app, allocation)
+        else:
+            self.rest(app)
+
+    def _evicted(self, allocation: Allocation, eviction: Eviction) -> None:
+        eviction.left(allocation)
+        ask = eviction.ask
+        if ask is not None and ask.reserved is not None and ask.reserved is not allocation.node:
+            # It made room in a queue, not on the node that is kept for the request: try that node again.
+            self.node_changed(ask.reserved, gained=True)
 
     def _forget_ask(self, allocation: Allocation) -> None:
         # An ask whose allocations have all been made and have all ended has nothing more to say.
@@ -422,15 +484,22 @@ class Ledger:
             node.touched = True
             self.changed_nodes.append(node)
 
-    def count_running(self, app: Application, before: str) -> None:
-        """Keep the queues' counts of running applications (decisions, "States")."""
-        difference = (app.state in COUNTED) - (before in COUNTED)
-        if difference:
+    def recount(self, app: Application) -> None:
+        """Keep the queues' counts of running applications (decisions, "States").
+
+        One that is only accepted counts while it holds something: a gang of which some placeholders
+        have their place (facts §5.8).
+        """
+        counts = app.state in COUNTED or (app.state in (ACCEPTED, RESUMING) and bool(app.allocations))
+        if counts != app.counted:
+            app.counted = counts
             for queue in app.chain:
-                queue.count_running(difference)
+                queue.count_running(1 if counts else -1)
+        app.set_fresh(app.state == NEW or (app.state in (ACCEPTED, RESUMING) and not counts))
 
     def stop_counting(self, app: Application) -> None:
         """An application leaves its queue in whatever state it is: it counts as running no more."""
-        if app.state in COUNTED:
+        if app.counted:
+            app.counted = False
             for queue in app.chain:
                 queue.count_running(-1)

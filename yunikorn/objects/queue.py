@@ -73,6 +73,8 @@ class Queue:
         self.limits: Sequence[LimitConfig] = ()
         self.allocated: Tally = {}
         self.pending: Tally = {}
+        self.preempting: Tally = {}
+        """Of what is allocated, what has been told to go."""
         self.waiting = 0
         """Asks that wait in it and below it."""
         self.running = 0

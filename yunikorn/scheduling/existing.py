@@ -35,6 +35,10 @@ class Existing:
     resource: Resource
     priority: int = 0
     tags: Mapping[str, str] = attrs.field(factory=dict)
+    originator: bool = False
+    may_be_preempted: bool = True
+    task_group: str = ""
+    placeholder: bool = False
 
 
 class ExistingAllocations:
@@ -92,9 +96,13 @@ class ExistingAllocations:
         created = self._at.created(one.tags)
         ledger = self._partition.ledger
         uuid = one.uuid or ledger.new_uuid(one.key)
-        return ledger.recover(
-            app, node, uuid, one.key, one.resource, priority=one.priority, tags=one.tags, now=created
-        )
+        booked = ledger.recover(
+            app, node, uuid, one.key, one.resource, priority=one.priority, tags=one.tags, now=created,
+            task_group=one.task_group, placeholder=one.placeholder,
+        )  # fmt: skip
+        booked.originator, booked.may_be_preempted = one.originator, one.may_be_preempted
+        self._at.preemption.booked(app)
+        return booked
 
     def _resize(self, known: Allocation, app: Application, node: Node, resource: Resource) -> str:
         if known.app is not app:
@@ -103,6 +111,7 @@ class ExistingAllocations:
             return f"allocation {known.uuid} is on node {known.node.id} and cannot move to {node.id}"
         if known.resource != resource:
             self._partition.ledger.resize(known, resource)
+            self._at.preemption.booked(app)
         return ""
 
     def _foreign(self, one: Existing) -> str:

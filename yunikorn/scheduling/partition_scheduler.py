@@ -16,15 +16,17 @@ from yunikorn.objects.outbox import AskRelease, Refusal
 from yunikorn.objects.partition import Partition
 from yunikorn.objects.run_limit import RunLimit
 from yunikorn.objects.termination import TerminationType
-from yunikorn.resources import Resource, has_negative, is_zero
+from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
 from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.existing import ExistingAllocations
+from yunikorn.scheduling.gang_admission import gang_refusal, make_gang
 from yunikorn.scheduling.namespace_quota import apply_namespace_quota
 from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
 from yunikorn.scheduling.policies import Policies
+from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.queue_policies import QueuePolicies
 from yunikorn.scheduling.user_groups import is_forced
-from yunikorn.states import ACTIVE, FAILING, PARTITION, RESUMING
+from yunikorn.states import ACTIVE, FAILING, PARTITION
 
 if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig
@@ -52,7 +54,10 @@ class Submission:
     groups: Sequence[str] = ()
     tags: Mapping[str, str] = attrs.field(factory=dict)
     run_limit: int = 0
-    """How long it may run (ns); 0 is for as long as it likes."""
+    """How long it may run (ns), or its placeholders are held; 0 is for as long as it likes, or the default."""
+    gang: Resource = NOTHING
+    """What the tasks of its gang take together; nothing if it is none."""
+    gang_style: str = ""
 
 
 @attrs.define
@@ -65,8 +70,13 @@ class Demand:
     priority: int = 0
     tags: Mapping[str, str] = attrs.field(factory=dict)
     originator: bool = False
+    may_preempt: bool = True
+    may_be_preempted: bool = True
     run_limit: int = 0
     """How long each of its allocations may run (ns); 0 is for ever."""
+    task_group: str = ""
+    placeholder: bool = False
+    """Whether it keeps room for its task group; without one the flag is ignored."""
 
 
 class PartitionScheduler:
@@ -92,6 +102,7 @@ class PartitionScheduler:
             self.policies.node_sorts, self.partition.nodes.values, self.partition.claims, clock, faults
         )
         self.cycle = Cycle(self.partition, self.orders, self.policies.predicates)
+        self.preemption = Preemption(self.partition, self.cycle, self.orders, config.preemption)
         self.existing = ExistingAllocations(self)
         self.policies.open(self.context, self.faults)
         self.apply_queue_changes()
@@ -114,7 +125,10 @@ class PartitionScheduler:
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
-        return self.cycle.decide()
+        allocation = self.cycle.decide()
+        if allocation is None:
+            self.preemption.look()
+        return allocation
 
     # -- applications -------------------------------------------------------------------------------
 
@@ -132,7 +146,9 @@ class PartitionScheduler:
             listener=partition.state_changed,
         )
         app.forced = is_forced(submission.tags)
-        if submission.run_limit:
+        if not is_zero(submission.gang):
+            make_gang(app, submission.gang, submission.gang_style, submission.run_limit, partition)
+        elif submission.run_limit:
             app.run_limit = RunLimit(submission.run_limit)
         reason = self._take_in(app)
         if reason:
@@ -163,6 +179,10 @@ class PartitionScheduler:
             return f"failed to place application {app.id}: queue {queue.path} is not a leaf queue"
         if not queue.managed:
             apply_namespace_quota(queue, app.tags)
+        reason = gang_refusal(app, queue)
+        if reason:
+            partition.queues.check_empty(queue)
+            return reason
         app.node_order = self._node_order(app, queue.settings.node_sort)
         partition.add_application(app, queue)
         return ""
@@ -195,10 +215,12 @@ class PartitionScheduler:
         known = app.asks.get(demand.key)
         if known is not None:
             self._change(known, demand)
+            self.preemption.notice(known)
             return
         ask = self._new_ask(app, demand)
         self._classify(ask)
         self.partition.ledger.add_ask(ask)
+        self.preemption.notice(ask)
 
     def closed_to(self, what: str) -> str:
         """Why the partition takes no new things of this kind now; empty when it does."""
@@ -209,8 +231,10 @@ class PartitionScheduler:
     def _refusal(app: Application | None, app_id: str, demand: Demand) -> str:
         if app is None:
             return f"failed to find application {app_id}"
-        if app.state in (FAILING, RESUMING):
-            return f"application {app_id} is {app.state.lower()}: it takes no new requests"
+        if app.state == FAILING:
+            return f"application {app_id} is failing: it takes no new requests"
+        if demand.placeholder and app.atomic is not None:
+            return f"application {app_id} is an atomic gang: it takes no placeholders"
         if is_zero(demand.resource):
             return "ask contains no resources"
         if has_negative(demand.resource):
@@ -233,6 +257,10 @@ class PartitionScheduler:
             arrival=self.partition.next_arrival(),
         )
         ask.run_limit = demand.run_limit
+        ask.originator = demand.originator
+        ask.may_preempt, ask.may_be_preempted = demand.may_preempt, demand.may_be_preempted
+        ask.task_group = demand.task_group
+        ask.placeholder = demand.placeholder and bool(demand.task_group)
         return ask
 
     def created(self, tags: Mapping[str, str]) -> int:
@@ -255,6 +283,8 @@ class PartitionScheduler:
     def _change(self, ask: Ask, demand: Demand) -> None:
         ledger = self.partition.ledger
         ask.run_limit = demand.run_limit
+        ask.originator = demand.originator
+        ask.may_preempt, ask.may_be_preempted = demand.may_preempt, demand.may_be_preempted
         if (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags):
             if not ask.pending:
                 # Since the last of it was served its shape may have been forgotten, or its limits changed.
@@ -365,6 +395,7 @@ class PartitionScheduler:
             node.attributes = dict(attributes)
             node.classes = self.policies.predicates.node_classes(node)
         self.partition.update_node(node, capacity, occupied, attributes)
+        self.preemption.resized(node)
         return ""
 
     # -- configuration ------------------------------------------------------------------------------
@@ -378,6 +409,7 @@ class PartitionScheduler:
             node.classes = policies.predicates.node_classes(node)
         self.orders.replace(policies.node_sorts)
         self.cycle.use(policies.predicates)
+        quotas = self.preemption.quotas()
         partition.queues.configure(config.root)
         self.queue_policies.use(registry)
         self.apply_queue_changes()
@@ -386,6 +418,7 @@ class PartitionScheduler:
         for app in partition.applications.values():
             self._reconsider(app)
         partition.reconsider()
+        self.preemption.reconfigure(quotas, config.preemption)
         before.close(self.faults)
 
     def _reconsider(self, app: Application) -> None:
@@ -399,6 +432,8 @@ class PartitionScheduler:
                 shape = self._shape(ask)
                 claim = self.partition.claims.of(shape, app.owner)
                 self.partition.ledger.reshape(ask, shape, claim)
+        if app.atomic is not None:
+            app.atomic.form()
 
     # -- the end ------------------------------------------------------------------------------------
 

@@ -50,7 +50,9 @@ class Reservations:
             self._require(ask)
             return
         holder = ask.shape.holder
-        if delay is None or holder is ask or (holder is not None and holder not in self._ledger.vacated):
+        if delay is None or ask.reserved is not None:
+            return
+        if holder is not None and holder not in self._ledger.vacated:
             return
         if self._partition.clock.now() < ask.created + delay:
             self._try_again(ask, ask.created + delay)
@@ -146,7 +148,7 @@ class Reservations:
                     continue
                 hindrance = self._hindrance(ask)
                 if hindrance is not None:
-                    if hindrance is not self._partition.queues.root:
+                    if hindrance is not self._partition.queues.root and not _is_making_room(ask):
                         # Kept for a request that may not run, the node would serve nobody.
                         self._ledger.unreserve(ask)
                 elif self.predicates.judge(ask, node) is None:
@@ -172,6 +174,11 @@ class Reservations:
         for ask in vacated:
             self._ledger.unreserve(ask)
         return bool(vacated)
+
+
+def _is_making_room(ask: Ask) -> bool:
+    """Whether allocations are on their way out for `ask`: they may be what the hindrance needs."""
+    return ask.eviction is not None and bool(ask.eviction.outstanding)
 
 
 def misfit(shape: Shape, node: Node) -> float:

@@ -1,0 +1,1 @@
+"""Preemption: taking capacity back from what runs (facts §9)."""

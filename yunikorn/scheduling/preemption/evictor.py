@@ -1,0 +1,63 @@
+"""The evictor: tells allocations to go, and keeps account of the requests that wait for their room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from yunikorn.objects.eviction import Eviction
+from yunikorn.objects.outbox import Release
+from yunikorn.objects.termination import TerminationType
+from yunikorn.scheduling.preemption.watchlist import SPACING
+
+if TYPE_CHECKING:
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.partition import Partition
+
+
+class Evictor:
+    """Carries out what was decided: books, events and messages."""
+
+    def __init__(self, partition: Partition) -> None:
+        self._partition = partition
+        self._evictions: dict[Ask, Eviction] = {}
+
+    def evict(self, victims: Sequence[Allocation], message: str, event: str, ask: Ask | None = None) -> None:
+        """Tell the RM to end `victims`, with `message`; `event` is noted on each (facts §9.5)."""
+        partition = self._partition
+        eviction = Eviction(ask, partition.clock.now())
+        eviction.add(victims)
+        for victim in victims:
+            partition.outbox.releases.append(Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message))
+            partition.journal.record("REQUEST", victim.key, victim.app.id, message=event)
+        if ask is not None:
+            ask.eviction = eviction
+            self._evictions[ask] = eviction
+
+    def evict_for(self, ask: Ask, victims: Sequence[Allocation], *, kind: str = "ask") -> None:
+        """Tell the RM to end `victims`, so that `ask` can run."""
+        message = f"preempting allocations to free up resources to run {kind}: {ask.key}"
+        event = f"Preempted by {ask.key} from application {ask.app.id} in {ask.app.chain[0].path}"
+        self.evict(victims, message, event, ask)
+
+    def is_waiting(self, ask: Ask) -> bool:
+        """Whether `ask` has preempted, and waits for what that gives it.
+
+        It may try again when the room went to somebody else, which can be only where no node is kept
+        for it: when that node left, or when only quotas were in its way.
+        """
+        eviction = ask.eviction
+        if eviction is None or not eviction.waits:
+            return False
+        if eviction.outstanding or ask.reserved is not None:
+            return True
+        return self._partition.clock.now() < eviction.started + SPACING
+
+    def promised(self) -> Iterator[Ask]:
+        """The requests that wait for what they preempted, oldest first."""
+        for ask in list(self._evictions):
+            if self.is_waiting(ask):
+                yield ask
+            elif ask.eviction is None or not ask.eviction.waits:
+                del self._evictions[ask]

@@ -1,0 +1,263 @@
+"""The preemptor: has requests that wait in vain take capacity back (facts §9.1-9.6).
+
+It looks when there is nothing left to place, and only at queues with a request that is old enough: one
+whose queue is guaranteed more than it has, or, where the queue's properties allow it, one that is more
+important than what runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from yunikorn.objects.queue import Queue
+from yunikorn.scheduling.preemption.candidates import across_queues, by_priority
+from yunikorn.scheduling.preemption.evictor import Evictor
+from yunikorn.scheduling.preemption.required_node import victims_on
+from yunikorn.scheduling.preemption.search import Plan, Search, least, youngest
+from yunikorn.scheduling.preemption.standings import Standings, guarantees, quotas
+from yunikorn.scheduling.preemption.watchlist import NEVER, SPACING, Watch, Watchlist
+from yunikorn.states import STOPPED
+
+if TYPE_CHECKING:
+    from yunikorn.config.schema import PreemptionConfig
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.node import Node
+    from yunikorn.objects.partition import Partition
+    from yunikorn.scheduling.cycle import Cycle
+    from yunikorn.scheduling.node_orders import NodeOrders
+
+ATTEMPTS = 10
+"""Requests of one queue that are tried in one look (facts §9.2)."""
+
+
+class Preemptor:
+    """Preemption for requests, in one partition."""
+
+    def __init__(
+        self, partition: Partition, cycle: Cycle, orders: NodeOrders, config: PreemptionConfig
+    ) -> None:
+        self.config = config
+        self.evictor = Evictor(partition)
+        self._partition = partition
+        self._cycle = cycle
+        self._orders = orders
+        self._watchlist: Watchlist[Queue | str] = Watchlist(partition.timers, partition.ledger)
+        self._required: dict[str, dict[Ask, None]] = {}
+        """By id of the node: requests that belong there."""
+        self._versions = 0
+
+    # -- noticing -----------------------------------------------------------------------------------
+
+    def notice(self, ask: Ask) -> None:
+        """A request starts to wait, or has changed."""
+        node_id = ask.shape.required
+        if node_id:
+            self._required.setdefault(node_id, {})[ask] = None
+            self._watchlist.notice(node_id, self._partition.clock.now())
+        elif self.config.enabled and ask.may_preempt:
+            leaf = ask.app.chain[0]
+            if leaf in self._watchlist or _has_cause(leaf):
+                self._watchlist.notice(leaf, ask.created + leaf.settings.preemption_delay)
+
+    def reconfigure(self, config: PreemptionConfig) -> None:
+        """Guarantees and properties may be others now: look at all that waits anew."""
+        self.config = config
+        self._watchlist.clear()
+        self._required.clear()
+        for app in self._partition.applications.values():
+            for ask in app.asks.values():
+                if ask.pending:
+                    self.notice(ask)
+
+    # -- looking ------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Nothing can be placed now: preempt where that is due."""
+        if not self._watchlist or self._partition.state == STOPPED:
+            return
+        now = self._partition.clock.now()
+        due = self._watchlist.due(now)
+        for watch in due:
+            subject = watch.subject
+            if isinstance(subject, Queue):
+                self._look_at_queue(watch, subject, now)
+            else:
+                self._look_at_node(watch, subject, now)
+        if due:
+            self._watchlist.settle()
+
+    def _look_at_queue(self, watch: Watch[Queue | str], leaf: Queue, now: int) -> None:
+        if not leaf.waiting or not leaf.is_leaf:
+            self._watchlist.drop(leaf)
+            return
+        ripe, retry = NEVER, now + SPACING
+        left = ATTEMPTS
+        failed: dict[object, int] = {}
+        for run in self._runs(leaf):
+            for ask in run:
+                age_from = ask.created + leaf.settings.preemption_delay
+                if age_from > now:
+                    ripe = min(ripe, age_from)
+                    break
+                if not ask.may_preempt or self.evictor.is_waiting(ask):
+                    continue
+                if now < ask.checked + SPACING or failed.get(ask.shape, ask.priority - 1) >= ask.priority:
+                    break
+                if not left:
+                    ripe = min(ripe, now + SPACING)
+                    break
+                left -= 1
+                if self._attempt(ask):
+                    retry = now
+                else:
+                    ask.checked = now
+                    failed[ask.shape] = ask.priority
+                    break
+        self._watchlist.looked(watch, ripe=ripe, retry=retry)
+
+    def _runs(self, leaf: Queue) -> Iterator[list[Ask]]:
+        """The waiting requests in their order, those of one application and claim together."""
+        if any(queue.state == STOPPED for queue in leaf.path_up()):
+            return
+        self._cycle.settle(leaf)
+        for app in list(leaf.line):
+            if _may_start(app):
+                yield from app.requests.runs()
+        for app in leaf.applications.values():
+            if app.requests.parked and app.admitted and _may_start(app):
+                yield from ([ask] for ask in app.asks.values() if ask.parked)
+
+    # -- attempts -----------------------------------------------------------------------------------
+
+    def _attempt(self, ask: Ask) -> bool:
+        """Find victims for `ask` and have them go; returns whether there were any."""
+        plan = self._plan(ask)
+        if plan is None:
+            return False
+        if plan.node is not None:
+            for other in [other for other in plan.node.reservations if other is not ask]:
+                self._partition.ledger.unreserve(other)
+            if ask.reserved is not plan.node:
+                self._cycle.reservations.reserve(ask, plan.node)
+        self.evictor.evict_for(ask, plan.victims)
+        return True
+
+    def _plan(self, ask: Ask) -> Plan | None:
+        if not all(allowance.has_room(ask.shape.pairs) for allowance in ask.app.owner):
+            return None
+        leaf = ask.app.chain[0]
+        standings = Standings(self.evictor.promised())
+        has_room = self._has_room(ask)
+        blocked = any(not queue.has_room(ask.shape.pairs) for queue in ask.app.chain)
+        if has_room and not blocked:
+            return None
+        plan = None
+        entitled = guarantees(leaf)
+        if any(name in bound.limit for bound in entitled for name, _ in ask.shape.pairs):
+            search = self._search(ask, standings, guaranteed=True)
+            plan = search.plan(self._nodes(ask), has_room)
+        settings = leaf.settings
+        if plan is None and (settings.preempts_by_priority or settings.preempts_within):
+            search = self._search(ask, Standings(self.evictor.promised()), guaranteed=False)
+            plan = search.plan(self._nodes(ask), has_room)
+        return plan
+
+    def _search(self, ask: Ask, standings: Standings, *, guaranteed: bool) -> Search:
+        leaf = ask.app.chain[0]
+        bounds = quotas(leaf)
+        if guaranteed:
+            candidates = across_queues(ask, standings)
+            bounds += guarantees(leaf)
+        else:
+            settings = leaf.settings
+            candidates = by_priority(
+                ask, standings, outside=settings.preempts_by_priority, inside=settings.preempts_within
+            )
+        standings.come(ask.app, ask.resource)
+        order = youngest if guaranteed else least
+        return Search(ask, standings, bounds, candidates, order, self._accepts)
+
+    def _has_room(self, ask: Ask) -> bool:
+        if ask.shape.closed:
+            return False
+        chain = self._cycle.reservations.predicates
+        chain.begin()
+        return self._orders.of(ask.shape).find(ask.shape, ask, chain or None) is not None
+
+    def _nodes(self, ask: Ask) -> Iterator[Node]:
+        """The nodes that could be kept for `ask`: large enough, and kept for nothing that counts more."""
+        for node in self._partition.nodes.values():
+            if node.schedulable and _can_host(node, ask) and self._may_take_over(node, ask):
+                yield node
+
+    def _may_take_over(self, node: Node, ask: Ask) -> bool:
+        return all(
+            other is ask
+            or not (other.shape.required or other.priority > ask.priority or self.evictor.is_waiting(other))
+            for other in node.reservations
+        )
+
+    def _accepts(self, ask: Ask, node: Node) -> bool:
+        # The node is an imagined one: what is remembered of the real one does not hold for it.
+        self._versions -= 1
+        node.version = self._versions
+        return self._cycle.reservations.predicates.judge(ask, node) is None
+
+    # -- required nodes -----------------------------------------------------------------------------
+
+    def _look_at_node(self, watch: Watch[Queue | str], node_id: str, now: int) -> None:
+        asks = self._required.get(node_id, {})
+        for ask in list(asks):
+            if not ask.pending or ask.app.queue is None or ask.shape.required != node_id:
+                del asks[ask]
+        if not asks:
+            self._required.pop(node_id, None)
+            self._watchlist.drop(node_id)
+            return
+        node = self._partition.nodes.get(node_id)
+        for ask in sorted(asks, key=lambda ask: ask.order):
+            if node is not None and not self.evictor.is_waiting(ask) and now >= ask.checked + SPACING:
+                self._make_room(ask, node, now)
+        self._watchlist.looked(watch, ripe=NEVER, retry=now + SPACING)
+
+    def _make_room(self, ask: Ask, node: Node, now: int) -> None:
+        ask.checked = now
+        pairs, app = ask.shape.pairs, ask.app
+        allowed = all(queue.has_room(pairs) and queue.state != STOPPED for queue in app.chain[:-1])
+        if not allowed or not _may_start(app) or not all(one.has_room(pairs) for one in app.owner):
+            return
+        if not _can_host(node, ask) or ask.shape.fits(node):
+            return
+        rivals = [other for other in self.evictor.promised() if other.reserved is node]
+        victims = victims_on(node, ask, rivals)
+        if victims:
+            self.evictor.evict_for(ask, victims, kind="daemon set ask")
+        elif victims is None:
+            message = (
+                f"Unschedulable request '{ask.key}' with required node '{node.id}', "
+                "no preemption victim found"
+            )
+            self._partition.journal.record("REQUEST", ask.key, app.id, message=message)
+
+
+def _has_cause(leaf: Queue) -> bool:
+    """Whether requests in `leaf` may preempt: they have a guarantee to call on, or its properties say so."""
+    settings = leaf.settings
+    if settings.preempts_by_priority or settings.preempts_within:
+        return True
+    return any(queue.guaranteed for queue in leaf.path_up())
+
+
+def _may_start(app: Application) -> bool:
+    """Whether limits on running applications allow this one to hold something."""
+    return not app.fresh or not (
+        any(queue.full for queue in app.chain) or any(allowance.full for allowance in app.owner)
+    )
+
+
+def _can_host(node: Node, ask: Ask) -> bool:
+    return all(
+        node.capacity.get(name, 0) - node.occupied.get(name, 0) >= amount for name, amount in ask.shape.pairs
+    )

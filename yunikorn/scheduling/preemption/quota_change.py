@@ -1,0 +1,132 @@
+"""Quota changes: a queue whose max was lowered gives back what it has above it, after a delay.
+
+It happens once per change, and only down to the new max; no request needs to wait for it. Source: facts
+§9.7, with the originators last and work that opted out never; a queue that had no max before counts as
+lowered too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.resources import NOTHING, Resource, Tally, describe
+from yunikorn.scheduling.preemption.shedding import shed
+
+if TYPE_CHECKING:
+    from yunikorn.clock import Timer
+    from yunikorn.objects.partition import Partition
+    from yunikorn.objects.queue import Queue
+    from yunikorn.scheduling.preemption.evictor import Evictor
+
+
+@attrs.frozen
+class Quota:
+    """A queue's max and delay, as they were before a configuration changed."""
+
+    most: Resource | None
+    delay: int
+
+
+class QuotaChange:
+    """Watches the quotas of a partition's configured queues."""
+
+    def __init__(self, partition: Partition, evictor: Evictor, *, enabled: bool) -> None:
+        self._partition = partition
+        self._evictor = evictor
+        self._timers: dict[Queue, Timer] = {}
+        self.enabled = enabled
+
+    def before(self) -> dict[Queue, Quota]:
+        """The quotas as they are now, to be handed to `after`; the root has none of its own."""
+        return {
+            queue: Quota(queue.max, queue.settings.quota_preemption_delay)
+            for queue in self._partition.queues
+            if queue.managed and queue.parent is not None
+        }
+
+    def after(self, before: Mapping[Queue, Quota], *, enabled: bool) -> None:
+        """Another configuration holds: start, move and stop the delays."""
+        self.enabled = enabled
+        present = set(self._partition.queues)
+        for queue in [queue for queue in self._timers if queue not in present]:
+            self._clear(queue)
+        for queue in self._partition.queues:
+            if queue.managed and queue.parent is not None:
+                self._settle(queue, before.get(queue, Quota(None, 0)))
+
+    def _settle(self, queue: Queue, old: Quota) -> None:
+        delay, most = queue.settings.quota_preemption_delay, queue.max
+        if not self.enabled or not delay or most is None or not excess(queue):
+            self._clear(queue)
+            return
+        lower, higher = _compare(old.most or NOTHING, most)
+        timer = self._timers.get(queue)
+        if timer is not None:
+            if not (lower and higher) and delay != old.delay:
+                self._start(queue, timer.due + delay - old.delay)
+        elif (lower and not higher) or (not lower and not higher and not old.delay):
+            self._start(queue, self._partition.clock.now() + delay)
+
+    def exceeded(self, queue: Queue) -> None:
+        """Something was booked without asking the quota, as for a recovering RM: that counts as a change."""
+        delay = queue.settings.quota_preemption_delay
+        if not self.enabled or not delay or not queue.managed or queue.parent is None:
+            return
+        if queue not in self._timers and excess(queue):
+            self._start(queue, self._partition.clock.now() + delay)
+
+    def _start(self, queue: Queue, due: int) -> None:
+        self._clear(queue)
+        due = max(due, self._partition.clock.now())
+        self._timers[queue] = self._partition.timers.at(due, lambda: self._run(queue))
+
+    def _clear(self, queue: Queue) -> None:
+        timer = self._timers.pop(queue, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _run(self, queue: Queue) -> None:
+        """The delay is over."""
+        del self._timers[queue]
+        over = excess(queue)
+        victims = shed(queue, over) if over else []
+        if not over:
+            return
+        path = queue.path
+        if victims:
+            message = f"preempting allocations to enforce new max quota for queue : {path}"
+            event = f"Preempted by Quota change enforcement process in {path}"
+            self._evictor.evict(victims, message, event)
+        claimed: Tally = {}
+        for victim in victims:
+            for name, amount in victim.resource.items():
+                claimed[name] = claimed.get(name, 0) + amount
+        summary = (
+            f"Quota Preemption results summary: preemptable resources: {describe(over)}, "
+            f"claimed resources: {describe(claimed)}, selected victims: {len(victims)}, "
+            f"preempted victims: {len(victims)}"
+        )
+        self._partition.journal.record(
+            "QUEUE", path, change="SET", detail="QUEUE_QUOTA_PREEMPTION", message=summary
+        )
+
+
+def excess(queue: Queue) -> Tally:
+    """By how much a queue is above its max, not counting what is on its way out."""
+    most = queue.max or NOTHING
+    found: Tally = {}
+    for name, limit in most.items():
+        over = queue.allocated.get(name, 0) - queue.preempting.get(name, 0) - limit
+        if over > 0:
+            found[name] = over
+    return found
+
+
+def _compare(old: Mapping[str, int], new: Mapping[str, int]) -> tuple[bool, bool]:
+    """Whether any type became lower, and whether any became higher; a missing type is unlimited."""
+    lower = any(name not in old or amount < old[name] for name, amount in new.items())
+    higher = any(name not in new or amount < new[name] for name, amount in old.items())
+    return lower, higher

@@ -1,0 +1,49 @@
+"""Victims on the one node that a request requires (facts §9.6).
+
+No queue's guarantee or fence stands in the way: the request can run nowhere else. What is free on the
+node counts first, so that nothing goes for room that is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from yunikorn.resources import grow
+from yunikorn.scheduling.preemption.candidates import may_go, shares_type
+from yunikorn.scheduling.preemption.search import least, shortage
+
+if TYPE_CHECKING:
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.node import Node
+
+
+def victims_on(node: Node, ask: Ask, rivals: Iterable[Ask] = ()) -> list[Allocation] | None:
+    """The allocations that have to go from `node` for `ask`: none if room is coming anyway, None if no
+    choice makes enough.
+
+    `rivals` wait for room on the same node that others were told to make.
+    """
+    wanted = dict(ask.shape.pairs)
+    for rival in rivals:
+        grow(wanted, rival.resource)
+    pairs = tuple((name, amount) for name, amount in wanted.items() if name in ask.shape.resource)
+    short = shortage(node, pairs)
+    chosen: list[Allocation] = []
+    running = reversed(list(node.allocations.values()))
+    candidates = [one for one in running if may_go(one) and one.priority <= ask.priority]
+    for victim in sorted(candidates, key=lambda one: (*least(one), sum(one.resource.values()))):
+        if not short:
+            break
+        if shares_type(victim, tuple(short.items())):
+            chosen.append(victim)
+            short = shortage(node, pairs, chosen)
+    if short:
+        return None
+    kept = list(chosen)
+    for victim in reversed(chosen):
+        rest = [one for one in kept if one is not victim]
+        if not shortage(node, pairs, rest):
+            kept = rest
+    return kept

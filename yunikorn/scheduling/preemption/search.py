@@ -1,0 +1,211 @@
+"""The search for victims: which allocations have to go for one request, and on which node it will run.
+
+Victims free just enough for every type, never take a queue below its guarantee, and are as few as can
+be: whichever of them stayed, the request could not run. Facts §9.5; unlike 1.9 nothing is preempted
+that leaves the request short of any type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.objects.node import Node
+from yunikorn.resources import Tally, grow, shrink
+
+if TYPE_CHECKING:
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.queue import Queue
+    from yunikorn.scheduling.preemption.standings import Bound, Standings
+
+Order = Callable[["Allocation"], tuple[int, ...]]
+"""Who goes first: the smallest."""
+
+
+@attrs.frozen
+class Plan:
+    """What has to go, and the node where that makes room; None where the room is there already."""
+
+    victims: tuple[Allocation, ...]
+    node: Node | None
+
+
+def youngest(victim: Allocation) -> tuple[int, ...]:
+    """The order across queues: the latest to come goes first (facts §9.5)."""
+    return (-victim.placed, -victim.app.arrival)
+
+
+def least(victim: Allocation) -> tuple[int, ...]:
+    """The order by priority: the least important goes first, of equals the youngest."""
+    return (victim.priority, -victim.placed, -victim.app.arrival)
+
+
+class Search:
+    """One search for one request."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        standings: Standings,
+        bounds: Sequence[Bound],
+        candidates: Iterable[Allocation],
+        order: Order,
+        accepts: Callable[[Ask, Node], bool],
+    ) -> None:
+        """`standings` have the request in them already; `accepts` asks the predicates about a node."""
+        self._ask = ask
+        self._leaf = ask.app.chain[0]
+        self._pairs = ask.shape.pairs
+        self._standings = standings
+        self._bounds = bounds
+        # Sorting is stable, and an application's later allocations are found later: they go first.
+        self._candidates = sorted(reversed(list(candidates)), key=order)
+        self._accepts = accepts
+
+    def plan(self, nodes: Iterable[Node], has_room: bool) -> Plan | None:
+        """The best way to make room, or None; with `has_room` only bounds are in the way, no node is."""
+        if not self._candidates or not self._can_help():
+            return None
+        if has_room:
+            extras = self._make_bounds_hold([])
+            return None if extras is None else Plan(tuple(self._prune(extras, None)), None)
+        choices = sorted(self._choices(nodes), key=lambda choice: (len(choice[1]), choice[0].id))
+        for node, victims in choices:
+            if self._accepts(self._ask, without(node, victims)):
+                plan = self._extend(node, victims)
+                if plan is not None:
+                    return plan
+        return None
+
+    # -- nodes --------------------------------------------------------------------------------------
+
+    def _choices(self, nodes: Iterable[Node]) -> Iterator[tuple[Node, list[Allocation]]]:
+        by_node: dict[str, list[Allocation]] = {}
+        for candidate in self._candidates:
+            by_node.setdefault(candidate.node.id, []).append(candidate)
+        for node in nodes:
+            candidates = by_node.get(node.id)
+            if candidates:
+                victims = self._on_node(node, candidates)
+                if victims:
+                    yield node, victims
+
+    def _on_node(self, node: Node, candidates: Sequence[Allocation]) -> list[Allocation] | None:
+        """The victims that make room on `node`; None if they cannot, or if there is room coming already."""
+        short = shortage(node, self._pairs)
+        chosen: list[Allocation] = []
+        for victim in candidates:
+            if not short:
+                break
+            if any(victim.resource.get(name, 0) > 0 for name in short) and self._take(victim):
+                chosen.append(victim)
+                short = shortage(node, self._pairs, chosen)
+        self._put_back(chosen)
+        return self._fewest_on(node, chosen) if chosen and not short else None
+
+    def _fewest_on(self, node: Node, chosen: list[Allocation]) -> list[Allocation]:
+        kept = list(chosen)
+        for victim in reversed(chosen):
+            rest = [one for one in kept if one is not victim]
+            if not shortage(node, self._pairs, rest):
+                kept = rest
+        return kept
+
+    # -- bounds -------------------------------------------------------------------------------------
+
+    def _can_help(self) -> bool:
+        """Whether the candidates together hold what the bounds are exceeded by."""
+        held: dict[Queue, Tally] = {}
+        for queue, name, amount in list(self._standings.deficits(self._bounds, self._pairs)):
+            if queue not in held:
+                held[queue] = {}
+                for candidate in self._candidates:
+                    if queue in candidate.app.chain:
+                        grow(held[queue], candidate.resource)
+            if held[queue].get(name, 0) < amount:
+                return False
+        return True
+
+    def _extend(self, node: Node, victims: list[Allocation]) -> Plan | None:
+        for victim in victims:
+            self._standings.go(victim)
+        extras = self._make_bounds_hold(victims)
+        self._put_back(victims)
+        if extras is None:
+            return None
+        return Plan(tuple(self._prune([*victims, *extras], node)), node)
+
+    def _make_bounds_hold(self, victims: Sequence[Allocation]) -> list[Allocation] | None:
+        """Victims from anywhere that bring the queues within their bounds; None if there are not enough."""
+        extras: list[Allocation] = []
+        lacking = self._lacking()
+        for victim in self._candidates:
+            if not lacking:
+                break
+            helps = any(queue in victim.app.chain and victim.resource.get(name) for queue, name in lacking)
+            if helps and victim not in victims and self._take(victim):
+                extras.append(victim)
+                lacking = self._lacking()
+        self._put_back(extras)
+        return None if lacking else extras
+
+    def _lacking(self) -> list[tuple[Queue, str]]:
+        return [(queue, name) for queue, name, _ in self._standings.deficits(self._bounds, self._pairs)]
+
+    def _take(self, victim: Allocation) -> bool:
+        """Have `victim` go if its queue has more than it is guaranteed, and keeps that much."""
+        own = victim.app.chain[0]
+        if own is not self._leaf and not self._standings.is_over(own, self._leaf, self._pairs):
+            return False
+        if not self._standings.keeps_guarantees(victim):
+            return False
+        self._standings.go(victim)
+        return True
+
+    def _put_back(self, victims: Iterable[Allocation]) -> None:
+        for victim in victims:
+            self._standings.stay(victim)
+
+    def _prune(self, victims: list[Allocation], node: Node | None) -> list[Allocation]:
+        """Spare whoever need not go, the last choice first."""
+        standings = self._standings
+        for victim in victims:
+            standings.go(victim)
+        kept = list(victims)
+        for victim in reversed(victims):
+            rest = [one for one in kept if one is not victim]
+            standings.stay(victim)
+            short = node is not None and shortage(node, self._pairs, rest)
+            if short or self._lacking():
+                standings.go(victim)
+            else:
+                kept = rest
+        self._put_back(kept)
+        return kept
+
+
+def shortage(node: Node, pairs: Iterable[tuple[str, int]], going: Iterable[Allocation] = ()) -> Tally:
+    """What `node` lacks for an amount once `going`, and what is on its way out already, is gone."""
+    room = dict(node.available)
+    for one in node.allocations.values():
+        if one.eviction is not None:
+            grow(room, one.resource)
+    for one in going:
+        grow(room, one.resource)
+    return {name: amount - room.get(name, 0) for name, amount in pairs if amount > room.get(name, 0)}
+
+
+def without(node: Node, victims: Iterable[Allocation]) -> Node:
+    """`node` as it will be when `victims`, and all on their way out already, are gone."""
+    copy = Node(node.id, node.capacity, node.attributes, node.occupied)
+    copy.state, copy.classes = node.state, node.classes
+    gone = {victim.uuid for victim in victims}
+    for one in node.allocations.values():
+        if one.eviction is None and one.uuid not in gone:
+            copy.allocations[one.uuid] = one
+            grow(copy.allocated, one.resource)
+            shrink(copy.available, one.resource)
+    return copy

@@ -1,0 +1,47 @@
+"""Shrunk nodes: a node with less capacity than is used on it gives work back, where the partition says so.
+
+Off by default: 1.9 leaves what runs alone and places nothing new (decision 36). No queue goes below its
+guarantee, and protected work stays, so that a node may remain too full.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.resources import Tally, grow
+from yunikorn.scheduling.preemption.candidates import may_go
+from yunikorn.scheduling.preemption.search import least
+from yunikorn.scheduling.preemption.standings import Standings
+
+if TYPE_CHECKING:
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.node import Node
+
+
+def victims_of(node: Node) -> list[Allocation]:
+    """The allocations that have to go for the rest to fit `node`: the least important, then the youngest."""
+    standings = Standings()
+    short = _overuse(node, [])
+    chosen: list[Allocation] = []
+    running = reversed(list(node.allocations.values()))
+    for victim in sorted((one for one in running if may_go(one)), key=least):
+        if not short:
+            break
+        helps = any(victim.resource.get(name, 0) > 0 for name in short)
+        if helps and standings.keeps_guarantees(victim):
+            standings.go(victim)
+            chosen.append(victim)
+            short = _overuse(node, chosen)
+    kept = list(chosen)
+    for victim in reversed(chosen):
+        rest = [one for one in kept if one is not victim]
+        if _overuse(node, rest) == short:
+            kept = rest
+    return kept
+
+
+def _overuse(node: Node, going: list[Allocation]) -> Tally:
+    room = dict(node.available)
+    for one in [one for one in node.allocations.values() if one.eviction is not None] + going:
+        grow(room, one.resource)
+    return {name: -amount for name, amount in room.items() if amount < 0}
