@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -459,6 +461,42 @@ def test_an_application_that_goes_takes_its_link_along() -> None:
         ("dev", "hers", "SET", "UG_APP_LINK"),
         ("dev", "hers", "REMOVE", "UG_APP_LINK"),
     ]
+
+
+def test_books_show_a_user_through_the_queues() -> None:
+    tree = queue("p", queue("p-1"), queue("x"), limits=[limit(users=["*"], apps=9, memory=10)])
+    rm = rm_with(configuration(tree, queue("b"), queue("c", limits=[limit(groups=["dev"], memory=10)])))
+    for app, path, count in (("one", "root.p.p-1", 3), ("two", "root.p.x", 2), ("three", "root.b", 1)):
+        submit(rm, app, "ann", "dev", count=count, into=path)
+    submit(rm, "four", "bob", "dev", into="root.c")
+    rm.schedule()
+    book = rm.at_work().partition.usage
+    assert (book.names(USER), book.names(GROUP)) == (["ann", "bob"], ["dev"])
+    assert [(one.path, one.usage["memory"], len(one.applications)) for one in book.through(USER, "ann")] == [
+        ("root", 6, 3),
+        ("root.b", 1, 1),
+        ("root.p", 5, 2),
+        ("root.p.p-1", 3, 1),
+        ("root.p.x", 2, 1),
+    ]
+    in_p = book.of(USER, "ann", "root.p")
+    assert in_p is not None
+    assert (in_p.max_resources, in_p.max_applications, in_p.headroom) == ({"memory": 10}, 9, {"memory": 5})
+    assert book.through(USER, "nobody") == []
+
+
+def test_the_example_of_the_documentation_does_what_it_says() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scheduling.md").read_text("utf-8")
+    (text,) = re.findall(r"## Limits\n.*?```yaml\n(.*?)```", page, re.DOTALL)
+    rm = RM(text)
+    rm.node(memory=1000 * 10**9, vcore=1_000_000)
+    giga = 10**9
+    for number in (1, 2, 3):
+        submit(rm, f"ann-{number}", "ann", "students", memory=30 * giga, into="root.science")
+    submit(rm, "bob", "bob", "staff", count=2, memory=60 * giga, into="root.science")
+    submit(rm, "cid", "cid", "guests", count=2, memory=30 * giga, into="root.science")
+    # Ann's third is one application too many for her; bob and cid share 100G.
+    assert names(rm.schedule()) == ["ann-1", "ann-2", "bob", "cid"]
 
 
 # -- cost -------------------------------------------------------------------------------------------------
