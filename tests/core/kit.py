@@ -19,6 +19,7 @@ from yunikorn.interface.messages import (
     AllocationReleasesRequest,
     NewNodeInfo,
     NodeAction,
+    PreemptionPolicy,
     RegisterResourceManagerRequest,
     RemoveApplicationRequest,
     TerminationType,
@@ -108,6 +109,10 @@ class RM:
         self.responses: list[UpdateResponse] = []
         self.running: dict[str, Allocation] = {}
         """By uuid: what this RM believes to be running."""
+        self.evicted: dict[str, AllocationRelease] = {}
+        """By uuid: what it was told to end, and has not confirmed yet."""
+        self.policy: PreemptionPolicy | None = None
+        """Of the asks that it makes."""
         request = RegisterResourceManagerRequest(rm_id, config=config or configuration())
         self.scheduler.register_resource_manager(request, self)
 
@@ -120,7 +125,11 @@ class RM:
             assert allocation.uuid not in self.running, f"{allocation.uuid} was placed twice"
             self.running[allocation.uuid] = allocation
         for release in response.released_allocations:
-            self.running.pop(release.uuid, None)
+            if release.termination_type == TerminationType.PREEMPTED_BY_SCHEDULER:
+                self.evicted[release.uuid] = release
+            else:
+                self.running.pop(release.uuid, None)
+                self.evicted.pop(release.uuid, None)
 
     def said(self, kind: str) -> list[Any]:
         """Everything of a kind (a field of `UpdateResponse`) that was ever said, oldest first."""
@@ -230,6 +239,8 @@ class RM:
         priority: int | None = None,
         tags: Mapping[str, str] | None = None,
         partition_name: str = "",
+        originator: bool = False,
+        policy: PreemptionPolicy | None = None,
         **amounts: int,
     ) -> None:
         """An application asks for `count` times `amounts`."""
@@ -243,6 +254,8 @@ class RM:
                     count,
                     priority,
                     tags=dict(tags or {}),
+                    originator=originator,
+                    preemption_policy=self.policy if policy is None else policy,
                 )
             ]
         )
@@ -259,6 +272,13 @@ class RM:
         self.update(releases=AllocationReleasesRequest([release], []))
         if termination != TerminationType.STOPPED_BY_RM:
             self.running.pop(uuid, None)
+
+    def confirm(self, *uuids: str) -> None:
+        """What it was told to end has ended: these, or all."""
+        gone = [self.evicted.pop(uuid) for uuid in uuids or list(self.evicted)]
+        for release in gone:
+            self.running.pop(release.uuid, None)
+        self.update(releases=AllocationReleasesRequest(gone, []))
 
     def release_ask(self, app_id: str = "app", key: str = "") -> None:
         """An ask is taken back."""
