@@ -108,3 +108,19 @@ def _check_usage(partition: Partition, reference: Reference) -> None:
         assert plain(allowance.usage) == plain(total_of(app.allocated() for app in apps)), key
         assert set(allowance.applications) == {app.id for app in apps if app.running}, key
         assert allowance.full == allowance.is_full, key
+
+
+def check_reservations(rm: RM) -> None:
+    """Requests and nodes agree on who is reserved where, and nobody keeps a node for nothing."""
+    partition = rm.at_work().partition
+    held = {ask for node in partition.nodes.values() for ask in node.reservations}
+    for app in partition.applications.values():
+        for ask in app.asks.values():
+            assert (ask in held) == (ask.reserved is not None), ask
+    for node in partition.nodes.values():
+        for ask in node.reservations:
+            assert ask.reserved is node
+            assert ask.pending or ask in partition.ledger.vacated, ask
+        others = [ask for ask in node.reservations if not ask.shape.required]
+        assert len(others) <= 1, node
+        assert not others or len(node.reservations) == 1, node

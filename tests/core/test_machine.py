@@ -6,7 +6,7 @@ import os
 
 from hypothesis import Phase, settings
 
-from tests.core.machine import ByRetry, Reserving, SideBySide
+from tests.core.machine import Reserving, Retrying, SideBySide
 
 EXAMPLES = int(os.environ.get("YUNIKORN_EXAMPLES", "60"))
 STEPS = int(os.environ.get("YUNIKORN_STEPS", "40"))
@@ -20,7 +20,7 @@ BOUNDS = settings(
 
 TestSideBySide = SideBySide.TestCase
 TestSideBySide.settings = BOUNDS
-TestByRetry = ByRetry.TestCase
-TestByRetry.settings = BOUNDS
+TestRetrying = Retrying.TestCase
+TestRetrying.settings = BOUNDS
 TestReserving = Reserving.TestCase
 TestReserving.settings = BOUNDS

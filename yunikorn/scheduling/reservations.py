@@ -141,6 +141,8 @@ class Reservations:
     def serve(self) -> Allocation | None:
         """Place the first request that now fits the node that is reserved for it."""
         regained = self._orders.regained
+        # Nodes whose request only waits for room elsewhere: they look again after the next change.
+        blocked: dict[Node, None] = {}
         while regained:
             node = regained[-1]
             for ask in list(node.reservations):
@@ -148,12 +150,16 @@ class Reservations:
                     continue
                 hindrance = self._hindrance(ask)
                 if hindrance is not None:
-                    if hindrance is not self._partition.queues.root and not _is_making_room(ask):
+                    if hindrance is self._partition.queues.root or _is_making_room(ask):
+                        blocked[node] = None
+                    else:
                         # Kept for a request that may not run, the node would serve nobody.
                         self._ledger.unreserve(ask)
                 elif self.predicates.judge(ask, node) is None:
+                    regained[:0] = blocked
                     return self._partition.place(ask, node)
             regained.pop()
+        regained.extend(blocked)
         return None
 
     @staticmethod

@@ -1,0 +1,73 @@
+"""Predicates of three kinds, by how much they say of themselves, each with a twin for the reference."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tests.core.kit import with_plugins
+from tests.core.reference import Ask, Node
+from yunikorn import api
+from yunikorn.registry import Registry
+
+ZONE, DISK, SHY = "zone", "disk", "shy"
+CROWD = 3
+
+
+class Zone(api.Predicate):
+    """The node is in the zone that is asked for; says all that its answer depends on."""
+
+    name = "zone"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        wanted = ask.tags.get(ZONE, "")
+        return None if wanted in ("", node.attributes.get(ZONE)) else f"not in zone {wanted}"
+
+    def ask_class(self, ask: api.Ask) -> str:
+        return ask.tags.get(ZONE, "")
+
+    def node_class(self, node: api.Node) -> str:
+        return node.attributes.get(ZONE, "")
+
+
+class Crowd(api.Predicate):
+    """Shy requests go to nodes where little runs; says only what of the request matters."""
+
+    name = "crowd"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        crowded = sum(node.allocated.values()) > CROWD and ask.tags.get(SHY) == "yes"
+        return "crowded" if crowded else None
+
+    def ask_class(self, ask: api.Ask) -> str:
+        return ask.tags.get(SHY, "")
+
+
+class Disk(api.Predicate):
+    """The node has the disk that is asked for; says nothing of what its answer depends on."""
+
+    name = "disk"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        wanted = ask.tags.get(DISK, "")
+        return None if wanted in ("", node.attributes.get(DISK)) else f"no {wanted}"
+
+
+def in_zone(ask: Ask, node: Node) -> bool:
+    return ask.tags.get(ZONE, "") in ("", node.attributes.get(ZONE))
+
+
+def not_crowded(ask: Ask, node: Node) -> bool:
+    return sum(sum(one.resource.values()) for one in node.running) <= CROWD or ask.tags.get(SHY) != "yes"
+
+
+def has_disk(ask: Ask, node: Node) -> bool:
+    return ask.tags.get(DISK, "") in ("", node.attributes.get(DISK))
+
+
+CHECKS = {"zone": in_zone, "crowd": not_crowded, "disk": has_disk}
+
+
+@cache
+def plugins() -> Registry:
+    """The defaults and the predicates above; loaded once, because nothing changes it."""
+    return with_plugins(predicates=[Zone, Crowd, Disk])

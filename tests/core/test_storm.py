@@ -1,0 +1,188 @@
+"""Long, crowded histories from a seed: every decision is the one that the slow reference takes."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import pytest
+
+from tests.core.kit import partition
+from tests.core.predicates import DISK, SHY, ZONE
+from tests.core.twins import ReservingTwins, RetryingTwins, Twins
+from yunikorn.interface.messages import NodeAction
+
+SEEDS = range(int(os.environ.get("YUNIKORN_STORMS", "12")))
+STEPS = 120
+GROUPS: dict[str, list[str]] = {"u1": ["g1"], "u2": ["g2", "g1"], "u3": []}
+LEAVES = ["root.a", "root.b", "root.p.c", "root.p.d", "root.p.q.e"]
+
+
+class Storm:
+    """Draws what happens from a seed; more of everything than hypothesis would dare."""
+
+    def __init__(self, kind: type[Twins], seed: int) -> None:
+        self.random = random.Random(seed)
+        self.shapes = [self._amount() for _ in range(self.random.randint(1, 6))]
+        self.twins = kind(self.config())
+        self.nodes = 0
+        for _ in range(self.random.randint(2, 9)):
+            self.add_node()
+        for _ in range(self.random.randint(3, 12)):
+            self.submit()
+            self.ask()
+
+    def chance(self, one_in: int) -> bool:
+        return self.random.randrange(one_in) == 0
+
+    def _amount(self) -> dict[str, int]:
+        amount = {"memory": self.random.randint(0, 5), "vcore": self.random.randint(0, 3)}
+        return amount if any(amount.values()) else {"memory": 1}
+
+    # -- configurations -------------------------------------------------------------------------------
+
+    def queue(self, name: str, *children: dict[str, Any]) -> dict[str, Any]:
+        pick = self.random.choice
+        config: dict[str, Any] = {"name": name}
+        if children:
+            config["queues"] = list(children)
+        properties = {
+            "application.sort.policy": pick(["fifo", "fair", "stateaware"]),
+            "application.sort.priority": pick(["enabled", "enabled", "disabled"]),
+        }
+        if self.chance(4):
+            properties["priority.offset"] = pick(["-2", "1"])
+        if self.chance(5):
+            properties["priority.policy"] = "fence"
+        if self.chance(5):
+            properties["node.sort.policy"] = "packed"
+        if self.chance(12):
+            properties["queue.state"] = "stopped"
+        config["properties"] = properties
+        amount = {"memory": str(self.random.randint(4, 25)), "vcore": f"{self.random.randint(4, 20)}m"}
+        if self.chance(3):
+            config["resources"] = {"max": amount}
+        elif self.chance(3):
+            config["resources"] = {"guaranteed": amount}
+        if self.chance(5):
+            config["limits"] = [
+                {"limit": "all", "users": ["*"], "maxresources": {"memory": str(self.random.randint(3, 12))}}
+            ]
+        if self.chance(8):
+            config["maxapplications"] = self.random.randint(1, 4)
+        return config
+
+    def config(self) -> dict[str, Any]:
+        config = partition(
+            self.queue("a"),
+            self.queue("b"),
+            self.queue("p", self.queue("c"), self.queue("d"), self.queue("q", self.queue("e"))),
+        )
+        if self.chance(4):
+            del config["queues"][0]["queues"][self.random.randrange(2)]
+        kinds = ["fair", "binpacking"]
+        config["nodesortpolicies"] = [{"name": "packed", "type": "binpacking"}]
+        config["nodesortpolicy"] = {"type": self.random.choice(kinds)}
+        if self.chance(2):
+            config["nodesortpolicy"]["resourceweights"] = {"vcore": 4.0, "memory": 1.0}
+        return config
+
+    # -- what happens ---------------------------------------------------------------------------------
+
+    def add_node(self) -> None:
+        self.nodes += 1
+        pick = self.random.choice
+        capacity = {"memory": pick([8, 16]), "vcore": pick([4, 8])}
+        attributes = {ZONE: pick("xyz"), DISK: pick(["ssd", "hdd"])}
+        self.twins.add_node(f"n{self.nodes}", capacity, attributes)
+
+    def submit(self) -> None:
+        user = self.random.choice(sorted(GROUPS))
+        tags = {"yunikorn.apache.org/node-sort-policy": "packed"} if self.chance(5) else {}
+        self.twins.submit(self.random.choice(LEAVES), tags, user, GROUPS[user])
+
+    def ask(self) -> None:
+        if not self.twins.reference.apps:
+            return
+        pick = self.random.choice
+        tags: dict[str, str] = {}
+        if self.chance(4):
+            tags[ZONE] = pick("xyz")
+        if self.chance(4):
+            tags[DISK] = pick(["ssd", "hdd"])
+        if self.chance(4):
+            tags[SHY] = "yes"
+        if self.chance(6):
+            tags["creationTime"] = str(self.random.randint(0, 9))
+        app_id = pick(sorted(self.twins.reference.apps))
+        key = f"k{self.random.randrange(5)}"
+        count, priority = self.random.randint(1, 4), pick([0, 0, 0, 1, -1, 5])
+        self.twins.ask(app_id, key, count, priority, pick(self.shapes), tags)
+
+    def release(self) -> None:
+        for _ in range(self.random.randint(1, 4)):
+            if self.twins.rm.running:
+                self.twins.release(self.random.choice(sorted(self.twins.rm.running)))
+
+    def withdraw(self) -> None:
+        if self.twins.reference.apps:
+            app_id = self.random.choice(sorted(self.twins.reference.apps))
+            if self.chance(4):
+                self.twins.remove_app(app_id)
+            else:
+                self.twins.release_asks(app_id, self.random.choice(["", "k0", "k1", "k2"]))
+
+    def change_node(self) -> None:
+        if not self.twins.reference.nodes:
+            self.add_node()
+            return
+        pick = self.random.choice
+        node_id = pick(sorted(self.twins.reference.nodes))
+        match self.random.randrange(6):
+            case 0:
+                self.twins.resize_node(node_id, {"memory": pick([4, 8, 16]), "vcore": pick([4, 8])})
+            case 1:
+                self.twins.occupy_node(node_id, self._amount())
+            case 2:
+                self.twins.relabel_node(node_id, {ZONE: pick("xyz"), DISK: pick(["ssd", "hdd"])})
+            case 3:
+                self.twins.remove_node(node_id)
+            case 4:
+                self.twins.move_node(node_id, NodeAction.DRAIN_NODE)
+            case 5:
+                self.twins.move_node(node_id, NodeAction.DRAIN_TO_SCHEDULABLE)
+
+    def step(self) -> None:
+        match self.random.randrange(20):
+            case 0:
+                self.submit()
+            case 1:
+                self.add_node()
+            case 2 | 3:
+                self.change_node()
+            case 4:
+                self.withdraw()
+            case 5:
+                self.twins.pass_time(self.random.choice([1, 5, 31, 301]))
+            case 6 if self.chance(3):
+                self.twins.reload(self.config())
+            case 7 | 8 | 9:
+                self.release()
+            case 10 | 11 | 12:
+                self.twins.schedule(self.random.randint(1, 6))
+            case 13:
+                self.twins.schedule_all()
+            case _:
+                self.ask()
+        self.twins.check()
+
+
+@pytest.mark.parametrize("kind", [Twins, RetryingTwins, ReservingTwins])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_decision_is_that_of_the_reference(kind: type[Twins], seed: int) -> None:
+    storm = Storm(kind, seed)
+    for _ in range(STEPS):
+        storm.step()
+    storm.twins.schedule_all()
+    storm.twins.check()
