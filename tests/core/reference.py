@@ -69,6 +69,8 @@ class App:
     groups: Sequence[str] = ()
     state: str = "New"
     since: int = 0
+    turn: int = 0
+    """Numbers the timers, so that of two that are due at once the older goes first."""
     asks: dict[str, Ask] = attrs.Factory(dict)
     running: list[Allocation] = attrs.Factory(list)
 
@@ -104,7 +106,9 @@ class Queue:
     max: Amount | None = None
     guaranteed: Amount = attrs.Factory(dict)
     properties: Mapping[str, str] = attrs.Factory(dict)
+    managed: bool = True
     draining: bool = False
+    template: Mapping[str, Any] | None = None
     max_apps: int = 0
     limits: Sequence[Mapping[str, Any]] = ()
     children: dict[str, Queue] = attrs.Factory(dict)
@@ -183,6 +187,9 @@ class Reference:
         self.arrivals = 0
         self.nodes: dict[str, Node] = {}
         self.apps: dict[str, App] = {}
+        self.turns = 0
+        self.cleanups: list[tuple[int, int, Queue]] = []
+        """When which queue is to go if it is empty then."""
         self.root = Queue("root", None)
         self.configure(config)
 
@@ -191,6 +198,7 @@ class Reference:
     def configure(self, config: Mapping[str, Any]) -> None:
         self.node_sorts = {"": config.get("nodesortpolicy") or {"type": "fair"}}
         self.node_sorts |= {entry["name"]: entry for entry in config.get("nodesortpolicies", ())}
+        self.creates = any(rule.get("create") for rule in config.get("placementrules", ()))
         self._configure(self.root, config["queues"][0])
 
     def _configure(self, queue: Queue, config: Mapping[str, Any]) -> None:
@@ -198,21 +206,70 @@ class Reference:
         for own in ("priority.offset", "priority.policy", "queue.state"):
             above.pop(own, None)
         queue.properties = {**above, **config.get("properties", {})}
-        resources = config.get("resources", {})
-        queue.max = amount_of(resources.get("max"))
-        queue.guaranteed = amount_of(resources.get("guaranteed")) or {}
-        queue.draining = False
-        queue.max_apps = config.get("maxapplications", 0)
+        self._size(queue, config)
+        queue.draining, queue.managed = False, True
         queue.limits = config.get("limits", ())
         queue.leaf = not (config.get("parent") or config.get("queues")) and queue.parent is not None
+        queue.template = config.get("childtemplate")
+        if not queue.template and queue.parent and not queue.leaf:
+            queue.template = queue.parent.template
         wanted = {child["name"]: child for child in config.get("queues", ())}
         for name, child in queue.children.items():
             if name not in wanted:
-                for gone in child.walk():
-                    gone.draining = True
+                self._leave_out(child)
         for name, child_config in wanted.items():
             child = queue.children.setdefault(name, Queue(name, queue))
             self._configure(child, child_config)
+
+    @staticmethod
+    def _size(queue: Queue, config: Mapping[str, Any]) -> None:
+        resources = config.get("resources", {})
+        queue.max = amount_of(resources.get("max"))
+        queue.guaranteed = amount_of(resources.get("guaranteed")) or {}
+        queue.max_apps = config.get("maxapplications", 0)
+
+    def _leave_out(self, queue: Queue) -> None:
+        """The configuration says nothing of a queue: it drains, or stays if placement made it."""
+        found = list(queue.walk())
+        for gone in found:
+            if queue.managed:
+                gone.draining = gone.draining or gone.managed
+            elif gone.parent and not gone.leaf:
+                gone.template = gone.parent.template
+        if queue.managed:
+            for gone in reversed(found):
+                self._check_empty(gone)
+
+    def _create(self, path: str) -> Queue | None:
+        """The leaf of this path with all that is missing above it; None where that is not allowed."""
+        names = path.split(".")[1:]
+        above = self.root
+        while names and names[0] in above.children:
+            above = above.children[names.pop(0)]
+        if above.leaf or above.draining or not names:
+            return None
+        for name in names:
+            made = above.children[name] = Queue(name, above, managed=False, template=above.template)
+            above = made
+        above.leaf = True
+        if above.template:
+            self._size(above, above.template)
+            above.properties = above.template.get("properties", {})
+        return above
+
+    def _check_empty(self, queue: Queue) -> None:
+        if queue.parent and self._may_go(queue):
+            self.cleanups.append((self.now + 10 * SECOND, self.turn(), queue))
+
+    @staticmethod
+    def _may_go(queue: Queue) -> bool:
+        return not queue.apps and not queue.children and (queue.draining or not queue.managed)
+
+    def _clean_up(self, queue: Queue) -> None:
+        parent = queue.parent
+        if parent and parent.children.get(queue.name) is queue and self._may_go(queue):
+            del parent.children[queue.name]
+            self._check_empty(parent)
 
     def queue(self, path: str) -> Queue | None:
         return next((queue for queue in self.root.walk() if queue.path == path), None)
@@ -227,8 +284,12 @@ class Reference:
         self.arrivals += 1
         return self.arrivals
 
+    def turn(self) -> int:
+        self.turns += 1
+        return self.turns
+
     def move(self, app: App, state: str) -> None:
-        app.state, app.since = state, self.now
+        app.state, app.since, app.turn = state, self.now, self.turn()
 
     def submit(
         self, app_id: str, path: str, tags: Mapping[str, str], user: str = "", groups: Sequence[str] = ()
@@ -236,7 +297,11 @@ class Reference:
         """Whether the application is accepted."""
         arrival = self.arrive()
         queue = self.queue(path)
-        if app_id in self.apps or queue is None or not queue.leaf or queue.draining:
+        if app_id in self.apps:
+            return False
+        if queue is None and self.creates:
+            queue = self._create(path)
+        if queue is None or not queue.leaf or queue.draining:
             return False
         app = self.apps[app_id] = queue.apps[app_id] = App(
             app_id, queue, self.now, arrival, tags, user, groups
@@ -295,6 +360,7 @@ class Reference:
             for one in list(app.running):
                 one.node.running.remove(one)
             del app.queue.apps[app_id]
+            self._check_empty(app.queue)
 
     def remove_node(self, node_id: str) -> None:
         for one in list(self.nodes.pop(node_id).running):
@@ -302,17 +368,25 @@ class Reference:
 
     def pass_time(self, seconds: int) -> None:
         end = self.now + seconds * SECOND
-        timers = {"Starting": 300 * SECOND, "Completing": 30 * SECOND}
+        after = {"Starting": 300 * SECOND, "Completing": 30 * SECOND}
         while True:
-            due = [app for app in self.apps.values() if app.state in timers]
-            app = min(due, key=lambda app: app.since + timers[app.state], default=None)
-            if app is None or app.since + timers[app.state] > end:
+            timers: list[tuple[int, int, App | Queue]] = [
+                (app.since + after[app.state], app.turn, app)
+                for app in self.apps.values()
+                if app.state in after
+            ]
+            timers += self.cleanups
+            due = min((timer for timer in timers if timer[0] <= end), default=None)
+            if due is None:
                 break
-            self.now = app.since + timers[app.state]
-            if app.state == "Starting":
-                self.move(app, "Running")
+            self.now, _, thing = due
+            if isinstance(thing, Queue):
+                self.cleanups.remove((due[0], due[1], thing))
+                self._clean_up(thing)
+            elif thing.state == "Starting":
+                self.move(thing, "Running")
             else:
-                self.remove_app(app.id)
+                self.remove_app(thing.id)
         self.now = end
 
     def place(self, ask: Ask, node: Node, uuid: str) -> None:
