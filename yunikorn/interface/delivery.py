@@ -82,6 +82,8 @@ def _allocation(placed: Placed, name: str) -> Allocation:
         name,
         placed.priority,
         dict(placed.tags) if placed.tags else {},
+        placed.task_group,
+        placed.placeholder,
     )
 
 

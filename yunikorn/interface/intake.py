@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from yunikorn.clock import MILLISECOND
 from yunikorn.errors import StateError
 from yunikorn.interface.messages import NodeAction
+from yunikorn.objects.gang import ATOMIC
 from yunikorn.objects.outbox import Refusal
+from yunikorn.resources import is_zero
 from yunikorn.scheduling.existing import Existing
 from yunikorn.scheduling.partition_scheduler import Demand, Submission
 
@@ -28,9 +30,8 @@ if TYPE_CHECKING:
 NODE_PARTITION = "si/node-partition"
 DEFAULT_PARTITION = "default"
 """The partition of what names none (facts §20.5)."""
-NO_GANGS = "gang scheduling is not available in this version: leave placeholderAsk out"
+NO_SIZE = "an Atomic gang needs a placeholderAsk: what its members take together"
 NO_TIME = "executionTimeoutMilliSeconds is below 0: leave it out, or give the time there is"
-NO_PLACEHOLDERS = "placeholders are not available in this version: ask for real allocations"
 
 
 class Intake:
@@ -68,14 +69,15 @@ class Intake:
             outbox.rejected_applications.append(Refusal(new.application_id, reason))
         elif not new.application_id:
             outbox.rejected_applications.append(Refusal("", "an application needs an id"))
-        elif any(amount for amount in new.placeholder_ask.values()):
-            outbox.rejected_applications.append(Refusal(new.application_id, NO_GANGS))
+        elif new.gang_scheduling_style == ATOMIC and is_zero(new.placeholder_ask):
+            outbox.rejected_applications.append(Refusal(new.application_id, NO_SIZE))
         elif new.execution_timeout_ms < 0:
             outbox.rejected_applications.append(Refusal(new.application_id, NO_TIME))
         else:
             ugi = new.ugi
             submission = Submission(new.application_id, new.queue_name, ugi.user, tuple(ugi.groups), new.tags)
             submission.run_limit = new.execution_timeout_ms * MILLISECOND
+            submission.gang, submission.gang_style = new.placeholder_ask, new.gang_scheduling_style
             partition.submit(submission)
 
     # -- asks and releases --------------------------------------------------------------------------
@@ -90,8 +92,6 @@ class Intake:
         priority, reason = self._priority(ask)
         if not ask.allocation_key:
             reason = "an ask needs an allocation key"
-        elif ask.placeholder and ask.task_group_name:
-            reason = NO_PLACEHOLDERS
         elif ask.execution_timeout_ms < 0:
             reason = NO_TIME
         if reason:
@@ -101,6 +101,7 @@ class Intake:
             ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, ask.tags, ask.originator
         )
         demand.run_limit = ask.execution_timeout_ms * MILLISECOND
+        demand.task_group, demand.placeholder = ask.task_group_name, ask.placeholder
         policy = ask.preemption_policy
         if policy is not None:
             demand.may_preempt, demand.may_be_preempted = policy.allow_preempt_other, policy.allow_preempt_self
@@ -225,4 +226,6 @@ def _existing(one: Allocation, node_id: str) -> Existing:
         one.allocation_tags,
         originator=one.originator,
         may_be_preempted=one.preemption_policy is None or one.preemption_policy.allow_preempt_self,
+        task_group=one.task_group_name,
+        placeholder=one.placeholder,
     )

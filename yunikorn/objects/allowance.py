@@ -59,6 +59,11 @@ class Allowance:
         return self.max_resources is not None or self.max_applications > 0
 
     @property
+    def count(self) -> int:
+        """Applications that count as running for a limit."""
+        return len(self.applications)
+
+    @property
     def is_full(self) -> bool:
         """Whether as many applications hold something as may."""
         return 0 < self.max_applications <= len(self.applications)

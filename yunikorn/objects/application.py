@@ -72,6 +72,7 @@ class Application:
         "lane_rank",
         "leaving",
         "listener",
+        "misses",
         "node_order",
         "owner",
         "pending",
@@ -80,6 +81,7 @@ class Application:
         "rank",
         "reason",
         "requests",
+        "rest",
         "run_limit",
         "state",
         "state_log",
@@ -126,6 +128,10 @@ class Application:
         self.leaving = False
         """Whether the RM is taking it away: then it does not complete on the way out."""
         self.timer: Timer | None = None
+        self.misses = 0
+        """Requests in a row that found no node, where its queue counts them."""
+        self.rest: Timer | None = None
+        """While it is left alone because of them: what wakes it."""
         self.run_limit: RunLimit | None = None
         """How long it may run; None for as long as it likes."""
         self.gang: Gang | None = None
@@ -185,6 +191,27 @@ class Application:
     def has_waiting(self) -> bool:
         """Whether any ask waits, parked ones included."""
         return self.requests.any_wait
+
+    @property
+    def held_by(self) -> Queue | Allowance | None:
+        """Where as many applications run as may, so that it cannot start; None when it can, or has."""
+        if self.fresh:
+            for queue in self.chain:
+                if queue.full:
+                    return queue
+            for allowance in self.owner:
+                if allowance.full:
+                    return allowance
+        return None
+
+    @property
+    def hold(self) -> str:
+        """Why it may not start, empty when it may or has; it waits until another has ended."""
+        holder = self.held_by
+        if holder is None:
+            return ""
+        most = holder.max_applications
+        return f"{holder.label} runs {holder.count} of at most {most} applications"
 
     def enter(self, queue: Queue) -> None:
         """Join a leaf queue."""

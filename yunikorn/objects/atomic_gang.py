@@ -150,6 +150,9 @@ class AtomicGang:
         self._withdraw()
         self.rest()
 
-    def held(self) -> list[Ask]:
-        """Its asks that still wait out of the running."""
-        return [ask for ask in self._asks.values() if ask.held]
+    def let_go(self) -> None:
+        """What of it still waits is like any other request."""
+        for ask in self._asks.values():
+            if ask.held:
+                self._ledger.let_go(ask)
+        self._asks.clear()

@@ -62,6 +62,8 @@ class ClaimTable:
         self._idle = 0
         self.open = 0
         """Bits of the claims of which a request may be placed now, as far as is known."""
+        self.fills = 0
+        """Counts how often as many applications came to run under a limit as may."""
         self.on_forget: list[Callable[[int], None]] = []
         """Called with the bits of dropped claims, before the bits serve again."""
         shapes.on_drop.append(self._drop)
@@ -83,10 +85,10 @@ class ClaimTable:
                 allowance.claims[bit] = claim
             self._claims += 1
             self._idle += 1
-            self._weigh(claim)
+            self.weigh(claim)
         return claim
 
-    def _weigh(self, claim: Claim) -> None:
+    def weigh(self, claim: Claim) -> None:
         """Open or close the bits of a claim by all that is known of it."""
         if (claim.shape.closed or claim.over) and not claim.insists:
             self.open &= ~claim.bits
@@ -123,7 +125,7 @@ class ClaimTable:
         if shape.closed:
             self.shapes.reopen(shape)
             for claim in shape.claims.values():
-                self._weigh(claim)
+                self.weigh(claim)
 
     # -- limits -------------------------------------------------------------------------------------
 
@@ -139,15 +141,16 @@ class ClaimTable:
             if allowance.has_room(claim.shape.pairs):
                 del allowance.over[bit]
                 claim.over = False
-                self._weigh(claim)
+                self.weigh(claim)
 
     def count_changed(self, allowance: Allowance) -> None:
         """The number of applications that run under a limit changed."""
         full = allowance.is_full
         if full != allowance.full:
             allowance.full = full
+            self.fills += full
             for claim in allowance.claims.values():
-                self._weigh(claim)
+                self.weigh(claim)
 
     def reconsider(self) -> None:
         """Policies or limits changed: whatever was tried in vain is worth trying again."""
@@ -157,7 +160,7 @@ class ClaimTable:
                 claim.over = False
                 for allowance in claim.owner:
                     allowance.over.pop(claim.bit, None)
-                self._weigh(claim)
+                self.weigh(claim)
 
     # -- forgetting ---------------------------------------------------------------------------------
 

@@ -31,7 +31,17 @@ DEFAULT_TIMEOUT = 900 * SECOND
 class TaskGroup:
     """Tasks of an application that belong together, with the placeholders that were made for them."""
 
-    __slots__ = ("_heap", "_pushed", "count", "is_ready", "name", "placeholders", "replaced", "size", "timed_out")
+    __slots__ = (
+        "_heap",
+        "_pushed",
+        "count",
+        "is_ready",
+        "name",
+        "placeholders",
+        "replaced",
+        "size",
+        "timed_out",
+    )
 
     def __init__(self, name: str, size: Resource) -> None:
         self.name = name
@@ -113,7 +123,7 @@ class Gang:
 
 
 def placeholder_timeout(wanted: int, tags: Mapping[str, str], now: int) -> int:
-    """How long placeholders are held (ns), less what passed since the application was created (facts §8.1)."""
+    """How long placeholders are held (ns), less the application's age so far (facts §8.1)."""
     timeout = wanted if wanted > 0 else DEFAULT_TIMEOUT
     created = tags.get(CREATION_TAG, "")
     if created.isdecimal():

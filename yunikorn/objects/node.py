@@ -103,6 +103,21 @@ class Node:
             allocated[name] -= amount
             available[name] = available.get(name, 0) + amount
 
+    def lend(self, resource: Resource) -> None:
+        """Try out how it is with `resource` less, until `regain`."""
+        self._shift(resource, 1)
+
+    def regain(self, resource: Resource) -> None:
+        """Undo `lend`."""
+        self._shift(resource, -1)
+
+    def _shift(self, resource: Resource, times: int) -> None:
+        self.version += 1
+        allocated, available = self.allocated, self.available
+        for name, amount in resource.items():
+            allocated[name] = allocated.get(name, 0) + amount * times
+            available[name] = available.get(name, 0) - amount * times
+
     def resize(
         self, capacity: Mapping[str, int] | None = None, occupied: Mapping[str, int] | None = None
     ) -> None:

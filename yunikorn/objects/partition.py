@@ -8,6 +8,7 @@ from yunikorn.config.durations import describe_duration
 from yunikorn.objects.application import COUNTED
 from yunikorn.objects.claim import ClaimTable
 from yunikorn.objects.foreign import ForeignBook
+from yunikorn.objects.gang_book import GangBook
 from yunikorn.objects.journal import Journal
 from yunikorn.objects.ledger import Ledger
 from yunikorn.objects.node import Node
@@ -19,7 +20,7 @@ from yunikorn.objects.strays import StrayRelease, Strays
 from yunikorn.objects.termination import TerminationType
 from yunikorn.objects.usage_book import UsageBook
 from yunikorn.resources import NOTHING, Resource, add, subtract, without_zeros
-from yunikorn.states import ACCEPTED, COMPLETED, COMPLETING, EXPIRED, NEW, NODE, PARTITION, REJECTED, STARTING
+from yunikorn.states import COMPLETED, COMPLETING, EXPIRED, NODE, PARTITION, REJECTED, STARTING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +51,8 @@ class Partition:
         self.claims = ClaimTable(self.shapes)
         self.usage = UsageBook(self.claims, self.journal)
         self.ledger = Ledger(self.claims, self.usage, self.journal, environment.serial)
+        self.gangs = self.ledger.gangs = GangBook(self.ledger, self.outbox, clock, self.timers)
+        self.gangs.announce = self._announce
         self.foreign = ForeignBook(self.ledger, self.journal)
         self.strays = Strays()
         """Messages that had nothing to act upon."""
@@ -58,6 +61,8 @@ class Partition:
         self.usage.rebuild((), self.queues)
         self.claims.on_forget.append(self._forget_claims)
         self.nodes: dict[str, Node] = {}
+        self.node_moves = 0
+        """Counts what changed how much the nodes could host if they were empty."""
         self.applications: dict[str, Application] = {}
         """Those that have not ended."""
         self.ended: dict[str, Application] = {}
@@ -107,8 +112,7 @@ class Partition:
             app.timer.cancel()
             app.timer = None
         app.log_state(now, change.reason)
-        self.ledger.count_running(app, change.before)
-        app.set_fresh(app.state in (NEW, ACCEPTED))
+        self.ledger.recount(app)
         if app.run_limit is not None:
             self._watch(app, app.run_limit)
         app.touch()
@@ -143,7 +147,10 @@ class Partition:
         self.fail_application(app, reason, TerminationType.TIMEOUT)
 
     def _complete(self, app: Application) -> None:
-        app.fire("complete", "completing timed out")
+        if app.gang is not None and app.gang.placeholders:
+            self.gangs.end_all(app, "releasing placeholders on app complete")
+        else:
+            app.fire("complete", "completing timed out")
 
     def _retire(self, app: Application) -> None:
         app.finished = self.clock.now()
@@ -160,8 +167,12 @@ class Partition:
             self.ledger.drop_ask(ask)
         app.reprioritise()
         self.ledger.stop_counting(app)
+        self.gangs.close(app)
         if app.run_limit is not None:
             app.run_limit.stop()
+        if app.rest is not None:
+            app.rest.cancel()
+            app.rest = None
         del queue.applications[app.id]
         queue.stale.append(app)
         app.touched = True
@@ -200,18 +211,25 @@ class Partition:
             self.ledger.drop_ask(ask, "REQUEST_TIMEOUT")
         for allocation in list(app.allocations.values()):
             self.release(allocation, termination, reason)
-        app.fire("fail", reason)
+        if not app.is_final:
+            app.fire("fail", reason)
 
     # -- allocations --------------------------------------------------------------------------------
 
     def place(self, ask: Ask, node: Node, uuid: str = "") -> Allocation:
         """Carry out a decision, or one that the RM took and gave its own `uuid`."""
         allocation = self.ledger.allocate(ask, node, self.clock.now(), uuid)
+        self._announce(allocation)
+        return allocation
+
+    def _announce(self, allocation: Allocation) -> None:
+        """Tell the RM of a new allocation, and watch its time if that is limited."""
         self.outbox.allocations.append(allocation)
-        if ask.run_limit:
+        allocation.app.misses = 0
+        ask = allocation.ask
+        if ask is not None and ask.run_limit:
             limit = ask.run_limit
             allocation.timer = self.timers.after(limit, lambda: self._expire(allocation, limit))
-        return allocation
 
     def _expire(self, allocation: Allocation, limit: int) -> None:
         message = f"{allocation.label} has run for its execution timeout of {describe_duration(limit)}"
@@ -246,6 +264,7 @@ class Partition:
     def add_node(self, node: Node) -> None:
         """Take in a node."""
         self.nodes[node.id] = node
+        self.node_moves += 1
         self._resize(add(self.cluster.total, node.capacity))
         self.ledger.node_changed(node, gained=True)
         self.ledger.new_hosts = True
@@ -270,6 +289,7 @@ class Partition:
     ) -> None:
         """Change a node; None leaves that part as it is."""
         before = node.capacity
+        self.node_moves += 1
         if capacity is not None or occupied is not None:
             node.resize(capacity, occupied)
         if attributes is not None:
@@ -287,6 +307,7 @@ class Partition:
         """Take a node through `drain` or `schedule`; raises `StateError` where its state forbids it."""
         before = node.state
         NODE.fire(node, event)
+        self.node_moves += 1
         if node.state != before:
             if node.schedulable:
                 self.ledger.new_hosts = True
@@ -300,9 +321,13 @@ class Partition:
         """Decommission a node: its allocations end and the RM is told (facts §10.3)."""
         NODE.fire(node, "decommission")
         del self.nodes[node.id]
+        self.node_moves += 1
         for ask in list(node.reservations):
             self.ledger.unreserve(ask)
         for allocation in list(node.allocations.values()):
+            if allocation.replaces is not None:
+                self.gangs.undo(allocation)
+                continue
             gone = f"Node {node.id} Removed"
             self.release(allocation, TerminationType.STOPPED_BY_RM, gone, TerminationType.UNKNOWN)
         self.foreign.forget(node)

@@ -28,13 +28,15 @@ RECOVERY = "root.@recovery@"
 class Cluster:
     """The size of a partition, shared by its queues."""
 
-    __slots__ = ("total", "version")
+    __slots__ = ("fills", "total", "version")
 
     def __init__(self) -> None:
         self.total: Resource = NOTHING
         """The capacities of all nodes; no zero entries."""
         self.version = 0
         """Counts the changes of the total."""
+        self.fills = 0
+        """Counts how often a queue came to run as many applications as it may."""
 
     def set(self, total: Resource) -> None:
         """The cluster has another size now."""
@@ -286,11 +288,17 @@ class Queue:
         if self.max_applications or self.full:
             self.check_full()
 
+    @property
+    def count(self) -> int:
+        """Applications below it that count as running."""
+        return self.running
+
     def check_full(self) -> None:
         """Let applications start, or keep them from it, by how many run and may run (facts §5.8)."""
         full = 0 < self.max_applications <= self.running
         if full and not self.full:
             self.full = True
+            self.cluster.fills += 1
             fresh = fresh_part(self.bits)
             self.lost |= fresh
             self.bits ^= fresh

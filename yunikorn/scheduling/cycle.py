@@ -12,7 +12,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.resources import describe
+from yunikorn.scheduling.atomic_gangs import AtomicGangs
+from yunikorn.scheduling.backoff import BackOff
 from yunikorn.scheduling.parking import Parking
+from yunikorn.scheduling.replacement import Replacement
 from yunikorn.scheduling.reservations import Reservations
 from yunikorn.states import STOPPED
 
@@ -41,11 +44,16 @@ class Cycle:
         self._predicates = predicates if predicates else None
         self.reservations = Reservations(partition, orders, predicates)
         self.parking = Parking(partition.ledger, partition.claims)
+        self._gangs = partition.gangs
+        self.replacement = Replacement(partition, orders, self.parking, predicates)
+        self.atomic = AtomicGangs(partition, orders, self.parking, predicates)
+        self.backoff = BackOff(partition)
 
     def use(self, predicates: PredicateChain) -> None:
         """Ask these predicates from now on."""
         self._predicates = predicates if predicates else None
         self.reservations.predicates = predicates
+        self.replacement.predicates = self.atomic.predicates = predicates
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
@@ -60,15 +68,24 @@ class Cycle:
                 allocation = self.reservations.serve()
                 if allocation is not None:
                     return allocation
+        if self._gangs.ready:
+            allocation = self.replacement.decide()
+            if allocation is not None:
+                return allocation
+        return self.atomic.guard(self._search) if self._gangs.overdue else self._search()
+
+    def _search(self) -> Allocation | None:
         claims, root = self._claims, self._root
         while True:
-            wanted = root.bits & claims.open
+            wanted = 0 if self.atomic.stops else root.bits & claims.open
             if not wanted:
                 if self._ledger.vacated and self.reservations.give_up_vacated():
                     return self.decide()
                 if self._ledger.changed_nodes:
                     return self.decide()
-                if self.parking.wake_idle():
+                if not self.atomic.stops and self.parking.wake_idle():
+                    if self._gangs.ready:
+                        return self.decide()
                     continue
                 return None
             allocation = self._descend(root, wanted)
@@ -131,14 +148,14 @@ class Cycle:
                 else:
                     lanes.remove(app)
                 lanes.keep_out(app, leaf)
-            if here and app.requests.bits and app.admitted:
+            if here and app.requests.bits and app.admitted and app.rest is None:
                 order.put(line, app)
             else:
                 line.remove(app)
         if lanes is not None:
             for app in lanes.review():
                 lanes.keep_out(app, leaf)
-                if app.admitted and app.requests.bits and app.queue is leaf:
+                if app.admitted and app.requests.bits and app.queue is leaf and app.rest is None:
                     order.put(line, app)
                     leaf.awaken(app.bits)
                 else:
@@ -150,6 +167,8 @@ class Cycle:
             # What it waits for is less than its bits say: it has learnt of a request that went.
             app.bits &= ~wanted
             return None
+        if ask.gang is not None:
+            return self.atomic.serve(ask, ask.gang)
         shape = ask.shape
         for queue in app.chain:
             if not queue.has_room(shape.pairs):
@@ -186,6 +205,7 @@ class Cycle:
 
     def _give_up(self, ask: Ask) -> None:
         """No node took it: remember that for its whole shape, or park this one ask."""
+        self.backoff.missed(ask.app)
         chain = self._predicates
         if chain is None or not chain.refusals:
             self._claims.close(ask.shape)

@@ -105,6 +105,12 @@ class NodeOrders:
             if gained and closed and node.state != REMOVED:
                 self._reopen(node, free)
 
+    def follow(self, node: Node, *, gained: bool) -> None:
+        """A free node has other room while a plan is made: have it stand where it belongs meanwhile."""
+        if node.is_free:
+            for order in self._orders.values():
+                order.put(node, gained=gained)
+
     def _reopen(self, node: Node, free: bool) -> None:
         # A request that requires this node may come even where no other may.
         for shape in [shape for shape in self._shapes.closed.values() if free or shape.required]:

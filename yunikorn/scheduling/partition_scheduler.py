@@ -20,6 +20,7 @@ from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
 from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.existing import ExistingAllocations
 from yunikorn.scheduling.gang_admission import gang_refusal, make_gang
+from yunikorn.scheduling.holds import Holds
 from yunikorn.scheduling.namespace_quota import apply_namespace_quota
 from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
 from yunikorn.scheduling.policies import Policies
@@ -54,7 +55,7 @@ class Submission:
     groups: Sequence[str] = ()
     tags: Mapping[str, str] = attrs.field(factory=dict)
     run_limit: int = 0
-    """How long it may run (ns), or its placeholders are held; 0 is for as long as it likes, or the default."""
+    """How long it may run (ns), or its placeholders are held; 0 is without a limit, or the default."""
     gang: Resource = NOTHING
     """What the tasks of its gang take together; nothing if it is none."""
     gang_style: str = ""
@@ -104,6 +105,7 @@ class PartitionScheduler:
         self.cycle = Cycle(self.partition, self.orders, self.policies.predicates)
         self.preemption = Preemption(self.partition, self.cycle, self.orders, config.preemption)
         self.existing = ExistingAllocations(self)
+        self.holds = Holds(self.partition)
         self.policies.open(self.context, self.faults)
         self.apply_queue_changes()
 
@@ -128,6 +130,8 @@ class PartitionScheduler:
         allocation = self.cycle.decide()
         if allocation is None:
             self.preemption.look()
+            if self.partition.journal.listening:
+                self.holds.review()
         return allocation
 
     # -- applications -------------------------------------------------------------------------------
@@ -220,6 +224,8 @@ class PartitionScheduler:
         ask = self._new_ask(app, demand)
         self._classify(ask)
         self.partition.ledger.add_ask(ask)
+        if app.fresh and self.partition.journal.listening:
+            self.holds.watch(app)
         self.preemption.notice(ask)
 
     def closed_to(self, what: str) -> str:
@@ -333,10 +339,13 @@ class PartitionScheduler:
             found = [app.allocations[uuid]] if uuid in app.allocations else []
         else:
             found = [one for one in app.allocations.values() if not key or one.key == key]
+        replaced = termination == TerminationType.PLACEHOLDER_REPLACED
+        if replaced:
+            found = [one for one in found if one.releasing == termination]
         asked = any(not key or ask.key == key for ask in app.asks.values())
         if not found and (uuid or (key and not asked)):
             self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
-        if not uuid and termination != TerminationType.TIMEOUT:
+        if not uuid and not replaced and termination != TerminationType.TIMEOUT:
             for ask in [ask for ask in list(app.asks.values()) if not key or ask.key == key]:
                 self.partition.ledger.drop_ask(ask)
         for allocation in found:
@@ -427,6 +436,7 @@ class PartitionScheduler:
         if queue is None:
             return
         app.node_order = self._node_order(app, queue.settings.node_sort)
+        self.cycle.backoff.wake(app)
         for ask in list(app.asks.values()):
             if ask.pending:
                 shape = self._shape(ask)

@@ -131,6 +131,15 @@ class PredicateChain:
                 return Refusal(reason, False, condition.by_ask)
         return None
 
+    def excludes(self, ask: Ask, node: Node) -> bool:
+        """Whether `node` may not take `ask` whatever else runs there, as far as predicates say so."""
+        if not self._lasting:
+            return False
+        verdicts = ask.shape.verdicts
+        if node.classes not in verdicts:
+            verdicts[node.classes] = self._first_no(self._lasting, ask, node)
+        return verdicts[node.classes] is not None
+
     def _first_no(self, conditions: Sequence[_Condition], ask: Ask, node: Node) -> str | None:
         for condition in conditions:
             try:

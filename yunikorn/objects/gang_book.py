@@ -1,0 +1,279 @@
+"""The books of gangs: placeholders and who takes their place, in two steps (facts §8).
+
+A real request takes a placeholder's place when the scheduler decides so: the resource manager is told to
+end the placeholder, and only when it confirms is the real allocation entered and announced. Until then the
+placeholder counts for quotas and limits, never both.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from yunikorn.objects.atomic_gang import AtomicGang
+from yunikorn.objects.gang import HARD, SOFT, Gang, TaskGroup, placeholder_timeout
+from yunikorn.objects.outbox import AskRelease, Outbox, Release
+from yunikorn.objects.termination import TerminationType
+from yunikorn.resources import NOTHING, Resource, grow, shrink
+from yunikorn.states import ACCEPTED, COMPLETING, FAILING, REMOVED, RESUMING, RUNNING, STARTING
+
+if TYPE_CHECKING:
+    from yunikorn.clock import Clock, Timers
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.ledger import Ledger
+    from yunikorn.objects.node import Node
+
+TIMED_OUT = "ResourceReservationTimeout"
+
+
+class GangBook:
+    """What a partition knows of its gangs."""
+
+    def __init__(self, ledger: Ledger, outbox: Outbox, clock: Clock, timers: Timers) -> None:
+        self._ledger = ledger
+        self._outbox = outbox
+        self._clock = clock
+        self._timers = timers
+        self.ready: deque[TaskGroup] = deque()
+        """Task groups in which a request may take a placeholder's place."""
+        self.overdue: dict[str, AtomicGang] = {}
+        """By application: atomic gangs that hold back later requests, and some that did."""
+        self.announce: Callable[[Allocation], None] = self._outbox.allocations.append
+
+    # -- asks ---------------------------------------------------------------------------------------
+
+    def holds(self, ask: Ask) -> bool:
+        """Whether an ask of a task group stays out of the running for its gang's sake."""
+        app = ask.app
+        if app.atomic is not None:
+            return not app.atomic.done
+        group = app.gang.groups.get(ask.task_group) if app.gang is not None else None
+        return group is not None and not ask.placeholder and group.is_replaceable
+
+    def waits(self, ask: Ask) -> None:
+        """A held ask may take a placeholder's place, now or again."""
+        if ask.app.gang is not None:
+            group = ask.app.gang.groups[ask.task_group]
+            group.add(ask)
+            self._make_ready(group)
+
+    def _make_ready(self, group: TaskGroup) -> None:
+        if group.placeholders and not group.is_ready:
+            group.is_ready = True
+            self.ready.append(group)
+
+    def count(self, ask: Ask, difference: int, *, dropped: bool = False) -> None:
+        """So many more repeats of an ask of a task group wait."""
+        app = ask.app
+        if app.atomic is not None:
+            app.atomic.count(ask, difference)
+        elif ask.placeholder:
+            group = self._group(app, ask)
+            before = group.is_replaceable
+            if dropped:
+                group.timed_out -= difference
+            else:
+                group.count += difference
+            self._hold_or_let_go(app, group, before)
+
+    def _group(self, app: Application, one: Ask | Allocation) -> TaskGroup:
+        if app.gang is None:
+            app.gang = Gang(NOTHING, SOFT, placeholder_timeout(0, app.tags, self._clock.now()))
+        return app.gang.group(one.task_group, one.resource)
+
+    def _hold_or_let_go(self, app: Application, group: TaskGroup, before: bool) -> None:
+        if group.is_replaceable == before:
+            return
+        for ask in list(app.asks.values()):
+            if ask.task_group == group.name and ask.pending and not ask.placeholder:
+                if before and ask.held:
+                    self._ledger.let_go(ask)
+                elif not before and not ask.held:
+                    self._ledger.hold(ask)
+                    self.waits(ask)
+
+    def forget(self, ask: Ask) -> None:
+        """An ask is dropped: what was to take a placeholder's place for it will not."""
+        if ask.app.gang is not None:
+            for placeholder in list(ask.app.allocations.values()):
+                real = placeholder.replacement
+                if real is not None and real.ask is ask:
+                    self.undo(real)
+
+    # -- placeholders -------------------------------------------------------------------------------
+
+    def placed(self, placeholder: Allocation) -> None:
+        """A placeholder has its place; the last one of all lets its application start."""
+        app = placeholder.app
+        group = self._group(app, placeholder)
+        gang = app.gang
+        assert gang is not None
+        group.placeholders[placeholder.uuid] = placeholder
+        gang.placeholders += 1
+        grow(gang.placed, placeholder.resource)
+        self._ledger.recount(app)
+        if app.state == ACCEPTED:
+            if gang.timer is None:
+                gang.timer = self._timers.after(gang.timeout, lambda: self._time_out(app, gang))
+            if gang.is_complete and (gang.total or not _some_pend(app)):
+                app.run("all placeholders have their place")
+        self._make_ready(group)
+
+    def found(self, placeholder: Allocation) -> None:
+        """A resource manager that recovers brought a placeholder along."""
+        group = self._group(placeholder.app, placeholder)
+        before = group.is_replaceable
+        group.count += 1
+        self._hold_or_let_go(placeholder.app, group, before)
+        self.placed(placeholder)
+
+    def resized(self, placeholder: Allocation, resource: Resource) -> None:
+        """The resource manager gives a placeholder another size."""
+        gang = placeholder.app.gang
+        assert gang is not None
+        shrink(gang.placed, placeholder.resource)
+        grow(gang.placed, resource)
+
+    @staticmethod
+    def joined(allocation: Allocation) -> None:
+        """A member of an atomic gang runs already: the others are like any requests then (decision 24)."""
+        atomic = allocation.app.atomic
+        if atomic is not None and not atomic.done and allocation.task_group:
+            atomic.finish()
+            atomic.let_go()
+
+    def ended(self, placeholder: Allocation, *, replaced: bool) -> None:
+        """A placeholder is no more."""
+        app = placeholder.app
+        group = self._group(app, placeholder)
+        gang = app.gang
+        assert gang is not None
+        gang.placeholders -= 1
+        shrink(gang.placed, placeholder.resource)
+        group.placeholders.pop(placeholder.uuid, None)
+        before = group.is_replaceable
+        if replaced:
+            group.replaced += 1
+        else:
+            group.timed_out += 1
+        if not gang.placeholders:
+            gang.stop_timer()
+        self._ledger.recount(app)
+        self._hold_or_let_go(app, group, before)
+
+    def end(self, placeholder: Allocation, termination: TerminationType, message: str) -> None:
+        """Have the resource manager end a placeholder; it counts until that is confirmed."""
+        placeholder.releasing = termination
+        self._group(placeholder.app, placeholder).placeholders.pop(placeholder.uuid, None)
+        self._outbox.releases.append(Release(placeholder, termination, message))
+
+    def end_all(self, app: Application, message: str) -> None:
+        """Have the resource manager end all placeholders that are of no use any more."""
+        for placeholder in list(app.allocations.values()):
+            if placeholder.placeholder and placeholder.releasing is None:
+                self.end(placeholder, TerminationType.TIMEOUT, message)
+
+    # -- taking a placeholder's place ---------------------------------------------------------------
+
+    def replace(self, placeholder: Allocation, ask: Ask, node: Node) -> Allocation:
+        """Let one repeat of `ask` take the placeholder's place, on its node or another: the first step."""
+        real = self._ledger.promise(ask, node, self._clock.now())
+        placeholder.replacement, real.replaces = real, placeholder
+        if node is not placeholder.node:
+            node.take(real)
+            self._ledger.node_changed(node, gained=False)
+        self.end(placeholder, TerminationType.PLACEHOLDER_REPLACED, f"replaced by {ask.key}")
+        return real
+
+    def conclude(self, placeholder: Allocation) -> bool:
+        """The placeholder ends: the second step. Returns whether a real allocation took its place."""
+        real, app = placeholder.replacement, placeholder.app
+        assert real is not None
+        on_its_node = real.node is placeholder.node
+        lost = on_its_node and real.node.state == REMOVED
+        if lost or app.leaving or app.state == FAILING:
+            self.undo(real)
+            return False
+        placeholder.replacement = real.replaces = None
+        real.placed = self._clock.now()
+        self._ledger.enter(real, on_node=on_its_node)
+        gang = app.gang
+        assert gang is not None
+        # The last placeholder has let the application start; its first real allocation goes without.
+        if app.state not in (STARTING, RUNNING) or len(app.allocations) > gang.placeholders + 1:
+            self._ledger.start(app)
+        self.announce(real)
+        return True
+
+    def undo(self, real: Allocation) -> None:
+        """An allocation that was to take a placeholder's place will not: its request waits again.
+
+        The placeholder still ends: the resource manager has been told already.
+        """
+        placeholder, ask, node = real.replaces, real.ask, real.node
+        assert placeholder is not None
+        assert ask is not None
+        placeholder.replacement = real.replaces = None
+        if node is not placeholder.node:
+            node.give_back(real)
+            self._ledger.node_changed(node, gained=True)
+        ask.live -= 1
+        if ask.app.asks.get(ask.key) is ask and not ask.app.leaving:
+            self._ledger.change_pending(ask, ask.pending + 1)
+
+    # -- time, and the end --------------------------------------------------------------------------
+
+    def _time_out(self, app: Application, gang: Gang) -> None:
+        gang.timer = None
+        if app.state != ACCEPTED:
+            self._drop_asks(app, placeholders_only=True)
+            self.end_all(app, "releasing allocated placeholders on placeholder timeout")
+            return
+        if gang.style == HARD:
+            app.reason = TIMED_OUT
+            app.fire("fail", TIMED_OUT)
+        else:
+            app.fire("resume", TIMED_OUT)
+        self._drop_asks(app, placeholders_only=gang.style != HARD)
+        self.end_all(app, "releasing allocated placeholders on placeholder timeout")
+
+    def _drop_asks(self, app: Application, *, placeholders_only: bool) -> None:
+        message = "releasing pending placeholders on placeholder timeout"
+        for ask in list(app.asks.values()):
+            if ask.pending and (ask.placeholder or not placeholders_only):
+                self._outbox.ask_releases.append(
+                    AskRelease(app.id, ask.key, TerminationType.TIMEOUT, message)
+                )
+                self._ledger.drop_ask(ask, "REQUEST_TIMEOUT")
+
+    def rest(self, app: Application, gone: Allocation) -> None:
+        """An allocation of an application with a gang ended: see what that means for its state."""
+        gang = app.gang
+        if app.leaving or gang is None:
+            return
+        if app.state == FAILING:
+            if not app.allocations:
+                app.fire("fail", app.reason)
+        elif app.state == RESUMING:
+            if not gang.placeholders:
+                app.run("all placeholders are released")
+                self._ledger.rest(app)
+        elif app.state == COMPLETING:
+            if not gang.placeholders and app.timer is not None and app.timer.call is None:
+                app.fire("complete", "all placeholders are released")
+        elif not gone.placeholder and len(app.allocations) == gang.placeholders and not app.has_waiting:
+            app.fire("complete", "no requests and no real allocations left")
+        else:
+            self._ledger.rest(app)
+
+    def close(self, app: Application) -> None:
+        """An application leaves: nothing is to happen to its gang any more."""
+        if app.gang is not None:
+            app.gang.stop_timer()
+
+
+def _some_pend(app: Application) -> bool:
+    return any(ask.placeholder and ask.pending for ask in app.asks.values())

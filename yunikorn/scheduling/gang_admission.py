@@ -1,0 +1,58 @@
+"""Which gangs are taken in, and where (facts §4.5, §8.1; decision 24)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.objects.atomic_gang import AtomicGang
+from yunikorn.objects.gang import ATOMIC, HARD, SOFT, STYLES, Gang, placeholder_timeout
+from yunikorn.resources import Resource, describe, fits_quota, has_negative, smaller_of
+
+if TYPE_CHECKING:
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.partition import Partition
+    from yunikorn.objects.queue import Queue
+
+GANG_POLICIES = ("fifo", "stateaware")
+"""Sort policies under which placeholders are taken: under others two gangs could each hold half."""
+
+
+def make_gang(app: Application, total: Resource, style: str, timeout: int, partition: Partition) -> None:
+    """Make an application a gang of this size and style; a style that is unknown is Soft, and reported."""
+    if style == ATOMIC:
+        app.atomic = AtomicGang(app, total, partition.ledger)
+        return
+    if style and style not in STYLES:
+        message = f"unknown gang scheduling style '{style}', taken as {SOFT}; known: {', '.join(STYLES)}"
+        partition.journal.record("APP", app.id, message=message)
+    timeout = placeholder_timeout(timeout, app.tags, partition.clock.now())
+    app.gang = Gang(total, HARD if style == HARD else SOFT, timeout)
+
+
+def gang_refusal(app: Application, queue: Queue) -> str:
+    """Why a gang cannot run in a leaf queue; empty when it can, must be taken, or is none."""
+    if app.forced:
+        return ""
+    if app.gang is not None:
+        total, policy = app.gang.total, queue.settings.app_sort
+        if policy not in GANG_POLICIES:
+            return (
+                f"queue {queue.path} cannot run application {app.id} with task group request: unsupported "
+                f"sort type '{policy}', placeholders need one of {', '.join(GANG_POLICIES)}"
+            )
+    elif app.atomic is not None:
+        total = app.atomic.total
+    else:
+        return ""
+    if has_negative(total):
+        return f"application {app.id} has a task group request below 0: {describe(total)}"
+    most = Resource()
+    for level in queue.path_up():
+        if level.parent is not None and level.max is not None:
+            most = smaller_of(most, level.max)
+    if not fits_quota(most, total):
+        return (
+            f"queue {queue.path} cannot run application {app.id}: task group request {describe(total)} "
+            f"larger than max queue allocation {describe(most)}"
+        )
+    return ""

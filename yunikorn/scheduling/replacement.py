@@ -1,0 +1,95 @@
+"""Replacement: real requests take the places of their task group's placeholders (facts §8.4).
+
+Decided before anything else, in the order in which it became possible, and only looked at when it did: a
+real request came, or a placeholder got its place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.objects.termination import TerminationType
+from yunikorn.resources import describe, fits
+
+if TYPE_CHECKING:
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.gang import TaskGroup
+    from yunikorn.objects.node import Node
+    from yunikorn.objects.partition import Partition
+    from yunikorn.scheduling.node_orders import NodeOrders
+    from yunikorn.scheduling.parking import Parking
+    from yunikorn.scheduling.predicate_chain import PredicateChain
+
+
+class Replacement:
+    """Decides which real request takes the place of which placeholder."""
+
+    def __init__(
+        self, partition: Partition, orders: NodeOrders, parking: Parking, predicates: PredicateChain
+    ) -> None:
+        self._partition = partition
+        self._gangs = partition.gangs
+        self._orders = orders
+        self._parking = parking
+        self.predicates = predicates
+
+    def decide(self) -> Allocation | None:
+        """Let the next real request take its placeholder's place; None when none can now."""
+        ready = self._gangs.ready
+        while ready:
+            group = ready[0]
+            ask = group.next() if group.placeholders else None
+            if ask is None:
+                ready.popleft()
+                group.is_ready = False
+                continue
+            found = self._find(group, ask)
+            if found is not None:
+                return self._gangs.replace(found[0], ask, found[1])
+            group.put_aside()
+            if group.placeholders:
+                # A predicate keeps it away, or no other node has room: it waits for a change.
+                self._parking.park(ask)
+            else:
+                group.add(ask)
+        return None
+
+    def _find(self, group: TaskGroup, ask: Ask) -> tuple[Allocation, Node] | None:
+        """A placeholder large enough, and a node: its own if that will do."""
+        chain = self.predicates
+        chain.begin()
+        fallback: Allocation | None = None
+        for placeholder in list(group.placeholders.values()):
+            if placeholder.releasing is not None:
+                continue
+            if not fits(placeholder.resource, ask.resource):
+                self._refuse(group, placeholder, ask)
+                continue
+            fallback = fallback or placeholder
+            node, required = placeholder.node, ask.shape.required
+            if required in ("", node.id) and chain.refusal(ask, node) is None:
+                return placeholder, node
+        if fallback is None:
+            return None
+        elsewhere = self._elsewhere(ask)
+        return None if elsewhere is None else (fallback, elsewhere)
+
+    def _elsewhere(self, ask: Ask) -> Node | None:
+        shape, chain = ask.shape, self.predicates
+        if not shape.required:
+            return self._orders.of(shape).find(shape, ask, chain if chain else None)
+        node = self._partition.nodes.get(shape.required)
+        return node if node is not None and shape.fits(node) and chain.refusal(ask, node) is None else None
+
+    def _refuse(self, group: TaskGroup, placeholder: Allocation, ask: Ask) -> None:
+        journal = self._partition.journal
+        if journal.listening:
+            message = (
+                f"Task group '{group.name}' in application '{ask.app.id}': allocation resources "
+                f"'{describe(ask.resource)}' are not matching placeholder '{describe(placeholder.resource)}' "
+                f"allocation with ID '{placeholder.uuid}'"
+            )
+            journal.record("REQUEST", placeholder.key, ask.app.id, message=message)
+        message = "cancel placeholder: resource incompatible"
+        self._gangs.end(placeholder, TerminationType.TIMEOUT, message)
