@@ -78,7 +78,7 @@ class Session:
     def _listen(self) -> None:
         listening = bool(self.sinks)
         for partition in self._partitions.values():
-            partition.partition.journal.listening = listening
+            partition.partition.journal.listen(wanted=listening)
 
     # -- finding ------------------------------------------------------------------------------------
 

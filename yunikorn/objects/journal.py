@@ -25,8 +25,8 @@ class Journal:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._events: list[Event] = []
-        self.listening = False
-        """Whether anybody wants events."""
+        self.listening = True
+        """Whether anybody wants events; until that is known they are kept."""
 
     def record(
         self,
@@ -49,6 +49,12 @@ class Journal:
         self._events.append(
             Event(kind, object_id, reference_id, message, change, detail, amount, self._clock.now())
         )
+
+    def listen(self, *, wanted: bool) -> None:
+        """Somebody wants events from now on, or nobody does: then those that wait go."""
+        self.listening = wanted
+        if not wanted:
+            self._events.clear()
 
     def drain(self) -> list[Event]:
         """Hand out what has been collected, and start anew."""

@@ -97,7 +97,6 @@ class Partition:
         self.usage.join(app)
         app.touch()
         self.outbox.accepted_applications.append(app.id)
-        self.journal.record("APP", app.id, change="ADD", detail="APP_NEW")
         self.journal.record("QUEUE", queue.path, app.id, change="ADD", detail="QUEUE_APP")
 
     def reject_application(self, app: Application, reason: str) -> None:
@@ -157,7 +156,7 @@ class Partition:
         self._detach(app)
         self.ended[app.id] = app
 
-    def _detach(self, app: Application) -> None:
+    def _detach(self, app: Application, message: str = "") -> None:
         if self.applications.get(app.id) is app:
             del self.applications[app.id]
         queue = app.queue
@@ -177,6 +176,7 @@ class Partition:
         queue.stale.append(app)
         app.touched = True
         app.queue_name = queue.path
+        self.journal.record("APP", app.id, change="REMOVE", message=message)
         self.journal.record("QUEUE", queue.path, app.id, change="REMOVE", detail="QUEUE_APP")
         self.usage.part(app)
         app.leave()
@@ -196,8 +196,7 @@ class Partition:
         if app.timer is not None:
             app.timer.cancel()
             app.timer = None
-        self._detach(app)
-        self.journal.record("APP", app.id, change="REMOVE", message=message)
+        self._detach(app, message)
 
     def fail_application(
         self, app: Application, reason: str, termination: TerminationType = TerminationType.STOPPED_BY_RM

@@ -66,7 +66,7 @@ class LaneGate:
         """Let the policy decide anew who takes part; returns those for whom that changed."""
         counts = {lane: len(roster) for lane, roster in self._rosters.items() if len(roster)}
         try:
-            limits = dict(self._admit(counts))
+            limits = {lane: _whole(limit) for lane, limit in dict(self._admit(counts)).items()}
         except Exception as error:
             self._faults.report(self._origin, "admitting lanes", error)
             limits = {}
@@ -108,3 +108,11 @@ class LaneGate:
             self._faults.report(self._origin, "choosing the lane of", error, app.label)
             return None
         return lane
+
+
+def _whole(limit: int | None) -> int | None:
+    if limit is None:
+        return None
+    if not isinstance(limit, int) or limit < 0:
+        raise ValueError(f"admit answered {limit!r} instead of None or a whole number, 0 or more")
+    return limit

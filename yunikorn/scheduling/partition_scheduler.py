@@ -149,6 +149,7 @@ class PartitionScheduler:
             arrival=partition.next_arrival(),
             listener=partition.state_changed,
         )
+        partition.journal.record("APP", app.id, change="ADD", detail="APP_NEW")
         app.forced = is_forced(submission.tags)
         if not is_zero(submission.gang):
             make_gang(app, submission.gang, submission.gang_style, submission.run_limit, partition)

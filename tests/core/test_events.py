@@ -1,0 +1,82 @@
+"""What the sinks are told of applications, queues and nodes, from the first to the last (facts §12.3)."""
+
+from __future__ import annotations
+
+from tests.core.ear import Ear
+from tests.core.kit import partition, queue
+from yunikorn.interface.messages import NodeAction
+
+PROVIDED = [{"name": "provided"}]
+
+
+def told(ear: Ear, kind: str, object_id: str) -> list[tuple[str, str, str]]:
+    """Change, detail and reference of all that was told of an object, oldest first."""
+    return [
+        (one.change, one.detail, one.reference_id)
+        for one in ear.events
+        if one.type == kind and one.object_id == object_id
+    ]
+
+
+def test_the_life_of_an_application_is_told_from_its_beginning_to_its_end() -> None:
+    ear = Ear()
+    rm = ear.rm(partition(queue("a")))
+    rm.node("n1", vcore=2)
+    rm.app("app")
+    rm.ask("app", "task", vcore=1)
+    rm.schedule()
+    task = rm.said("new_allocations")[0].uuid
+    rm.release("app", task)
+    rm.pass_time(31)
+    rm.pass_time(3 * 24 * 3600)
+    assert told(ear, "APP", "app") == [
+        ("ADD", "APP_NEW", ""),
+        ("SET", "APP_ACCEPTED", ""),
+        ("ADD", "APP_REQUEST", "task"),
+        ("SET", "APP_STARTING", ""),
+        ("ADD", "APP_ALLOC", task),
+        ("REMOVE", "ALLOC_CANCEL", task),
+        ("SET", "APP_COMPLETING", ""),
+        ("SET", "APP_COMPLETED", ""),
+        ("REMOVE", "DETAILS_NONE", ""),
+        ("SET", "APP_EXPIRED", ""),
+    ]
+
+
+def test_an_application_that_is_taken_away_leaves_once() -> None:
+    ear = Ear()
+    rm = ear.rm(partition(queue("a")))
+    rm.app("app")
+    rm.remove_app("app")
+    assert told(ear, "APP", "app") == [("ADD", "APP_NEW", ""), ("REMOVE", "DETAILS_NONE", "")]
+    assert ear.messages("app") == ["Application app Removed"]
+
+
+def test_an_application_that_is_rejected_was_new_before() -> None:
+    ear = Ear()
+    rm = ear.rm(partition(queue("a"), placementrules=PROVIDED))
+    rm.app("app", "root.b")
+    rm.app("other", "root.a", user="")
+    for app_id in ("app", "other"):
+        assert told(ear, "APP", app_id) == [("ADD", "APP_NEW", ""), ("SET", "APP_REJECT", "")]
+
+
+def test_the_queues_of_the_first_configuration_are_told() -> None:
+    ear = Ear()
+    rm = ear.rm(partition(queue("p", queue("a", resources={"max": {"vcore": "1"}}))))
+    rm.node("n1", vcore=2)
+    for path in ("root", "root.p"):
+        assert told(ear, "QUEUE", path) == [("ADD", "DETAILS_NONE", "")]
+    assert told(ear, "QUEUE", "root.p.a") == [("ADD", "DETAILS_NONE", ""), ("SET", "QUEUE_MAX", "")]
+
+
+def test_an_allocation_on_a_node_that_leaves_ends_with_the_node() -> None:
+    ear = Ear()
+    rm = ear.rm(partition(queue("a")))
+    rm.node("n1", vcore=2)
+    rm.app("app")
+    rm.ask("app", "task", vcore=1)
+    rm.schedule()
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    ends = ear.of("ALLOC_NODEREMOVED", "ALLOC_CANCEL")
+    assert [end[2:] for end in ends] == [("REMOVE", "ALLOC_NODEREMOVED")]
