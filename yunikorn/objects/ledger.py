@@ -446,7 +446,8 @@ class Ledger:
         ask.shape.holder = ask
         node.reservations[ask] = None
         self.vacated.pop(ask, None)
-        self.node_changed(node, gained=False)
+        # It may have room already: kept for another it was hidden from `ask`, or a quota was in the way.
+        self.node_changed(node, gained=ask.shape.fits(node))
         self.journal.record("NODE", node.id, ask.key, change="ADD", detail="NODE_RESERVATION")
 
     def hand_over(self, holder: Ask, ask: Ask) -> None:
