@@ -7,7 +7,6 @@ resource manager, if there is anything to say.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Iterator
 
@@ -15,7 +14,6 @@ from yunikorn.clock import Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.schema import SchedulerConfig
 from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin, UsageError
-from yunikorn.interface.gaps import gaps
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
@@ -28,8 +26,6 @@ from yunikorn.registry import Registry
 from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.switches import start_partition, start_queue, stop_partition, stop_queue
-
-_log = logging.getLogger("yunikorn.config")
 
 
 class Scheduler:
@@ -59,7 +55,6 @@ class Scheduler:
             raise UsageError("a resource manager needs an id: set rm_id")
         config = load_config(request.config or DEFAULT_TEXT, self.registry)
         session = self._open(request.rm_id, callback, config)
-        self._tell_gaps(config)
         known = self._sessions.pop(request.rm_id, None)
         if known is not None:
             known.close(f"resource manager {request.rm_id} registered again")
@@ -121,7 +116,6 @@ class Scheduler:
         if config.checksum == session.config.checksum:
             return False
         session.reload(config)
-        self._tell_gaps(config)
         session.flush()
         return True
 
@@ -131,11 +125,6 @@ class Scheduler:
         except (UnknownPlugin, OptionError, PluginError) as error:
             # What is only needed to run is not asked for when a text is checked, such as `ldap`.
             raise ConfigError([Problem("", str(error))]) from error
-
-    @staticmethod
-    def _tell_gaps(config: SchedulerConfig) -> None:
-        for gap in gaps(config):
-            _log.warning("%s", gap)
 
     # -- stopping and starting ------------------------------------------------------------------------
 

@@ -1,0 +1,117 @@
+"""Back-off: an application whose requests find no node is left alone for a while (facts §7.4)."""
+
+from __future__ import annotations
+
+from tests.core.kit import RM, configuration, queue, with_plugins
+from yunikorn import api
+from yunikorn.clock import SECOND
+
+
+class Never(api.Predicate):
+    """Refuses requests that are tagged so; counts how often it was asked."""
+
+    name = "never"
+    asked: list[str]
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        type(self).asked.append(ask.key)
+        return "not here" if ask.tags.get("refuse") else None
+
+
+def cluster(count: int = 2, delay: str = "30s") -> RM:
+    """A queue that backs off, and one node."""
+    Never.asked = []
+    properties = {
+        "application.unschedasks.backoff": str(count),
+        "application.unschedasks.backoff.delay": delay,
+    }
+    tree = configuration(queue("a", properties=properties), queue("b"), predicates=["never"])
+    rm = RM(tree, with_plugins(predicates=[Never]))
+    rm.node(memory=10)
+    rm.app()
+    return rm
+
+
+def test_after_so_many_requests_that_found_no_node_the_application_is_left_alone() -> None:
+    rm = cluster()
+    rm.ask(key="first", memory=1, tags={"refuse": "yes"})
+    rm.ask(key="second", memory=1, tags={"refuse": "yes"})
+    rm.ask(key="third", memory=1)
+    assert rm.schedule() == []
+    assert Never.asked == ["first", "second"]
+    rest = rm.find_app().rest
+    assert rest is not None
+    assert rest.due == 30 * SECOND
+
+    # Whatever happens meanwhile, it is not tried: others are.
+    rm.change_node("n1", memory=20)
+    rm.app("other", "root.b")
+    rm.ask("other", "task", memory=1)
+    assert rm.schedule() == [("other", "task", "n1")]
+    assert Never.asked == ["first", "second", "task"]
+    assert rm.scheduler.next_timer() is not None
+
+
+def test_the_rest_ends_by_itself() -> None:
+    rm = cluster()
+    for key in ("first", "second"):
+        rm.ask(key=key, memory=1, tags={"refuse": "yes"})
+    rm.ask(key="third", memory=1)
+    rm.schedule()
+    rm.pass_time(29)
+    assert rm.schedule() == []
+    rm.pass_time(1)
+    assert rm.schedule() == [("app", "third", "n1")]
+
+
+def test_an_allocation_in_between_starts_the_count_anew() -> None:
+    rm = cluster()
+    rm.ask(key="first", memory=1, tags={"refuse": "yes"})
+    rm.ask(key="second", memory=1)
+    rm.ask(key="third", memory=1, tags={"refuse": "yes"})
+    assert rm.schedule(1) == [("app", "second", "n1")]
+    assert rm.find_app().misses == 0
+    assert rm.find_app().rest is None
+    # The third, and the first once more: two in a row.
+    assert rm.schedule() == []
+    assert rm.find_app().rest is not None
+
+
+def test_without_the_property_nobody_rests() -> None:
+    rm = cluster(count=0)
+    for number in range(5):
+        rm.ask(key=f"k{number}", memory=1, tags={"refuse": "yes"})
+    rm.ask(key="last", memory=1)
+    assert rm.schedule() == [("app", "last", "n1")]
+    assert rm.find_app().rest is None
+
+
+def test_an_application_without_room_rests_too_and_finds_the_room_when_it_wakes() -> None:
+    rm = cluster(count=1, delay="10s")
+    rm.node("n2", memory=10)
+    rm.ask(key="big", memory=11)
+    assert rm.schedule() == []
+    rm.change_node("n1", memory=11)
+    assert rm.schedule() == []
+    rm.pass_time(10)
+    assert rm.schedule() == [("app", "big", "n1")]
+    assert rm.find_app().rest is None
+
+
+def test_a_reload_ends_all_rests() -> None:
+    rm = cluster(count=1)
+    rm.node("n2", memory=10)
+    rm.ask(key="big", memory=11)
+    assert rm.schedule() == []
+    rm.change_node("n1", memory=11)
+    assert rm.schedule() == []
+    rm.reload(configuration(queue("a"), queue("b")))
+    assert rm.schedule() == [("app", "big", "n1")]
+
+
+def test_an_application_that_goes_takes_its_timer_along() -> None:
+    rm = cluster(count=1)
+    rm.ask(key="first", memory=1, tags={"refuse": "yes"})
+    rm.schedule()
+    rm.remove_app("app")
+    assert rm.scheduler.next_timer() is None

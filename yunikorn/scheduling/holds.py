@@ -1,0 +1,78 @@
+"""Events about applications that may not start, because as many run as may (facts §7.2, §12.3).
+
+Kept only while somebody listens. Whoever is held stands with what holds it, so that the end of a hold
+is found without a look at the others; who is not held is looked at again when something has become full.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.objects.allowance import Allowance
+
+if TYPE_CHECKING:
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.partition import Partition
+    from yunikorn.objects.queue import Queue
+
+SLACK = 64
+"""Applications that may be kept here although they have started, before they are looked through."""
+
+
+class Holds:
+    """Who waits for a place among the running applications of one partition."""
+
+    def __init__(self, partition: Partition) -> None:
+        self._partition = partition
+        self._fresh: list[Application] = []
+        """Came since the last review."""
+        self._free: dict[Application, None] = {}
+        """May start, as far as is known."""
+        self._swept = 0
+        self._held: dict[Queue | Allowance, dict[Application, None]] = {}
+        self._fills = (-1, -1)
+
+    def watch(self, app: Application) -> None:
+        """An application that has not started asks for something."""
+        limited = any(queue.max_applications for queue in app.chain) or any(
+            allowance.max_applications for allowance in app.owner
+        )
+        if limited:
+            self._fresh.append(app)
+
+    def review(self) -> None:
+        """Tell of those that may not start any more, and of those that may again."""
+        for holder in [holder for holder in self._held if not holder.full]:
+            for app in self._held.pop(holder):
+                if self._waits(app):
+                    self._tell(app, holder, runnable=True)
+                    self._fresh.append(app)
+        fills = (self._partition.cluster.fills, self._partition.claims.fills)
+        if fills != self._fills or len(self._free) > 2 * self._swept + SLACK:
+            self._fills = fills
+            looked, self._free = [*self._free, *self._fresh], {}
+            self._look_at(looked)
+            self._swept = len(self._free)
+        elif self._fresh:
+            self._look_at(self._fresh)
+        self._fresh = []
+
+    def _look_at(self, apps: list[Application]) -> None:
+        for app in apps:
+            if not self._waits(app):
+                continue
+            holder = app.held_by
+            if holder is None:
+                self._free[app] = None
+            elif app not in self._held.setdefault(holder, {}):
+                self._held[holder][app] = None
+                self._tell(app, holder, runnable=False)
+
+    @staticmethod
+    def _waits(app: Application) -> bool:
+        return app.fresh and app.has_waiting and app.queue is not None
+
+    def _tell(self, app: Application, holder: Queue | Allowance, *, runnable: bool) -> None:
+        of = "QUOTA" if isinstance(holder, Allowance) else "QUEUE"
+        detail = f"APP_RUNNABLE_{of}" if runnable else f"APP_CANNOTRUN_{of}"
+        self._partition.journal.record("APP", app.id, detail=detail, message="" if runnable else app.hold)
