@@ -67,6 +67,7 @@ def _check_applications(partition: Partition, reference: Reference) -> None:
 
 
 def _check_queues(partition: Partition, reference: Reference) -> None:
+    assert {queue.path for queue in partition.queues} == {queue.path for queue in reference.root.walk()}
     for queue in partition.queues:
         wanted = reference.queue(queue.path)
         assert wanted is not None, queue

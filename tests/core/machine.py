@@ -35,7 +35,18 @@ PROPERTIES = st.fixed_dictionaries(
         "queue.state": st.sampled_from(["stopped", "active", "active"]),
     },
 )
-QUEUE_PATHS = ["root.a", "root.a", "root.b", "root.p.c", "root.p.c", "root.p.d", "root.q.e", "root.p"]
+QUEUE_PATHS = [
+    "root.a",
+    "root.a",
+    "root.b",
+    "root.p.c",
+    "root.p.c",
+    "root.p.d",
+    "root.q.e",
+    "root.p",
+    "root.q.m",
+    "root.q.n.o",
+]
 GROUPS = {"u1": ["g1"], "u2": ["g2", "g1"], "u3": []}
 NODE_IDS = [f"n{number}" for number in range(5)]
 KEYS = ["k0", "k1", "k2"]
@@ -79,6 +90,18 @@ def _texts(quota: Mapping[str, int]) -> dict[str, str]:
     return {name: f"{amount}m" if name == "vcore" else str(amount) for name, amount in quota.items()}
 
 
+TEMPLATES = st.fixed_dictionaries(
+    {},
+    optional={
+        "maxapplications": st.integers(1, 2),
+        "resources": st.fixed_dictionaries(
+            {}, optional={"max": QUOTAS.map(_texts), "guaranteed": QUOTAS.map(_texts)}
+        ),
+        "properties": PROPERTIES,
+    },
+)
+
+
 @st.composite
 def queue_configs(draw: Any, name: str, *children: str) -> dict[str, Any]:
     """A queue and some of the children it may have."""
@@ -86,6 +109,8 @@ def queue_configs(draw: Any, name: str, *children: str) -> dict[str, Any]:
     if children and draw(st.integers(0, 9)):
         config["parent"] = True
         config["queues"] = [draw(queue_configs(child)) for child in children if draw(st.integers(0, 7))]
+        if draw(st.booleans()):
+            config["childtemplate"] = draw(TEMPLATES)
     if draw(st.booleans()):
         config["properties"] = draw(PROPERTIES)
     if draw(st.integers(0, 3)) == 0:
@@ -108,6 +133,7 @@ def partition_configs(draw: Any) -> dict[str, Any]:
         if draw(st.integers(0, 19))
     ]
     config = partition(*queues)
+    config["placementrules"] = [{"name": "provided", "create": draw(st.booleans())}]
     if draw(st.booleans()):
         config["queues"][0]["properties"] = {
             name: value for name, value in draw(PROPERTIES).items() if name != "queue.state"

@@ -37,10 +37,14 @@ class Twins:
 
     def _valid(self, config: dict[str, Any]) -> dict[str, Any]:
         """As drawn, or without quotas and limits where they do not go together."""
-        if not check_config(self._text(config), plugins()).valid:
-            config = json.loads(json.dumps(config))
-            _strip(config["queues"][0])
-        return config
+        tried = config
+        for keys in ((), ("resources",), ("maxapplications",), ("maxapplications", "resources"), ("limits",)):
+            tried = json.loads(json.dumps(config))
+            _strip(tried["queues"][0], keys)
+            if check_config(self._text(tried), plugins()).valid:
+                return tried
+        _strip(tried["queues"][0], ("maxapplications", "resources"))
+        return tried
 
     def _text(self, config: dict[str, Any]) -> str:
         return document({**config, "preemption": {"enabled": False}, "predicates": list(self.predicates)})
@@ -195,6 +199,11 @@ class RetryingTwins(Twins):
 
     predicates = ("zone", "crowd", "disk")
 
+    def schedule_all(self) -> None:
+        # One by one, because who waits for a retry is known only at the moment of the decision.
+        self.rm.heard()
+        self.schedule(10_000)
+
     def choose(self, decision: Decision) -> tuple[Ask, Node]:
         for ask, node in self.reference.candidates():
             if (ask.app.id, ask.key, node.id) == decision:
@@ -237,8 +246,8 @@ class ReservingTwins(Twins):
         check_reservations(self.rm)
 
 
-def _strip(queue: dict[str, Any]) -> None:
-    for key in ("resources", "limits", "maxapplications"):
+def _strip(queue: dict[str, Any], keys: Sequence[str]) -> None:
+    for key in keys:
         queue.pop(key, None)
     for child in queue.get("queues", ()):
-        _strip(child)
+        _strip(child, keys)
