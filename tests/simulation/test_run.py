@@ -157,3 +157,26 @@ def test_a_bad_configuration_is_refused_before_anything_is_written(registry: Reg
 )
 def test_amounts_are_written_as_in_a_configuration(amount: dict[str, int], words: str) -> None:
     assert in_words(amount) == words
+
+
+def test_the_report_says_why_tasks_still_wait(registry: Registry) -> None:
+    workload = read_scenario(
+        """
+        nodes: [{name: n1, resources: {vcore: 4}}]
+        applications:
+          - {id: first, queue: root.a, tasks: [{count: 6, resources: {vcore: 1}, runtime: 100}]}
+          - {id: huge, queue: root.a, tasks: [{count: 2, resources: {vcore: 5}, runtime: 100}]}
+        """,
+        "file",
+        "name",
+    )
+    report = simulate(ONE_QUEUE % "fifo", workload, registry, until=50 * SECOND)
+    assert report.tasks.waiting == 4
+    assert [(one.reason, one.count, one.example) for one in report.waiting] == [
+        ("the cluster is full", 2, "first"),
+        ("larger than the whole cluster", 2, "huge"),
+    ]
+    report = simulate(ONE_QUEUE % "fifo", workload, registry)
+    assert [(one.reason, one.count, one.example) for one in report.waiting] == [
+        ("larger than the whole cluster", 2, "huge")
+    ]

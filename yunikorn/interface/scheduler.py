@@ -23,6 +23,7 @@ from yunikorn.interface.session import Callback, Session
 from yunikorn.objects.environment import Environment
 from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
+from yunikorn.scheduling.explain import Reason, first_reasons, why
 from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.switches import start_partition, start_queue, stop_partition, stop_queue
@@ -169,6 +170,29 @@ class Scheduler:
         """Shut everything down."""
         for rm_id in list(self._sessions):
             self.stop(rm_id)
+
+    # -- why things wait ------------------------------------------------------------------------------
+
+    def explain(
+        self, rm_id: str, partition: str, app_id: str, allocation_key: str = ""
+    ) -> dict[str, list[Reason]]:
+        """What stops each waiting request of an application at this moment, by allocation key.
+
+        With a key only that one. A request that nothing stops has no reasons; one that waits no more is
+        not among them. Changes nothing. Raises `UsageError` where there is no such application.
+        """
+        at = self._at_work(rm_id, partition)
+        app = at.partition.applications.get(app_id)
+        if app is None:
+            raise UsageError(f"there is no application '{app_id}' in partition {at.name}, or it has ended")
+        asks = [ask for ask in app.asks.values() if ask.pending and ask.key == (allocation_key or ask.key)]
+        return {ask.key: why(at, ask) for ask in asks}
+
+    def first_reasons(self, rm_id: str) -> Iterator[tuple[str, int, Reason]]:
+        """What stops everything that waits: application, number of requests, and the first reason."""
+        for at in self.partitions(rm_id):
+            for ask, reason in first_reasons(at):
+                yield ask.app.id, ask.pending, reason
 
     # -- looking in ---------------------------------------------------------------------------------
 

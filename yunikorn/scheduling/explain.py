@@ -17,7 +17,7 @@ from yunikorn.resources import describe
 from yunikorn.states import ACTIVE, STOPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Mapping
 
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
@@ -60,7 +60,7 @@ def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
                 continue
             reason = of_app
             if reason is None:
-                key = (ask.claim.bit, app.chain[0].path, ask.reserved)
+                key = (ask.claim.bit, app.chain[0].path, ask.reserved, app.id if ask.held else "")
                 reason = known.get(key)
                 if reason is None:
                     reason = known[key] = next(_of_request(at, ask), TURN)
@@ -94,13 +94,36 @@ def _of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason
 
 
 def _of_request(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
+    if ask.held:
+        yield from _of_gang(ask)
+        return
+    yield from _of_quotas(ask)
+    yield from _of_nodes(at, ask)
+
+
+def _of_gang(ask: Ask) -> Iterator[Reason]:
+    gang = ask.app.atomic
+    if gang is None:
+        summary = "it waits for a placeholder of its task group to make way"
+        yield Reason(summary, f"{summary}: {ask.task_group}")
+    elif gang.request is None:
+        summary = "its gang is not whole yet"
+        yield Reason(summary, f"{summary}: it is when its members take {describe(gang.total)}")
+    else:
+        yield from _of_quotas(gang.request)
+        summary = "no room for its whole gang at once"
+        yield Reason(summary, f"{summary} (requested {describe(gang.request.resource)})")
+
+
+def _of_quotas(ask: Ask) -> Iterator[Reason]:
     pairs = ask.shape.pairs
     requested = describe(ask.resource)
     for queue in ask.app.chain:
         if not queue.has_room(pairs):
+            too_large = _exceeds(pairs, queue.max or {})
             if queue.parent is None:
-                summary = "the cluster is full"
-            elif _exceeds(pairs, queue.max or {}):
+                summary = "larger than the whole cluster" if too_large else "the cluster is full"
+            elif too_large:
                 summary = f"larger than the quota of queue {queue.path}"
             else:
                 summary = f"over the quota of queue {queue.path}"
@@ -111,11 +134,10 @@ def _of_request(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
             summary = f"over the limit of {allowance.label}"
             available = describe(allowance.headroom)
             yield Reason(summary, f"{summary} (requested {requested}, available {available})")
-    yield from _of_nodes(at, ask)
 
 
-def _exceeds(pairs: Iterable[tuple[str, int]], most: dict[str, int] | None) -> bool:
-    return any(amount > limit for name, amount in pairs if (limit := (most or {}).get(name)) is not None)
+def _exceeds(pairs: Iterable[tuple[str, int]], most: Mapping[str, int]) -> bool:
+    return any(amount > most[name] for name, amount in pairs if name in most)
 
 
 # -- nodes ----------------------------------------------------------------------------------------------
@@ -175,6 +197,9 @@ def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     if required:
         summary = "its required node does not take it"
         yield Reason(summary, f"{summary}: {required}: {survey.detail()}")
+    elif ask.reserved is not None:
+        summary = "it waits for room on the node that is reserved for it"
+        yield Reason(summary, f"{summary}: {ask.reserved.id}; {survey.detail()}")
     else:
         yield Reason(survey.summary, survey.detail())
 

@@ -113,6 +113,8 @@ class Report:
     input: dict[str, int]
     """What was skipped or replaced in the input."""
     remarks: list[str]
+    waiting: list[Reason] = attrs.Factory(list)
+    """What stops the tasks that wait at the end: how many each reason, and the first application."""
     plugin_faults: list[str] = attrs.Factory(list)
     """What plugins did wrong while scheduling."""
 

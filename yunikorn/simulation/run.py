@@ -11,8 +11,10 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.registry import Registry
 from yunikorn.scheduling.faults import Fault
 from yunikorn.simulation.engine import Progress, Simulation
+from yunikorn.simulation.ledger import Reason, Reasons
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
+from yunikorn.simulation.resource_manager import RM_ID
 from yunikorn.simulation.workload import Workload
 
 
@@ -33,8 +35,18 @@ def simulate(
     core = Scheduler(registry, clock)
     simulation = Simulation(workload, core, clock, config=config, until=until, recorder=recorder, watch=watch)
     report = simulation.run()
+    waiting = _what_stops(core)
     core.close()
-    return attrs.evolve(report, plugin_faults=[_describe(fault) for fault in core.faults])
+    faults = [_describe(fault) for fault in core.faults]
+    return attrs.evolve(report, waiting=waiting, plugin_faults=faults)
+
+
+def _what_stops(core: Scheduler) -> list[Reason]:
+    """Why tasks still wait, at the moment the simulation ends."""
+    reasons = Reasons()
+    for application, tasks, reason in core.first_reasons(RM_ID):
+        reasons.add(reason.summary, application, tasks)
+    return reasons.ranked()
 
 
 def _describe(fault: Fault) -> str:

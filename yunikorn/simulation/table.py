@@ -37,6 +37,7 @@ def print_report(report: Report, console: Console, rate: str) -> None:
     for title, reasons in (
         ("Rejected applications", report.rejections),
         ("Refused tasks", report.refusals),
+        ("Tasks that wait", report.waiting),
     ):
         if reasons:
             table = _table(title, "reason", numbers=("count",))

@@ -1,0 +1,311 @@
+"""Why a request waits: the first reason is the check that stops it, with the numbers of the moment."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.ear import Ear
+from tests.core.kit import RM, configuration, partition, queue, with_plugins
+from yunikorn import api
+from yunikorn.errors import UsageError
+from yunikorn.interface.messages import NodeAction
+
+
+def reasons(rm: RM, app_id: str = "app", key: str = "ask") -> list[str]:
+    """What stops a request, in full."""
+    return [reason.detail for reason in rm.scheduler.explain("rm", "default", app_id, key)[key]]
+
+
+def waiting(config: str = "") -> RM:
+    """An RM with one application and no nodes."""
+    rm = RM(config)
+    rm.app()
+    return rm
+
+
+def test_a_request_that_nothing_stops_has_no_reason() -> None:
+    rm = waiting()
+    rm.node(memory=1)
+    rm.ask(memory=1)
+    assert reasons(rm) == []
+    rm.schedule()
+    assert rm.scheduler.explain("rm", "default", "app") == {}
+
+
+def test_a_request_without_nodes() -> None:
+    rm = waiting()
+    rm.ask(memory=1)
+    rm.schedule()
+    assert reasons(rm) == ["there are no nodes"]
+
+
+def test_nodes_are_counted_by_what_they_lack() -> None:
+    rm = waiting()
+    rm.node("small", memory=4, vcore=1000)
+    rm.node("busy", memory=8, vcore=1000)
+    rm.node("away", memory=8, vcore=4000)
+    rm.node("slow", memory=8, vcore=100)
+    rm.ask(key="first", memory=6, vcore=100, tags={"yunikorn.apache.org/requiredNode": "busy"})
+    rm.schedule()
+    rm.change_node("away", NodeAction.DRAIN_NODE)
+    rm.ask(memory=6, vcore=500)
+    rm.schedule()
+    assert reasons(rm) == [
+        "no node has room (of 4 nodes: 2 lack memory, 1 lack vcore, 1 drained, 2 too small even when empty)"
+    ]
+
+
+def test_a_request_that_is_larger_than_any_node() -> None:
+    rm = waiting()
+    rm.node("n1", memory=4)
+    rm.node("n2", memory=4)
+    rm.ask(memory=5)
+    rm.schedule()
+    assert reasons(rm) == ["larger than any node (of 2 nodes: 2 lack memory, 2 too small even when empty)"]
+
+
+class Rack(api.Predicate):
+    """Only nodes of the rack that is asked for."""
+
+    name = "rack"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        wanted = ask.tags.get("rack", "")
+        return None if wanted in ("", node.attributes.get("rack")) else f"not in rack {wanted}"
+
+
+def test_predicates_are_counted_by_what_they_say() -> None:
+    rm = RM(configuration(predicates=["rack"]), with_plugins(predicates=[Rack]))
+    rm.app()
+    for number in range(3):
+        rm.node(f"n{number}", {"rack": "r1"}, memory=4)
+    rm.ask(memory=1, tags={"rack": "r2"})
+    rm.schedule()
+    assert reasons(rm) == ["no node is allowed: not in rack r2 (of 3 nodes: 3 refused: not in rack r2)"]
+
+
+def test_a_required_node_that_is_missing_or_full() -> None:
+    rm = waiting()
+    rm.node(memory=4)
+    rm.ask(memory=4, tags={"yunikorn.apache.org/requiredNode": "n9"})
+    rm.ask(key="full", memory=5, tags={"yunikorn.apache.org/requiredNode": "n1"})
+    rm.schedule()
+    assert reasons(rm) == ["its required node is not there: n9"]
+    assert reasons(rm, key="full")[-1].startswith("its required node does not take it: n1: ")
+
+
+def test_quotas_are_named_with_their_numbers() -> None:
+    rm = waiting(configuration(queue("a", resources={"max": {"memory": "3"}})))
+    rm.node(memory=10)
+    rm.ask(key="first", memory=2)
+    rm.schedule()
+    rm.ask(memory=2)
+    rm.ask(key="big", memory=4)
+    rm.schedule()
+    assert reasons(rm) == ["over the quota of queue root.a (requested memory 2, available memory 1)"]
+    assert reasons(rm, key="big") == [
+        "larger than the quota of queue root.a (requested memory 4, available memory 1)"
+    ]
+
+
+def test_a_full_cluster_is_not_called_a_quota() -> None:
+    rm = waiting()
+    rm.node(memory=2)
+    rm.ask(key="first", memory=2)
+    rm.ask(memory=1)
+    rm.schedule()
+    assert reasons(rm) == [
+        "the cluster is full (requested memory 1, available memory 0)",
+        "no node has room (of 1 nodes: 1 lack memory)",
+    ]
+
+
+def test_limits_of_users_are_named_with_their_numbers() -> None:
+    limits = [{"limit": "one user", "users": ["user"], "maxresources": {"memory": "3"}}]
+    rm = waiting(configuration(queue("a", limits=limits)))
+    rm.node(memory=10)
+    rm.ask(key="first", memory=2)
+    rm.ask(memory=2)
+    rm.schedule()
+    assert reasons(rm) == [
+        "over the limit of user user in queue root.a (requested memory 2, available memory 1)"
+    ]
+
+
+def test_an_application_that_may_not_run_says_so_itself() -> None:
+    rm = waiting(configuration(queue("a", maxapplications=1)))
+    rm.node(memory=10)
+    rm.ask(memory=1)
+    rm.schedule()
+    rm.app("second")
+    rm.ask("second", memory=1)
+    assert rm.schedule() == []
+    assert reasons(rm, "second") == ["queue root.a runs 1 of at most 1 applications"]
+    assert rm.find_app("second").hold == "queue root.a runs 1 of at most 1 applications"
+    assert rm.find_app("app").hold == ""
+
+
+def test_a_user_with_too_many_applications() -> None:
+    limits = [{"limit": "one each", "users": ["*"], "maxapplications": 1}]
+    rm = waiting(configuration(queue("a", limits=limits)))
+    rm.node(memory=10)
+    rm.ask(memory=1)
+    rm.schedule()
+    rm.app("second")
+    rm.ask("second", memory=1)
+    assert rm.schedule() == []
+    assert reasons(rm, "second") == ["user user in queue root.a runs 1 of at most 1 applications"]
+
+
+def test_stopped_queues_and_partitions() -> None:
+    rm = waiting()
+    rm.node(memory=1)
+    rm.ask(memory=1)
+    rm.scheduler.stop_queue("rm", "default", "root.a")
+    rm.schedule()
+    assert reasons(rm) == ["queue root.a is stopped"]
+    rm.scheduler.stop_partition("rm", "default")
+    assert reasons(rm) == ["partition default is stopped", "queue root.a is stopped"]
+
+
+def test_an_application_that_its_queue_keeps_out() -> None:
+    rm = waiting(configuration(queue("a", properties={"application.sort.policy": "stateaware"})))
+    rm.node(memory=10)
+    rm.ask(memory=1)
+    rm.schedule()
+    rm.app("second")
+    rm.ask("second", memory=1)
+    assert rm.schedule() == []
+    assert reasons(rm, "second") == [
+        "others of queue root.a go first: application second is Accepted, and the queue's order lets it wait"
+    ]
+
+
+def test_an_application_that_rests() -> None:
+    properties = {"application.unschedasks.backoff": "1"}
+    rm = waiting(configuration(queue("a", properties=properties)))
+    rm.node("n1", memory=2)
+    rm.node("n2", memory=2)
+    rm.ask(memory=3)
+    rm.schedule()
+    rm.pass_time(10)
+    assert reasons(rm)[0] == (
+        "its application is left alone for a while: its requests found no node; it is tried again in 20s"
+    )
+
+
+def test_several_reasons_come_in_the_order_of_the_checks() -> None:
+    limits = [{"limit": "one user", "users": ["user"], "maxresources": {"memory": "3"}}]
+    tree = configuration(queue("a", limits=limits, resources={"max": {"memory": "4"}}))
+    rm = waiting(tree)
+    rm.node(memory=10)
+    rm.ask(memory=20)
+    rm.scheduler.stop_queue("rm", "default", "root.a")
+    found = [reason.summary for reason in rm.scheduler.explain("rm", "default", "app")["ask"]]
+    assert found == [
+        "queue root.a is stopped",
+        "larger than the quota of queue root.a",
+        "larger than the whole cluster",
+        "over the limit of user user in queue root.a",
+        "larger than any node",
+    ]
+
+
+def test_explaining_changes_nothing() -> None:
+    rm = waiting()
+    rm.node("n1", memory=2)
+    rm.node("n2", memory=2)
+    rm.ask(key="first", count=2, memory=1)
+    rm.ask(memory=3)
+    rm.scheduler.explain("rm", "default", "app")
+    assert rm.schedule() == [("app", "first", "n1"), ("app", "first", "n2")]
+    rm.scheduler.explain("rm", "default", "app")
+    rm.change_node("n1", memory=4)
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_first_reasons_cover_everything_that_waits() -> None:
+    rm = waiting(configuration(queue("a", resources={"max": {"memory": "3"}}), queue("b")))
+    rm.node(memory=10)
+    rm.ask(count=5, memory=1)
+    rm.app("other", "root.b")
+    rm.ask("other", "big", count=2, memory=11)
+    rm.schedule()
+    found = [(app, count, reason.summary) for app, count, reason in rm.scheduler.first_reasons("rm")]
+    assert found == [
+        ("app", 2, "over the quota of queue root.a"),
+        ("other", 2, "larger than the whole cluster"),
+    ]
+
+
+def test_what_is_not_there_cannot_be_explained() -> None:
+    rm = waiting()
+    with pytest.raises(UsageError, match="no application 'nobody'"):
+        rm.scheduler.explain("rm", "default", "nobody")
+
+
+# -- events ------------------------------------------------------------------------------------------------
+
+HOLDS = ("APP_CANNOTRUN_QUEUE", "APP_RUNNABLE_QUEUE", "APP_CANNOTRUN_QUOTA", "APP_RUNNABLE_QUOTA")
+
+
+def test_events_tell_once_who_may_not_start_and_when_it_may_again() -> None:
+    ear = Ear()
+    rm = ear.rm(partition(queue("a", maxapplications=1)))
+    rm.node(memory=10)
+    for app_id in ("first", "second", "third"):
+        rm.app(app_id)
+        rm.ask(app_id, memory=1)
+    assert rm.schedule() == [("first", "ask", "n1")]
+    rm.schedule()
+    assert ear.of(*HOLDS) == [
+        ("second", "", "NONE", "APP_CANNOTRUN_QUEUE"),
+        ("third", "", "NONE", "APP_CANNOTRUN_QUEUE"),
+    ]
+    assert ear.messages("second")[-1] == "queue root.a runs 1 of at most 1 applications"
+
+    ear.events.clear()
+    rm.release("first")
+    assert rm.schedule() == [("second", "ask", "n1")]
+    # The third was never free: between the end of the first and the start of the second nobody looked.
+    assert ear.of(*HOLDS) == []
+    rm.release("second")
+    rm.remove_app("third")
+    rm.schedule()
+    assert ear.of(*HOLDS) == []
+
+
+def test_events_tell_of_limits_of_users_too() -> None:
+    ear = Ear()
+    limits = [{"limit": "one each", "users": ["*"], "maxapplications": 1}]
+    rm = ear.rm(partition(queue("a", limits=limits)))
+    rm.node("n1", memory=2)
+    rm.node("n2", memory=2)
+    rm.app("first")
+    rm.ask("first", memory=1)
+    rm.schedule()
+    rm.app("second")
+    rm.ask("second", memory=3)
+    rm.schedule()
+    assert ear.of(*HOLDS) == [("second", "", "NONE", "APP_CANNOTRUN_QUOTA")]
+    rm.release("first")
+    rm.schedule()
+    assert ear.of(*HOLDS) == [
+        ("second", "", "NONE", "APP_CANNOTRUN_QUOTA"),
+        ("second", "", "NONE", "APP_RUNNABLE_QUOTA"),
+    ]
+
+
+def test_one_that_waited_for_a_node_is_told_when_its_queue_becomes_full() -> None:
+    ear = Ear()
+    rm = ear.rm(partition(queue("a", maxapplications=1)))
+    rm.node("n1", memory=2)
+    rm.node("n2", memory=2)
+    rm.app("big")
+    rm.ask("big", memory=3)
+    assert rm.schedule() == []
+    assert ear.of(*HOLDS) == []
+    rm.app("small")
+    rm.ask("small", memory=1)
+    assert rm.schedule() == [("small", "ask", "n1")]
+    assert ear.of(*HOLDS) == [("big", "", "NONE", "APP_CANNOTRUN_QUEUE")]
