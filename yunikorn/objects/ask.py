@@ -25,7 +25,7 @@ class Ask:
     __slots__ = (
         "app",
         "arrival",
-        "checked",
+        "barred_until",
         "claim",
         "created",
         "eviction",
@@ -95,8 +95,8 @@ class Ask:
         """... and whether its allocations may have to go for others (decision 23)."""
         self.eviction: Eviction | None = None
         """What was last told to go for it."""
-        self.checked = INT64_MIN
-        """When preemption was last tried for it in vain (ns)."""
+        self.barred_until = INT64_MIN
+        """When preemption, which was tried for it in vain, may be tried again (ns)."""
         self.reserved: Node | None = None
         """The node that is kept for it."""
         self.parked = False

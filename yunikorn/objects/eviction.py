@@ -14,17 +14,20 @@ from yunikorn.resources import grow, shrink
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.node import Node
     from yunikorn.resources import Resource
 
 
 class Eviction:
     """Some allocations that have to go together."""
 
-    __slots__ = ("ask", "made", "outstanding", "started")
+    __slots__ = ("ask", "made", "node", "outstanding", "started")
 
-    def __init__(self, ask: Ask | None, started: int) -> None:
+    def __init__(self, ask: Ask | None, node: Node | None, started: int) -> None:
         self.ask = ask
         """The request it makes room for; None when a quota or a node became smaller."""
+        self.node = node
+        """The node that is kept for that request; None when it is room in a queue that it lacks."""
         self.made = ask.made if ask is not None else 0
         """How many allocations the request had led to: one more, and this one has served its purpose."""
         self.started = started

@@ -13,6 +13,7 @@ from yunikorn.scheduling.preemption.watchlist import SPACING
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
 
 
@@ -23,10 +24,17 @@ class Evictor:
         self._partition = partition
         self._evictions: dict[Ask, Eviction] = {}
 
-    def evict(self, victims: Sequence[Allocation], message: str, event: str, ask: Ask | None = None) -> None:
+    def evict(
+        self,
+        victims: Sequence[Allocation],
+        message: str,
+        event: str,
+        ask: Ask | None = None,
+        node: Node | None = None,
+    ) -> None:
         """Tell the RM to end `victims`, with `message`; `event` is noted on each (facts §9.5)."""
         partition = self._partition
-        eviction = Eviction(ask, partition.clock.now())
+        eviction = Eviction(ask, node, partition.clock.now())
         eviction.add(victims)
         for victim in victims:
             partition.outbox.releases.append(Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message))
@@ -35,11 +43,13 @@ class Evictor:
             ask.eviction = eviction
             self._evictions[ask] = eviction
 
-    def evict_for(self, ask: Ask, victims: Sequence[Allocation], *, kind: str = "ask") -> None:
-        """Tell the RM to end `victims`, so that `ask` can run."""
+    def evict_for(
+        self, ask: Ask, node: Node | None, victims: Sequence[Allocation], *, kind: str = "ask"
+    ) -> None:
+        """Tell the RM to end `victims`, so that `ask` can run, on `node` if it is kept for it."""
         message = f"preempting allocations to free up resources to run {kind}: {ask.key}"
         event = f"Preempted by {ask.key} from application {ask.app.id} in {ask.app.chain[0].path}"
-        self.evict(victims, message, event, ask)
+        self.evict(victims, message, event, ask, node)
 
     def is_waiting(self, ask: Ask) -> bool:
         """Whether `ask` has preempted, and waits for what that gives it.
@@ -50,7 +60,7 @@ class Evictor:
         eviction = ask.eviction
         if eviction is None or not eviction.waits:
             return False
-        if eviction.outstanding or ask.reserved is not None:
+        if eviction.outstanding or (eviction.node is not None and ask.reserved is eviction.node):
             return True
         return self._partition.clock.now() < eviction.started + SPACING
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from yunikorn.clock import SECOND
 from yunikorn.objects.queue import Queue
+from yunikorn.resources import INT64_MIN
 from yunikorn.scheduling.preemption.candidates import across_queues, by_priority
 from yunikorn.scheduling.preemption.evictor import Evictor
 from yunikorn.scheduling.preemption.required_node import victims_on
@@ -25,11 +27,51 @@ if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
+    from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
 
 ATTEMPTS = 10
 """Requests of one queue that are tried in one look (facts §9.2)."""
+CROWDED = SECOND
+"""Time between attempts while other requests wait for what they preempted, and may be in the way."""
+
+
+class _Look:
+    """One look at a queue: what was tried, and when the next is due."""
+
+    def __init__(self, now: int, delay: int) -> None:
+        self._now = now
+        self._delay = delay
+        self._left = ATTEMPTS
+        self._failed: dict[Shape, int] = {}
+        """The highest priority at which requests of a shape have failed: those of less would as well."""
+        self.ripe = NEVER
+        self.retry = NEVER
+        self.whole = True
+
+    def may_try(self, ask: Ask) -> bool:
+        """Whether it is the turn of `ask`; if not, it is of none behind it in its run."""
+        of_age = ask.created + self._delay
+        if of_age > self._now:
+            self.ripe = min(self.ripe, of_age)
+            return False
+        if ask.shape in self._failed and self._failed[ask.shape] >= ask.priority:
+            return False
+        if ask.barred_until > self._now:
+            self.retry, self.whole = min(self.retry, ask.barred_until), False
+            return False
+        if not self._left:
+            self.ripe = min(self.ripe, self._now + SPACING)
+            return False
+        self._left -= 1
+        return True
+
+    def failed(self, ask: Ask, until: int) -> None:
+        """It was tried in vain, and is not to be tried again for a while."""
+        ask.barred_until = until
+        self._failed[ask.shape] = max(ask.priority, self._failed.get(ask.shape, ask.priority))
+        self.retry = min(self.retry, until)
 
 
 class Preemptor:
@@ -51,7 +93,8 @@ class Preemptor:
     # -- noticing -----------------------------------------------------------------------------------
 
     def notice(self, ask: Ask) -> None:
-        """A request starts to wait, or has changed."""
+        """A request starts to wait, or has changed: then what was found out about it holds no more."""
+        ask.barred_until = INT64_MIN
         node_id = ask.shape.required
         if node_id:
             self._required.setdefault(node_id, {})[ask] = None
@@ -92,30 +135,20 @@ class Preemptor:
         if not leaf.waiting or not leaf.is_leaf:
             self._watchlist.drop(leaf)
             return
-        ripe, retry = NEVER, now + SPACING
-        left = ATTEMPTS
-        failed: dict[object, int] = {}
+        look = _Look(now, leaf.settings.preemption_delay)
         for run in self._runs(leaf):
             for ask in run:
-                age_from = ask.created + leaf.settings.preemption_delay
-                if age_from > now:
-                    ripe = min(ripe, age_from)
-                    break
-                if not ask.may_preempt or self.evictor.is_waiting(ask):
+                if not ask.may_preempt:
                     continue
-                if now < ask.checked + SPACING or failed.get(ask.shape, ask.priority - 1) >= ask.priority:
-                    break
-                if not left:
-                    ripe = min(ripe, now + SPACING)
-                    break
-                left -= 1
-                if self._attempt(ask):
-                    retry = now
-                else:
-                    ask.checked = now
-                    failed[ask.shape] = ask.priority
-                    break
-        self._watchlist.looked(watch, ripe=ripe, retry=retry)
+                if not self.evictor.is_waiting(ask):
+                    if not look.may_try(ask):
+                        break
+                    if not self._attempt(ask):
+                        look.failed(ask, now + (CROWDED if any(self.evictor.promised()) else SPACING))
+                        break
+                # Once it is served the next of its repeats may follow at once.
+                look.retry = now
+        self._watchlist.looked(watch, ripe=look.ripe, retry=look.retry, whole=look.whole)
 
     def _runs(self, leaf: Queue) -> Iterator[list[Ask]]:
         """The waiting requests in their order, those of one application and claim together."""
@@ -141,7 +174,7 @@ class Preemptor:
                 self._partition.ledger.unreserve(other)
             if ask.reserved is not plan.node:
                 self._cycle.reservations.reserve(ask, plan.node)
-        self.evictor.evict_for(ask, plan.victims)
+        self.evictor.evict_for(ask, plan.node, plan.victims)
         return True
 
     def _plan(self, ask: Ask) -> Plan | None:
@@ -217,13 +250,16 @@ class Preemptor:
             self._watchlist.drop(node_id)
             return
         node = self._partition.nodes.get(node_id)
-        for ask in sorted(asks, key=lambda ask: ask.order):
-            if node is not None and not self.evictor.is_waiting(ask) and now >= ask.checked + SPACING:
+        ready = [ask for ask in asks if not self.evictor.is_waiting(ask)]
+        barred = [ask for ask in ready if now < ask.barred_until]
+        for ask in sorted(ready, key=lambda ask: ask.order):
+            if node is not None and ask not in barred:
                 self._make_room(ask, node, now)
-        self._watchlist.looked(watch, ripe=NEVER, retry=now + SPACING)
+        retry = min((ask.barred_until for ask in ready), default=now)
+        self._watchlist.looked(watch, ripe=NEVER, retry=max(now, retry), whole=not barred)
 
     def _make_room(self, ask: Ask, node: Node, now: int) -> None:
-        ask.checked = now
+        ask.barred_until = now + SPACING
         pairs, app = ask.shape.pairs, ask.app
         allowed = all(queue.has_room(pairs) and queue.state != STOPPED for queue in app.chain[:-1])
         if not allowed or not _may_start(app) or not all(one.has_room(pairs) for one in app.owner):
@@ -233,7 +269,7 @@ class Preemptor:
         rivals = [other for other in self.evictor.promised() if other.reserved is node]
         victims = victims_on(node, ask, rivals)
         if victims:
-            self.evictor.evict_for(ask, victims, kind="daemon set ask")
+            self.evictor.evict_for(ask, node, victims, kind="daemon set ask")
         elif victims is None:
             message = (
                 f"Unschedulable request '{ask.key}' with required node '{node.id}', "

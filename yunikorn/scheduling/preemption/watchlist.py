@@ -78,9 +78,14 @@ class Watchlist(Generic[S]):
             return []
         return [watch for watch in self._watches.values() if watch.is_due(now, changes)]
 
-    def looked(self, watch: Watch[S], *, ripe: int, retry: int) -> None:
-        """A look is over; the next is due at `ripe`, or from `retry` on after a change."""
-        watch.ripe, watch.retry, watch.seen = ripe, retry, self._ledger.changes
+    def looked(self, watch: Watch[S], *, ripe: int, retry: int, whole: bool = True) -> None:
+        """A look is over; the next is due at `ripe`, or from `retry` on after a change.
+
+        Unless it was `whole`, what has changed before it counts as well.
+        """
+        watch.ripe, watch.retry = ripe, retry
+        if whole:
+            watch.seen = self._ledger.changes
 
     def drop(self, subject: S) -> None:
         """Nothing of it waits any more."""

@@ -1,0 +1,405 @@
+"""Preemption across queues: guarantees are restored, and not more than that (facts §9.1-9.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.core.kit import RM, configuration, queue
+from yunikorn.interface.messages import Allocation, NodeAction, PreemptionPolicy, TerminationType
+from yunikorn.resources import Resource
+
+OPTED_OUT = PreemptionPolicy(allow_preempt_self=False)
+
+
+def guaranteed(name: str, *children: Any, properties: Any = None, **amounts: int) -> dict[str, Any]:
+    """A queue with a guarantee."""
+    keys = {"properties": properties} if properties else {}
+    resources = {"guaranteed": {kind: str(amount) for kind, amount in amounts.items()}}
+    return queue(name, *children, resources=resources, **keys)
+
+
+def two_queues(**keys: Any) -> RM:
+    """`a` is guaranteed half of two nodes of 4, `b` nothing; work of `b` fills both."""
+    rm = RM(configuration(guaranteed("a", memory=4), queue("b"), **keys))
+    rm.node("n1", memory=4)
+    rm.node("n2", memory=4)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 8, memory=1)
+    rm.schedule()
+    rm.app("late", "root.a")
+    return rm
+
+
+def evicted(rm: RM) -> list[str]:
+    return sorted(rm.evicted)
+
+
+def test_a_guarantee_is_restored_step_by_step() -> None:
+    rm = two_queues()
+    rm.ask("late", "y", memory=2)
+    assert rm.schedule() == []
+    # The request has to be 30 seconds old: preemption.delay.
+    rm.pass_time(29)
+    rm.schedule()
+    assert evicted(rm) == []
+    assert rm.scheduler.next_timer() is not None
+    rm.pass_time(1)
+    assert rm.schedule() == []
+    # Two on the first node: the youngest there, just enough.
+    assert evicted(rm) == ["x#5", "x#7"]
+    release = rm.evicted["x#7"]
+    assert release.termination_type == TerminationType.PREEMPTED_BY_SCHEDULER
+    assert release.message == "preempting allocations to free up resources to run ask: y"
+    # Until the RM confirms they count as used, on the node and in the queue.
+    assert rm.find_node("n1").available["memory"] == 0
+    assert rm.find_queue("root.b").allocated == {"memory": 8}
+    assert rm.find_queue("root.b").preempting == {"memory": 2}
+    rm.confirm("x#5")
+    assert rm.schedule() == []
+    rm.heard()
+    rm.confirm("x#7")
+    # The confirmation is not echoed.
+    assert rm.heard().released_allocations == []
+    assert rm.schedule() == [("late", "y", "n1")]
+    assert rm.find_queue("root.b").preempting == {}
+    assert rm.find_queue("root").preempting == {}
+
+
+def test_the_node_is_kept_for_the_request_that_preempted() -> None:
+    rm = two_queues()
+    rm.ask("late", "y", memory=2)
+    rm.pass_time(31)
+    rm.schedule()
+    # A request of the other queue comes first, but not to the room that is being made.
+    rm.app("quick", "root.b")
+    rm.ask("quick", "z", memory=1)
+    rm.confirm()
+    assert rm.schedule() == [("late", "y", "n1")]
+
+
+def test_what_belongs_to_the_guarantee_and_not_more() -> None:
+    rm = two_queues()
+    rm.ask("late", "y", 5, memory=1)
+    for _ in range(9):
+        rm.pass_time(31)
+        rm.schedule()
+        rm.confirm()
+        rm.schedule()
+    assert rm.find_queue("root.a").allocated == {"memory": 4}
+    assert rm.find_queue("root.b").allocated == {"memory": 4}
+    assert evicted(rm) == []
+
+
+def test_several_requests_preempt_at_once_but_one_guarantee_pays_once() -> None:
+    rm = two_queues()
+    for number in range(5):
+        rm.ask("late", f"y{number}", memory=1)
+    rm.pass_time(31)
+    rm.schedule()
+    assert len(evicted(rm)) == 2, "one node each, of which there are two"
+    rm.confirm()
+    assert len(rm.schedule()) == 2
+    rm.pass_time(1)
+    rm.schedule()
+    assert len(evicted(rm)) == 2
+    rm.confirm()
+    assert len(rm.schedule()) == 2
+    rm.pass_time(31)
+    rm.schedule()
+    assert evicted(rm) == [], "the fifth is beyond the guarantee"
+
+
+def test_the_victims_queue_keeps_its_guarantee() -> None:
+    rm = RM(configuration(guaranteed("a", memory=5), guaranteed("b", memory=3)))
+    rm.node("n1", memory=8)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 4, memory=2)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=5)
+    rm.pass_time(31)
+    rm.schedule()
+    # 8 - 5 would leave 3, but work comes in twos: 4 of it may go, which is not enough for 5.
+    assert evicted(rm) == []
+    rm.ask("late", "z", memory=4)
+    rm.pass_time(31)
+    rm.schedule()
+    assert evicted(rm) == ["x#3", "x#4"]
+
+
+def test_all_types_or_nothing() -> None:
+    rm = RM(configuration(guaranteed("a", memory=4, vcore=4), queue("b")))
+    rm.node("n1", memory=4, vcore=4000)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 4, memory=1)
+    rm.ask("big", "core", 1, vcore=1000)
+    rm.app("safe", "root.b")
+    rm.ask("safe", "kept", vcore=3000, policy=OPTED_OUT)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=2, vcore=2000)
+    rm.pass_time(31)
+    rm.schedule()
+    assert evicted(rm) == [], "there are cores for one thousand only"
+    rm.ask("late", "z", memory=2, vcore=1000)
+    rm.pass_time(31)
+    rm.schedule()
+    assert evicted(rm) == ["core#5", "x#3", "x#4"]
+
+
+def test_originators_and_work_that_opted_out_are_never_taken() -> None:
+    rm = RM(configuration(guaranteed("a", memory=4), queue("b")))
+    rm.node("n1", memory=3)
+    rm.app("big", "root.b")
+    rm.ask("big", "driver", memory=1, originator=True)
+    rm.ask("big", "safe", memory=1, policy=OPTED_OUT)
+    rm.ask("big", "x", memory=1)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=2)
+    rm.pass_time(31)
+    rm.schedule()
+    assert evicted(rm) == []
+    rm.ask("late", "z", memory=1)
+    rm.pass_time(31)
+    rm.schedule()
+    assert [uuid.partition("#")[0] for uuid in evicted(rm)] == ["x"]
+
+
+def test_a_request_that_must_not_preempt_does_not() -> None:
+    rm = two_queues()
+    rm.ask("late", "y", memory=2, policy=PreemptionPolicy(allow_preempt_other=False))
+    rm.pass_time(100)
+    rm.schedule()
+    assert evicted(rm) == []
+
+
+def test_the_partition_may_switch_it_off() -> None:
+    rm = two_queues(preemption={"enabled": False})
+    rm.ask("late", "y", memory=2)
+    rm.pass_time(100)
+    rm.schedule()
+    assert evicted(rm) == []
+    assert rm.scheduler.next_timer() is None
+
+
+def test_switching_it_on_by_a_reload_counts_for_what_waits() -> None:
+    rm = two_queues(preemption={"enabled": False})
+    rm.ask("late", "y", memory=2)
+    rm.pass_time(100)
+    rm.reload(configuration(guaranteed("a", memory=4), queue("b")))
+    rm.schedule()
+    assert len(evicted(rm)) == 2
+
+
+def test_without_a_guarantee_nothing_is_preempted() -> None:
+    rm = RM(configuration(queue("a"), queue("b")))
+    rm.node("n1", memory=4)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 4, memory=1)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=1, priority=100)
+    rm.pass_time(100)
+    rm.schedule()
+    assert evicted(rm) == []
+
+
+def test_work_of_higher_priority_stays() -> None:
+    rm = RM(configuration(guaranteed("a", memory=4), queue("b"), queue("c")))
+    rm.node("n1", memory=4)
+    rm.app("urgent", "root.b")
+    rm.ask("urgent", "x", 2, memory=1, priority=5)
+    rm.app("plain", "root.c")
+    rm.ask("plain", "z", 2, memory=1)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "y", 4, memory=1)
+    for _ in range(5):
+        rm.pass_time(31)
+        rm.schedule()
+        rm.confirm()
+        rm.schedule()
+    assert rm.find_queue("root.b").allocated == {"memory": 2}
+    assert rm.find_queue("root.a").allocated == {"memory": 2}
+
+
+def test_a_queue_that_disables_preemption_is_no_victim() -> None:
+    config = configuration(
+        guaranteed("a", memory=4), queue("b", properties={"preemption.policy": "disabled"})
+    )
+    rm = RM(config)
+    rm.node("n1", memory=4)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 4, memory=1)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=1)
+    rm.pass_time(100)
+    rm.schedule()
+    assert evicted(rm) == []
+
+
+def test_a_fence_keeps_the_search_inside() -> None:
+    fenced = queue("f", guaranteed("a", memory=2), queue("c"), properties={"preemption.policy": "fence"})
+    rm = RM(configuration(fenced, queue("b")))
+    rm.node("n1", memory=4)
+    rm.app("out", "root.b")
+    rm.ask("out", "x", 3, memory=1)
+    rm.app("in", "root.f.c")
+    rm.ask("in", "z", 1, memory=1)
+    rm.schedule()
+    rm.app("late", "root.f.a")
+    rm.ask("late", "y", 2, memory=1)
+    for _ in range(3):
+        rm.pass_time(31)
+        rm.schedule()
+        rm.confirm()
+        rm.schedule()
+    assert rm.find_queue("root.b").allocated == {"memory": 3}
+    assert rm.find_queue("root.f.a").allocated == {"memory": 1}
+
+
+def test_a_quota_above_is_made_room_in() -> None:
+    """The parent is full although the nodes are not: only what is below it can help."""
+    parent = queue("p", guaranteed("a", memory=2), queue("c"), resources={"max": {"memory": "4"}})
+    rm = RM(configuration(parent, queue("b")))
+    rm.node("n1", memory=8)
+    rm.app("in", "root.p.c")
+    rm.ask("in", "z", 4, memory=1)
+    rm.app("out", "root.b")
+    rm.ask("out", "x", 1, memory=1)
+    rm.schedule()
+    rm.app("late", "root.p.a")
+    rm.ask("late", "y", memory=2)
+    rm.pass_time(31)
+    rm.schedule()
+    assert len(evicted(rm)) == 2
+    assert all(uuid.startswith("z#") for uuid in rm.evicted)
+    rm.confirm(evicted(rm)[0])
+    assert rm.schedule() == []
+    rm.confirm()
+    assert rm.schedule() == [("late", "y", "n1")]
+
+
+def test_room_on_a_node_and_in_a_quota_at_once() -> None:
+    """What goes from the node is not enough for the quota, so others of that parent go as well."""
+    parent = queue("p", guaranteed("a", memory=4), queue("c"), resources={"max": {"memory": "6"}})
+    rm = RM(configuration(parent, queue("b")))
+    rm.node("n1", memory=4)
+    rm.node("n2", memory=4)
+    rm.app("out", "root.b")
+    rm.ask("out", "x", 2, memory=1)
+    rm.schedule()
+    rm.app("in", "root.p.c")
+    rm.ask("in", "z", 6, memory=1)
+    rm.schedule()
+    rm.app("late", "root.p.a")
+    rm.ask("late", "y", memory=4)
+    rm.pass_time(31)
+    rm.schedule()
+    # Each node has one of x, which lies outside of p, the queue that is full, and must stay.
+    assert evicted(rm) == []
+    rm.release(
+        "out", next(uuid for uuid, one in rm.running.items() if uuid[0] == "x" and one.node_id == "n1")
+    )
+    rm.pass_time(16)
+    rm.schedule()
+    assert len(evicted(rm)) == 4
+    for uuid in evicted(rm):
+        assert rm.schedule() == []
+        rm.confirm(uuid)
+    assert rm.schedule() == [("late", "y", "n1")]
+
+
+def test_without_a_change_there_is_nothing_to_try_again() -> None:
+    rm = two_queues()
+    rm.ask("late", "y", memory=5)
+    rm.pass_time(31)
+    rm.schedule()
+    rm.pass_time(400)
+    rm.schedule()
+    assert rm.scheduler.next_timer() is None
+    # A change: 15 seconds after the last attempt it is tried again.
+    rm.node("n3", memory=5)
+    rm.change_node("n3", NodeAction.DRAIN_NODE)
+    rm.app("huge", "root.b")
+    rm.schedule()
+    rm.change_node("n3", NodeAction.DRAIN_TO_SCHEDULABLE)
+    assert rm.schedule() == [("late", "y", "n3")]
+
+
+def test_an_attempt_in_vain_is_repeated_after_a_change_and_15_seconds() -> None:
+    rm = RM(configuration(guaranteed("a", memory=5), queue("b")))
+    rm.node("n1", memory=4)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 4, memory=1)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=5)
+    rm.pass_time(31)
+    rm.schedule()
+    assert evicted(rm) == [], "no node is large enough"
+    # A larger node joins, full.
+    running = Allocation("r", "big", "r1", "n3", Resource(memory=5))
+    rm.running["r1"] = running
+    rm.node("n3", memory=5, existing=[running])
+    rm.pass_time(1)
+    rm.schedule()
+    assert evicted(rm) == [], "not again so soon"
+    rm.pass_time(13)
+    rm.schedule()
+    assert evicted(rm) == []
+    rm.pass_time(1)
+    rm.schedule()
+    assert evicted(rm) == ["r1"]
+
+
+def test_a_request_whose_node_leaves_may_preempt_again() -> None:
+    rm = two_queues()
+    rm.ask("late", "y", memory=2)
+    rm.pass_time(31)
+    rm.schedule()
+    assert evicted(rm) == ["x#5", "x#7"]
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    rm.evicted.clear()
+    rm.pass_time(16)
+    rm.schedule()
+    assert len(evicted(rm)) == 2
+    assert {rm.running[uuid].node_id for uuid in rm.evicted} == {"n2"}
+
+
+def test_a_reservation_of_no_more_importance_gives_way() -> None:
+    """A request of the queue that has too much was first to reserve the only node."""
+    rm = RM(configuration(guaranteed("a", memory=4), queue("b")))
+    rm.node("n1", memory=8)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 8, memory=1)
+    rm.schedule()
+    rm.ask("big", "wide", memory=3)
+    rm.pass_time(3)
+    rm.schedule()
+    assert [ask.key for ask in rm.find_node().reservations] == ["wide"]
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=2)
+    rm.pass_time(31)
+    rm.schedule()
+    assert [ask.key for ask in rm.find_node().reservations] == ["y"]
+    rm.confirm()
+    assert rm.schedule() == [("late", "y", "n1")]
+
+
+def test_the_fewest_victims_decide_the_node() -> None:
+    rm = RM(configuration(guaranteed("a", memory=4), queue("b")))
+    rm.node("n1", memory=4)
+    rm.app("big", "root.b")
+    rm.ask("big", "small", 4, memory=1)
+    rm.schedule()
+    rm.node("n2", memory=4)
+    rm.ask("big", "large", 1, memory=4)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=2)
+    rm.pass_time(31)
+    rm.schedule()
+    assert evicted(rm) == ["large#5"]
