@@ -1,0 +1,115 @@
+"""Requests that require a node take what they need there (facts §9.6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.core.ear import Ear
+from tests.core.kit import RM, configuration, partition, queue
+from yunikorn.interface.messages import PreemptionPolicy
+
+DAEMON = {"yunikorn.apache.org/requiredNode": "n1"}
+
+
+def full_node(rm: RM, **amounts: int) -> RM:
+    rm.node("n1", memory=4)
+    rm.app("work", "root.b")
+    for number, priority in enumerate([3, 1, 2, 1]):
+        rm.ask("work", f"x{number}", memory=1, priority=priority)
+    rm.schedule()
+    rm.app("daemons", "root.a")
+    return rm
+
+
+def keys(rm: RM) -> list[str]:
+    return sorted(uuid.partition("#")[0] for uuid in rm.evicted)
+
+
+def test_the_least_important_goes_at_once_without_guarantee_or_delay() -> None:
+    rm = full_node(RM(configuration(queue("a"), queue("b"), preemption={"enabled": False})))
+    rm.ask("daemons", "agent", memory=2, priority=2, tags=DAEMON)
+    rm.schedule()
+    assert keys(rm) == ["x1", "x3"]
+    assert {one.message for one in rm.evicted.values()} == {
+        "preempting allocations to free up resources to run daemon set ask: agent"
+    }
+    rm.confirm()
+    assert rm.schedule() == [("daemons", "agent", "n1")]
+    assert rm.find_queue("root").preempting == {}
+
+
+def test_what_is_free_counts_first() -> None:
+    rm = RM(configuration(queue("a"), queue("b")))
+    rm.node("n1", memory=4)
+    rm.app("work", "root.b")
+    rm.ask("work", "x", 3, memory=1)
+    rm.schedule()
+    rm.app("daemons", "root.a")
+    rm.ask("daemons", "agent", memory=2, tags=DAEMON)
+    rm.schedule()
+    assert len(rm.evicted) == 1
+
+
+def test_a_guarantee_does_not_stand_in_the_way() -> None:
+    rm = full_node(RM(configuration(queue("a"), queue("b", resources={"guaranteed": {"memory": "4"}}))))
+    rm.ask("daemons", "agent", memory=1, priority=1, tags=DAEMON)
+    rm.schedule()
+    assert keys(rm) == ["x3"]
+
+
+def test_more_important_and_protected_work_stays_and_it_is_said() -> None:
+    ear = Ear()
+    rm = ear.rm(partition(queue("a"), queue("b")))
+    rm.node("n1", memory=3)
+    rm.app("work", "root.b")
+    rm.ask("work", "high", memory=1, priority=9)
+    rm.ask("work", "safe", memory=1, policy=PreemptionPolicy(allow_preempt_self=False))
+    rm.ask("work", "driver", memory=1, originator=True)
+    rm.schedule()
+    rm.app("daemons", "root.a")
+    rm.ask("daemons", "agent", memory=1, priority=5, tags=DAEMON)
+    rm.schedule()
+    assert keys(rm) == []
+    message = "Unschedulable request 'agent' with required node 'n1', no preemption victim found"
+    assert [one.object_id for one in ear.events if one.message == message] == ["agent"]
+    rm.pass_time(3)
+    rm.schedule()
+    assert len([one for one in ear.events if one.message == message]) == 1
+    # When something changes it is tried again, 15 seconds after the last time.
+    rm.release("work", next(uuid for uuid in rm.running if uuid.startswith("high")))
+    assert rm.schedule() == [("daemons", "agent", "n1")]
+
+
+def test_two_that_require_one_node_make_room_for_both() -> None:
+    rm = full_node(RM(configuration(queue("a"), queue("b"))))
+    rm.ask("daemons", "one", memory=1, priority=5, tags=DAEMON)
+    rm.ask("daemons", "two", memory=2, priority=5, tags=DAEMON)
+    rm.schedule()
+    assert keys(rm) == ["x1", "x2", "x3"]
+    rm.confirm()
+    assert sorted(rm.schedule()) == [("daemons", "one", "n1"), ("daemons", "two", "n1")]
+
+
+def test_what_requires_the_node_itself_is_no_victim() -> None:
+    rm = RM(configuration(queue("a"), queue("b")))
+    rm.node("n1", memory=1)
+    rm.app("daemons", "root.a")
+    rm.ask("daemons", "one", memory=1, tags=DAEMON)
+    rm.schedule()
+    rm.ask("daemons", "two", memory=1, priority=5, tags=DAEMON)
+    rm.schedule()
+    assert keys(rm) == []
+
+
+def test_events_tell_who_went_for_whom() -> None:
+    ear = Ear()
+    rm = full_node(ear.rm(partition(queue("a"), queue("b"))))
+    rm.ask("daemons", "agent", memory=1, priority=1, tags=DAEMON)
+    rm.schedule()
+    rm.confirm()
+    rm.schedule()
+    told: list[Any] = [
+        (one.type, one.object_id, one.message) for one in ear.events if "Preempted" in one.message
+    ]
+    assert told == [("REQUEST", "x3", "Preempted by agent from application daemons in root.a")]
+    assert ("work", "x3#4", "REMOVE", "ALLOC_PREEMPT") in ear.of("ALLOC_PREEMPT")
