@@ -17,6 +17,7 @@ SEEDS = range(int(os.environ.get("YUNIKORN_STORMS", "12")))
 STEPS = 120
 GROUPS: dict[str, list[str]] = {"u1": ["g1"], "u2": ["g2", "g1"], "u3": []}
 LEAVES = ["root.a", "root.b", "root.p.c", "root.p.d", "root.p.q.e"]
+MADE = ["root.p.q.u", "root.p.q.v", "root.p.w.x"]
 
 
 class Storm:
@@ -65,13 +66,26 @@ class Storm:
             config["resources"] = {"max": amount}
         elif self.chance(3):
             config["resources"] = {"guaranteed": amount}
+        if children and self.chance(2):
+            config["childtemplate"] = {
+                "resources": {"max": amount},
+                "maxapplications": self.random.randint(1, 3),
+            }
+        if self.chance(3):
+            config["limits"] = self.limits()
         if self.chance(5):
-            config["limits"] = [
-                {"limit": "all", "users": ["*"], "maxresources": {"memory": str(self.random.randint(3, 12))}}
-            ]
-        if self.chance(8):
             config["maxapplications"] = self.random.randint(1, 4)
         return config
+
+    def limits(self) -> list[dict[str, Any]]:
+        def entry(**names: list[str]) -> dict[str, Any]:
+            most = {"maxresources": {"memory": str(self.random.randint(3, 12))}}
+            count = {"maxapplications": self.random.randint(1, 3)}
+            return {"limit": "some", **names, **self.random.choice([most, count, {**most, **count}])}
+
+        users = [entry(users=["u1"]), entry(users=["*"])][self.random.randrange(2) :]
+        groups = [entry(groups=["g1"]), entry(groups=["g2", "*"])][: self.random.randrange(3)]
+        return users + groups
 
     def config(self) -> dict[str, Any]:
         config = partition(
@@ -81,6 +95,7 @@ class Storm:
         )
         if self.chance(4):
             del config["queues"][0]["queues"][self.random.randrange(2)]
+        config["placementrules"] = [{"name": "provided", "create": not self.chance(5)}]
         kinds = ["fair", "binpacking"]
         config["nodesortpolicies"] = [{"name": "packed", "type": "binpacking"}]
         config["nodesortpolicy"] = {"type": self.random.choice(kinds)}
@@ -100,7 +115,8 @@ class Storm:
     def submit(self) -> None:
         user = self.random.choice(sorted(GROUPS))
         tags = {"yunikorn.apache.org/node-sort-policy": "packed"} if self.chance(5) else {}
-        self.twins.submit(self.random.choice(LEAVES), tags, user, GROUPS[user])
+        paths = MADE if self.chance(4) else LEAVES
+        self.twins.submit(self.random.choice(paths), tags, user, GROUPS[user])
 
     def ask(self) -> None:
         if not self.twins.reference.apps:

@@ -1,0 +1,256 @@
+"""The order of applications in a queue, and of requests in an application (decisions 16 and 17)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.core.kit import RM, configuration, queue, with_plugins
+from yunikorn import api
+
+
+def leaf(policy: str, **keys: Any) -> str:
+    properties = {"application.sort.policy": policy, **keys.pop("properties", {})}
+    return configuration(queue("a", properties=properties, **keys))
+
+
+def order(rm: RM) -> list[str]:
+    """The applications, in the order in which they get something."""
+    return [app_id for app_id, _, _ in rm.schedule()]
+
+
+# -- fifo -------------------------------------------------------------------------------------------------
+
+
+def test_fifo_serves_the_first_one_to_its_end() -> None:
+    rm = RM(leaf("fifo"))
+    for app_id in ("b", "a"):
+        rm.app(app_id)
+        rm.ask(app_id, count=2, vcore=1)
+        rm.pass_time(1)
+    rm.node(vcore=9)
+    assert order(rm) == ["b", "b", "a", "a"]
+
+
+def test_fifo_is_what_a_queue_does_that_names_nothing() -> None:
+    rm = RM()
+    assert rm.find_queue().settings.app_sort == "fifo"
+
+
+def test_ties_of_fifo_go_by_arrival() -> None:
+    rm = RM(leaf("fifo"))
+    for app_id in ("z", "y", "x"):
+        rm.app(app_id)
+    for app_id in ("x", "z", "y"):
+        rm.ask(app_id, vcore=1)
+    rm.node(vcore=9)
+    assert order(rm) == ["z", "y", "x"]
+
+
+def test_an_earlier_creation_time_of_its_asks_makes_an_application_older() -> None:
+    rm = RM(leaf("fifo"))
+    rm.pass_time(100)
+    rm.app("late")
+    rm.ask("late", vcore=1)
+    rm.app("recovered")
+    rm.ask("recovered", vcore=1, tags={"creationTime": "50"})
+    rm.node(vcore=9)
+    assert order(rm) == ["recovered", "late"]
+
+
+@pytest.mark.parametrize("time", ["soon", "-1", "1.5", "", "1e3"])
+def test_a_creation_time_that_is_none_counts_as_now(time: str) -> None:
+    rm = RM(leaf("fifo"))
+    rm.pass_time(100)
+    rm.app("first")
+    rm.ask("first", vcore=1)
+    rm.app("second")
+    rm.ask("second", vcore=1, tags={"creationTime": time})
+    rm.node(vcore=9)
+    assert order(rm) == ["first", "second"]
+
+
+def test_what_cannot_be_placed_is_passed_over() -> None:
+    rm = RM(leaf("fifo"))
+    rm.app("huge")
+    rm.ask("huge", vcore=100)
+    rm.app("small")
+    rm.ask("small", vcore=1)
+    rm.node(vcore=9)
+    assert order(rm) == ["small"]
+
+
+# -- fair -------------------------------------------------------------------------------------------------
+
+
+def test_fair_takes_turns() -> None:
+    rm = RM(leaf("fair"))
+    for app_id in ("a", "b"):
+        rm.app(app_id)
+        rm.ask(app_id, count=3, vcore=1)
+    rm.node(vcore=9)
+    assert order(rm) == ["a", "b", "a", "b", "a", "b"]
+
+
+def test_fair_compares_the_dominant_share_of_the_cluster() -> None:
+    rm = RM(leaf("fair"))
+    rm.node(vcore=10, memory=1000)
+    rm.app("memory")
+    rm.app("vcore")
+    rm.ask("memory", "first", vcore=1, memory=500)
+    rm.ask("vcore", "first", vcore=4, memory=1)
+    rm.schedule()
+    rm.ask("memory", "next", vcore=1)
+    rm.ask("vcore", "next", vcore=1)
+    # 50 % of the memory against 40 % of the cores.
+    assert order(rm) == ["vcore", "memory"]
+
+
+def test_fair_takes_the_share_of_what_the_queue_is_guaranteed_where_it_is() -> None:
+    rm = RM(leaf("fair", resources={"guaranteed": {"vcore": "2m"}}))
+    rm.node(vcore=10, memory=1000)
+    rm.app("memory")
+    rm.app("vcore")
+    rm.ask("memory", "first", memory=500)
+    rm.ask("vcore", "first", vcore=4)
+    rm.schedule()
+    rm.ask("memory", "next", memory=1)
+    rm.ask("vcore", "next", memory=1)
+    # 50 % of the cluster's memory against twice the guaranteed cores.
+    assert order(rm) == ["memory", "vcore"]
+
+
+def test_fair_shares_follow_the_size_of_the_cluster() -> None:
+    rm = RM(leaf("fair"))
+    rm.node(vcore=10, memory=10)
+    rm.app("memory")
+    rm.app("vcore")
+    rm.ask("memory", "first", memory=4)
+    rm.ask("vcore", "first", vcore=5)
+    rm.schedule()
+    rm.node("n2", vcore=10, memory=0)
+    rm.ask("memory", "next", vcore=1)
+    rm.ask("vcore", "next", vcore=1)
+    # Now 40 % of the memory against 25 % of the cores.
+    assert order(rm) == ["vcore", "memory"]
+
+
+def test_released_work_counts_no_more() -> None:
+    rm = RM(leaf("fair"))
+    rm.node(vcore=10)
+    for app_id in ("a", "b"):
+        rm.app(app_id)
+    rm.ask("a", "big", vcore=4)
+    rm.ask("b", "small", vcore=1)
+    rm.schedule()
+    rm.ask("a", "next", vcore=1)
+    rm.ask("b", "next", vcore=1)
+    rm.release("a", key="big")
+    assert order(rm) == ["a", "b"]
+
+
+# -- policies of third parties -------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class ByTag(api.AppSortPolicy):
+    """By a number in a tag."""
+
+    name = "by-tag"
+    tag: str
+    reverse: bool = False
+
+    def key(self, app: api.Application) -> int:
+        return (-1 if self.reverse else 1) * int(app.tags.get(self.tag, "0"))
+
+
+def tagged(rm: RM) -> None:
+    for app_id, rank in (("a", "3"), ("b", "1"), ("c", "2")):
+        rm.app(app_id, rank=rank)
+        rm.ask(app_id, vcore=1)
+    rm.node(vcore=9)
+
+
+def test_a_policy_of_a_third_party_with_options() -> None:
+    registry = with_plugins(app_sort_policies=[ByTag])
+    options = {"application.sort.policy.tag": "rank"}
+    rm = RM(leaf("by-tag", properties=options), registry)
+    tagged(rm)
+    assert order(rm) == ["b", "c", "a"]
+
+
+def test_a_reload_may_change_the_options_alone() -> None:
+    registry = with_plugins(app_sort_policies=[ByTag])
+    options = {"application.sort.policy.tag": "rank"}
+    rm = RM(leaf("by-tag", properties=options), registry)
+    tagged(rm)
+    rm.reload(leaf("by-tag", properties={**options, "application.sort.policy.reverse": "true"}))
+    assert order(rm) == ["a", "c", "b"]
+
+
+def test_options_are_inherited_together_with_the_name() -> None:
+    registry = with_plugins(app_sort_policies=[ByTag])
+    options = {"application.sort.policy": "by-tag", "application.sort.policy.tag": "rank"}
+    rm = RM(configuration(queue("p", queue("a"), properties=options)), registry)
+    for app_id, rank in (("a", "3"), ("b", "1")):
+        rm.app(app_id, "root.p.a", rank=rank)
+        rm.ask(app_id, vcore=1)
+    rm.node(vcore=9)
+    assert order(rm) == ["b", "a"]
+
+
+class LongestWait(api.AppSortPolicy):
+    """Who has waited longest; computed anew every ten seconds of the clock."""
+
+    name = "longest-wait"
+    refresh_every = 10.0
+    clock: Any = None
+
+    def key(self, app: api.Application) -> int:
+        return -((LongestWait.clock.now() - app.waiting_since) // (60 * 10**9)) * len(app.id)
+
+
+def test_keys_that_age_are_computed_anew_at_their_ticks() -> None:
+    rm = RM(leaf("longest-wait"), with_plugins(app_sort_policies=[LongestWait]))
+    LongestWait.clock = rm.clock
+    rm.node(vcore=1)
+    rm.app("blocker")
+    rm.ask("blocker", vcore=1)
+    rm.schedule()
+    for app_id in ("a", "long"):
+        rm.app(app_id)
+        rm.ask(app_id, count=3, vcore=1)
+    rm.release("blocker", key="ask")
+    assert order(rm) == ["a"], "nobody has waited for a minute: the first to arrive"
+    rm.pass_time(65)
+    rm.release("a", key="nothing")
+    rm.node("n2", vcore=1)
+    assert order(rm) == ["long"], "both have waited for a minute, and it weighs more for this one"
+
+
+class ByHolding(api.AppSortPolicy):
+    """Those that hold most first, through the whole view that a policy has of an application."""
+
+    name = "by-holding"
+
+    def key(self, app: api.Application) -> tuple[int, str]:
+        assert app.queue is not None
+        assert app.queue.path == "root.a"
+        assert app.queue.parent is not None
+        assert app.user == "user"
+        assert list(app.groups) == ["group"]
+        assert app.submitted == 0
+        assert app.pending["vcore"] >= 0
+        return (-app.allocated.get("vcore", 0), app.state)
+
+
+def test_a_key_may_use_what_the_application_exposes() -> None:
+    rm = RM(leaf("by-holding"), with_plugins(app_sort_policies=[ByHolding]))
+    for app_id in ("a", "b"):
+        rm.app(app_id)
+        rm.ask(app_id, count=3, vcore=1)
+    rm.node(vcore=4)
+    assert order(rm) == ["a", "a", "a", "b"]
+    assert rm.faults() == []

@@ -1,0 +1,439 @@
+"""Atomic gangs: all members in one decision, or none; nothing held while they wait, and no starving."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.ear import Ear
+from tests.core.gangs import GangRM
+from tests.core.kit import configuration, document, partition, queue, with_plugins
+from yunikorn import api
+from yunikorn.clock import SECOND
+from yunikorn.interface.messages import Allocation, NodeAction
+from yunikorn.objects.periods import Periods
+from yunikorn.resources import Resource
+
+PATIENCE = 600
+
+
+def cluster(*queues: Any, nodes: int = 2, periods: Periods | None = None, **keys: Any) -> GangRM:
+    """Nodes of 4 vcore."""
+    rm = GangRM(configuration(*(queues or (queue("a"), queue("b"))), **keys), periods=periods)
+    for number in range(nodes):
+        rm.node(f"n{number + 1}", vcore=4)
+    return rm
+
+
+def gang(rm: GangRM, app_id: str, count: int, queue_name: str = "root.a", size: int = 1, **keys: Any) -> None:
+    """An atomic gang of `count` members of `size` vcore, all there."""
+    rm.gang(app_id, "Atomic", queue_name, vcore=count * size, **keys)
+    rm.task(app_id, f"{app_id}-m", "members", count, vcore=size)
+
+
+def fill(rm: GangRM, count: int, queue_name: str = "root.b", app_id: str = "filler") -> None:
+    """So many small tasks run."""
+    rm.app(app_id, queue_name)
+    rm.ask(app_id, f"{app_id}-t", count, vcore=1)
+    assert len(rm.schedule()) == count
+
+
+def end(rm: GangRM, app_id: str, count: int = 1) -> None:
+    """So many tasks of an application end."""
+    for uuid in [uuid for uuid, one in rm.running.items() if one.application_id == app_id][:count]:
+        rm.release(app_id, uuid)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "fair", "stateaware"])
+def test_all_members_get_their_place_in_one_decision_under_every_policy(policy: str) -> None:
+    rm = cluster(queue("a", properties={"application.sort.policy": policy}))
+    gang(rm, "app", 5)
+    assert sorted(rm.schedule(1)) == [("app", "app-m", "n1")] * 3 + [("app", "app-m", "n2")] * 2
+    assert rm.state() == "Running"
+    assert rm.used() == {"vcore": 5}
+
+
+def test_a_gang_that_does_not_fit_gets_nothing_and_holds_nothing() -> None:
+    rm = cluster()
+    fill(rm, 4)
+    gang(rm, "app", 5)
+    assert rm.schedule() == []
+    assert rm.used() == {}
+    assert rm.state() == "Accepted"
+    assert [dict(rm.find_node(name).available) for name in ("n1", "n2")] == [{"vcore": 2}, {"vcore": 2}]
+    # Others that do fit go on.
+    rm.ask("filler", "more", vcore=4)
+    rm.ask("filler", "small", vcore=1)
+    assert [key for _, key, _ in rm.schedule()] == ["small"]
+    end(rm, "filler", 2)
+    assert len(rm.schedule()) == 5
+
+
+def test_room_in_too_small_pieces_is_no_room() -> None:
+    rm = cluster()
+    fill(rm, 2)
+    gang(rm, "app", 2, size=3)
+    assert len(rm.schedule()) == 2
+    gang(rm, "next", 2, size=1)
+    assert rm.schedule() == []
+    gang(rm, "pieces", 1, size=2)
+    end(rm, "filler", 2)
+    # One vcore is free on either node: two members of one fit, one of two does not.
+    assert [app for app, _, _ in rm.schedule()] == ["next", "next"]
+    end(rm, "app")
+    assert [app for app, _, _ in rm.schedule()] == ["pieces"]
+
+
+def test_members_are_waited_for_until_all_are_there() -> None:
+    rm = cluster()
+    rm.gang("app", "Atomic", vcore=4)
+    rm.task("app", "one", "members", 2, vcore=1)
+    rm.task("app", "two", "others", vcore=1)
+    rm.ask("app", "driver", vcore=1)
+    # What is in no task group is no member.
+    assert [key for _, key, _ in rm.schedule()] == ["driver"]
+    rm.task("app", "three", "others", vcore=1)
+    assert sorted(key for _, key, _ in rm.schedule(1)) == ["one", "one", "three", "two"]
+
+
+def test_a_member_that_is_taken_back_is_missed() -> None:
+    rm = cluster()
+    rm.gang("app", "Atomic", vcore=3)
+    for key in ("one", "two", "three"):
+        rm.task("app", key, "members", vcore=1)
+    rm.release_ask("app", "two")
+    assert rm.schedule() == []
+    rm.task("app", "two", "members", 2, vcore=1)
+    assert sorted(key for _, key, _ in rm.schedule(1)) == ["one", "three", "two"]
+    assert [key for _, key, _ in rm.schedule()] == ["two"]
+
+
+def test_members_beyond_the_size_come_after_the_gang_like_any_request() -> None:
+    rm = cluster()
+    fill(rm, 5)
+    rm.gang("app", "Atomic", vcore=3)
+    rm.task("app", "m", "members", 4, vcore=1)
+    assert [key for _, key, _ in rm.schedule(1)] == ["m"] * 3
+    assert rm.schedule() == []
+    end(rm, "filler")
+    assert [key for _, key, _ in rm.schedule()] == ["m"]
+
+
+def test_members_of_different_sizes_are_placed_in_their_order() -> None:
+    rm = cluster()
+    rm.gang("app", "Atomic", vcore=7)
+    rm.task("app", "small", "s", 3, vcore=1)
+    rm.task("app", "large", "l", vcore=4, priority=1)
+    assert [key for _, key, _ in rm.schedule(1)] == ["large", "small", "small", "small"]
+
+
+def test_a_gang_keeps_within_its_queues_quota_and_its_users_limit_as_a_whole() -> None:
+    limits = [{"limit": "all", "users": ["*"], "maxresources": {"vcore": "5m"}}]
+    rm = cluster(
+        queue("a", resources={"max": {"vcore": "6m"}}), queue("b", limits=limits), queue("c"), nodes=4
+    )
+    gang(rm, "g1", 4)
+    gang(rm, "g2", 3)
+    gang(rm, "g3", 3, "root.b")
+    gang(rm, "g4", 3, "root.b")
+    assert [app for app, _, _ in rm.schedule()] == ["g1"] * 4 + ["g3"] * 3
+    end(rm, "g1")
+    assert [app for app, _, _ in rm.schedule()] == ["g2"] * 3
+    end(rm, "g3")
+    assert [app for app, _, _ in rm.schedule()] == ["g4"] * 3
+
+
+def test_a_gang_larger_than_its_queues_quota_is_refused() -> None:
+    rm = cluster(queue("a", resources={"max": {"vcore": "6m"}}))
+    gang(rm, "app", 7)
+    assert [one.reason for one in rm.heard().rejected_applications] == [
+        "queue root.a cannot run application app: task group request vcore 7 larger than max queue "
+        "allocation vcore 6"
+    ]
+
+
+def test_an_atomic_gang_says_its_size_and_takes_no_placeholders() -> None:
+    rm = cluster()
+    rm.gang("app", "Atomic")
+    assert [one.reason for one in rm.heard().rejected_applications] == [
+        "an Atomic gang needs a placeholderAsk: what its members take together"
+    ]
+    rm.gang("app", "Atomic", vcore=2)
+    rm.task("app", "ph", "members", placeholder=True, vcore=1)
+    assert [one.reason for one in rm.heard().rejected_allocations] == [
+        "application app is an atomic gang: it takes no placeholders"
+    ]
+
+
+def test_a_gang_counts_as_one_application_that_may_run() -> None:
+    rm = cluster(queue("a", maxapplications=1), nodes=4)
+    gang(rm, "g1", 2)
+    gang(rm, "g2", 2)
+    assert [app for app, _, _ in rm.schedule()] == ["g1"] * 2
+    rm.remove_app("g1")
+    assert [app for app, _, _ in rm.schedule()] == ["g2"] * 2
+
+
+def test_a_member_that_is_lost_is_replaced_like_any_task() -> None:
+    rm = cluster(nodes=3)
+    gang(rm, "app", 6)
+    assert len(rm.schedule()) == 6
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    rm.task("app", "again", "members", vcore=1)
+    assert [key for _, key, _ in rm.schedule()] == ["again"]
+
+
+def test_a_gang_of_which_members_run_already_is_not_waited_for() -> None:
+    rm = GangRM()
+    rm.gang("app", "Atomic", vcore=4)
+    existing = Allocation("m1", "app", "u1", "n1", Resource(vcore=1), task_group_name="members")
+    rm.running["u1"] = existing
+    rm.node("n1", existing=[existing], vcore=2)
+    rm.task("app", "m", "members", 3, vcore=1)
+    assert rm.schedule() == [("app", "m", "n1")]
+
+
+class Zone(api.Predicate):
+    """Members may want a zone."""
+
+    name = "zone"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        wanted = ask.tags.get("zone", "")
+        return None if wanted in ("", node.attributes.get("zone")) else f"not in zone {wanted}"
+
+
+class ClassedZone(Zone):
+    """The same, saying what it depends on."""
+
+    name = "classed"
+
+    def ask_class(self, ask: api.Ask) -> str:
+        return ask.tags.get("zone", "")
+
+    def node_class(self, node: api.Node) -> str:
+        return node.attributes.get("zone", "")
+
+
+@pytest.mark.parametrize("name", ["zone", "classed"])
+def test_predicates_are_asked_for_every_member(name: str) -> None:
+    text = document(partition(queue("a"), predicates=[{"name": name}]))
+    rm = GangRM(text, with_plugins(predicates=[Zone, ClassedZone]))
+    rm.node("x1", {"zone": "x"}, vcore=4)
+    rm.node("y1", {"zone": "y"}, vcore=1)
+    rm.gang("app", "Atomic", vcore=4)
+    rm.task("app", "east", "e", 2, vcore=1, tags={"zone": "x"})
+    rm.task("app", "west", "w", 2, vcore=1, tags={"zone": "y"})
+    rm.gang("other", "Atomic", vcore=4)
+    rm.task("other", "all", "e", 4, vcore=1, tags={"zone": "x"})
+    # The same amounts in the same pieces, and yet another gang: it is not passed over with the first.
+    assert rm.schedule() == [("other", "all", "x1")] * 4
+    rm.node("x2", {"zone": "x"}, vcore=4)
+    assert rm.schedule() == []
+    rm.node("y2", {"zone": "y"}, vcore=1)
+    assert sorted(rm.schedule()) == [
+        ("app", "east", "x2"), ("app", "east", "x2"), ("app", "west", "y1"), ("app", "west", "y2")
+    ]  # fmt: skip
+
+
+def test_a_required_node_counts_for_the_member_that_requires_it() -> None:
+    rm = cluster()
+    fill(rm, 4)
+    rm.gang("app", "Atomic", vcore=4)
+    rm.task("app", "pinned", "p", 3, vcore=1, tags={"yunikorn.apache.org/requiredNode": "n1"})
+    rm.task("app", "free", "f", vcore=1)
+    assert rm.schedule() == []
+    for uuid in [uuid for uuid, one in rm.running.items() if one.node_id == "n1"]:
+        rm.release("filler", uuid)
+    assert sorted(node for _, _, node in rm.schedule()) == ["n1", "n1", "n1", "n2"]
+
+
+# -- waiting ---------------------------------------------------------------------------------------------
+
+
+def test_without_change_a_waiting_gang_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rm = cluster()
+    fill(rm, 4)
+    for number in range(50):
+        gang(rm, f"g{number}", 3, size=2)
+    rm.schedule()
+    asked: list[str] = []
+    monkeypatch.setattr(rm.at_work().cycle.atomic, "serve", lambda request, _: asked.append(request.key))
+    assert rm.schedule() == []
+    end(rm, "filler")
+    assert rm.schedule() == []
+    # 5 vcore are free, and none of them needs less than 6.
+    assert asked == []
+    end(rm, "filler")
+    # Now they might fit; gangs of one make are answered together.
+    monkeypatch.undo()
+    attempts: list[str] = []
+    atomic = rm.at_work().cycle.atomic
+    serve = atomic.serve
+
+    def count(request: Any, wanted: Any) -> Any:
+        attempts.append(request.key)
+        return serve(request, wanted)
+
+    monkeypatch.setattr(atomic, "serve", count)
+    # But the room is 3 on either node: one attempt tells so for all of them.
+    assert rm.schedule() == []
+    assert attempts == ["gang of g0"]
+    end(rm, "filler")
+    assert [app for app, _, _ in rm.schedule()] == ["g0"] * 3
+
+
+def starving(patience: int = PATIENCE) -> GangRM:
+    """Small tasks take whatever comes free, and a gang of the whole cluster waits."""
+    rm = cluster(periods=Periods(gang_patience=patience * SECOND, reservation=None))
+    fill(rm, 8)
+    gang(rm, "app", 8)
+    rm.schedule()
+    rm.app("crowd", "root.a")
+    rm.ask("crowd", "c", 100, vcore=1)
+    return rm
+
+
+def test_a_gang_is_passed_over_at_first() -> None:
+    rm = starving()
+    for _ in range(20):
+        rm.pass_time(29)
+        end(rm, next(iter(rm.running.values())).application_id)
+        assert [app for app, _, _ in rm.schedule()] == ["crowd"]
+    assert rm.state("app") == "Accepted"
+
+
+def test_a_gang_that_waited_long_enough_holds_back_what_comes_after_it() -> None:
+    rm = starving()
+    end(rm, "filler")
+    assert [app for app, _, _ in rm.schedule()] == ["crowd"]
+    rm.pass_time(PATIENCE)
+    end(rm, "filler", 7)
+    assert rm.schedule() == []
+    end(rm, "crowd")
+    assert [app for app, _, _ in rm.schedule(1)] == ["app"] * 8
+    # And then the others go on.
+    end(rm, "app", 2)
+    assert [app for app, _, _ in rm.schedule()] == ["crowd"] * 2
+
+
+def test_what_comes_before_an_overdue_gang_is_served_all_the_same() -> None:
+    rm = starving()
+    rm.pass_time(PATIENCE)
+    end(rm, "filler", 3)
+    assert rm.schedule() == []
+    rm.app("urgent", "root.a")
+    rm.ask("urgent", "u", vcore=1, priority=9)
+    assert [app for app, _, _ in rm.schedule()] == ["urgent"]
+    rm.app("poor", "root.b")
+    rm.ask("poor", "p", 2, vcore=1)
+    # Queue a has less than b: what is in b comes after the gang.
+    assert rm.schedule() == []
+
+
+def test_an_overdue_gang_that_goes_lets_the_others_go_on() -> None:
+    rm = starving()
+    rm.pass_time(PATIENCE)
+    end(rm, "filler", 3)
+    assert rm.schedule() == []
+    rm.remove_app("app")
+    assert [app for app, _, _ in rm.schedule()] == ["crowd"] * 3
+
+
+def test_an_overdue_gang_that_can_never_run_holds_nobody_back() -> None:
+    rm = cluster(periods=Periods(gang_patience=PATIENCE * SECOND, reservation=None))
+    gang(rm, "app", 2, size=5)
+    gang(rm, "other", 9)
+    assert rm.schedule() == []
+    rm.pass_time(PATIENCE)
+    rm.app("small")
+    rm.ask("small", "s", 6, vcore=1)
+    assert len(rm.schedule()) == 6
+    # A node comes: now they can, and it may hold back others.
+    rm.node("n3", vcore=5)
+    rm.node("n4", vcore=5)
+    assert [app for app, _, _ in rm.schedule()] == ["app"] * 2
+    rm.ask("small", "more", vcore=1)
+    assert rm.schedule() == []
+    rm.change_node("n3", NodeAction.DRAIN_NODE)
+    rm.change_node("n4", NodeAction.DRAIN_NODE)
+    assert [key for _, key, _ in rm.schedule()] == ["more"]
+
+
+def test_a_gang_that_waits_for_a_quota_holds_back_its_queue_alone() -> None:
+    rm = cluster(
+        queue("a", resources={"max": {"vcore": "4m"}}), queue("b"), nodes=3,
+        periods=Periods(gang_patience=PATIENCE * SECOND, reservation=None),
+    )  # fmt: skip
+    fill(rm, 3, "root.a")
+    gang(rm, "app", 4)
+    rm.schedule()
+    rm.app("crowd", "root.a")
+    rm.ask("crowd", "c", 9, vcore=1)
+    assert [app for app, _, _ in rm.schedule()] == ["crowd"]
+    rm.pass_time(PATIENCE)
+    rm.app("else", "root.b")
+    rm.ask("else", "e", 2, vcore=1)
+    end(rm, "filler", 2)
+    assert [app for app, _, _ in rm.schedule()] == ["else"] * 2
+    end(rm, "filler")
+    end(rm, "crowd")
+    assert [app for app, _, _ in rm.schedule()] == ["app"] * 4
+    rm.remove_app("app")
+    assert [app for app, _, _ in rm.schedule()] == ["crowd"] * 4
+
+
+def test_a_gang_that_waits_for_its_users_limit_holds_back_its_user_alone() -> None:
+    limits = [{"limit": "all", "users": ["*"], "maxresources": {"vcore": "4m"}}]
+    rm = cluster(
+        queue("a", limits=limits), nodes=3,
+        periods=Periods(gang_patience=PATIENCE * SECOND, reservation=None),
+    )  # fmt: skip
+    fill(rm, 3, "root.a")
+    gang(rm, "app", 4)
+    rm.schedule()
+    rm.app("same", "root.a")
+    rm.ask("same", "s", 9, vcore=1)
+    rm.app("else", "root.a", user="somebody")
+    rm.ask("else", "e", 9, vcore=1)
+    rm.pass_time(PATIENCE)
+    assert [app for app, _, _ in rm.schedule()] == ["else"] * 4
+    end(rm, "filler", 3)
+    assert [app for app, _, _ in rm.schedule()] == ["app"] * 4
+
+
+def test_a_gang_says_why_it_waits() -> None:
+    ear = Ear()
+    text = ear.text(partition(queue("a"), queue("b")))
+    rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
+    rm.node("n1", vcore=4)
+    gang(rm, "app", 5)
+    gang(rm, "pieces", 2, size=3)
+    rm.node("n2", vcore=4)
+    rm.schedule()
+    assert ear.messages("app")[:1] == [
+        "the gang takes vcore 5, and all nodes together have vcore 4: it cannot run until more join"
+    ]
+    assert ear.messages("gang of pieces") == [
+        "Gang of application 'pieces' (2 members, vcore 6) has no room: vcore 3 left in queue root"
+    ]
+    gang(rm, "never", 1, size=5)
+    end(rm, "app", 5)
+    rm.schedule()
+    assert ear.messages("gang of never") == [
+        "Gang of application 'never' (1 members, vcore 5) has no room: vcore 2 left in queue root; "
+        "it never can as things are, with vcore 8 in all"
+    ]
+
+
+def test_a_reload_leaves_a_waiting_gang_whole() -> None:
+    rm = cluster()
+    fill(rm, 4)
+    gang(rm, "app", 5)
+    rm.schedule()
+    rm.reload(configuration(queue("a", resources={"max": {"vcore": "4m"}}), queue("b")))
+    end(rm, "filler", 4)
+    assert rm.schedule() == []
+    rm.reload(configuration(queue("a", properties={"application.sort.policy": "fair"}), queue("b")))
+    assert len(rm.schedule(1)) == 5

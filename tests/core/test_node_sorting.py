@@ -1,0 +1,285 @@
+"""The order of nodes: fair and binpacking with weights, named orders, orders that look at the request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.core.ear import Ear
+from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
+from yunikorn import api
+from yunikorn.errors import ConfigError
+
+
+def placed_on(rm: RM) -> list[str]:
+    return [node_id for _, _, node_id in rm.schedule()]
+
+
+def two_nodes(policy: dict[str, Any], registry: Any = None) -> RM:
+    """`full` has 90 % of its cores and 50 % of its memory in use, `other` is an empty one."""
+    rm = RM(configuration(nodesortpolicy=policy), registry)
+    rm.node("full", vcore=100, memory=100, occupied={"vcore": 90, "memory": 50})
+    rm.node("other", vcore=100, memory=100)
+    return rm
+
+
+def score(policy: dict[str, Any]) -> float:
+    """What the policy makes of the node in the seed's example."""
+    rm = two_nodes(policy)
+    named = rm.at_work().orders.policies[""]
+    return named.policy.score(rm.find_node("full"))
+
+
+def test_without_weights_cores_and_memory_count_alike() -> None:
+    assert score({"type": "fair"}) == pytest.approx(0.70)
+
+
+def test_weights_shift_the_mean() -> None:
+    assert score({"type": "fair", "resourceweights": {"vcore": 4.0, "memory": 1.0}}) == pytest.approx(0.82)
+
+
+def test_binpacking_is_the_other_way_round() -> None:
+    assert score({"type": "binpacking"}) == pytest.approx(0.30)
+
+
+def test_weights_are_relative_to_each_other() -> None:
+    four_to_one = score({"type": "fair", "resourceweights": {"vcore": 4.0, "memory": 1.0}})
+    assert score({"type": "fair", "resourceweights": {"vcore": 1.0, "memory": 0.25}}) == four_to_one
+
+
+def test_a_type_without_a_weight_does_not_count() -> None:
+    assert score({"type": "fair", "resourceweights": {"memory": 1.0}}) == pytest.approx(0.5)
+    assert score({"type": "fair", "resourceweights": {"memory": 1.0, "vcore": 0.0}}) == pytest.approx(0.5)
+    assert score({"type": "fair", "resourceweights": {"gpu": 1.0}}) == 0.0
+
+
+def test_negative_weights_are_refused() -> None:
+    with pytest.raises(ConfigError, match="weight"):
+        two_nodes({"type": "fair", "resourceweights": {"vcore": -1.0}})
+
+
+def test_fair_spreads() -> None:
+    rm = RM(configuration(nodesortpolicy={"type": "fair"}))
+    for node_id in ("n1", "n2"):
+        rm.node(node_id, vcore=4)
+    rm.app()
+    rm.ask(count=4, vcore=1)
+    assert placed_on(rm) == ["n1", "n2", "n1", "n2"]
+
+
+def test_fair_is_the_default() -> None:
+    rm = RM()
+    for node_id in ("n1", "n2"):
+        rm.node(node_id, vcore=4)
+    rm.app()
+    rm.ask(count=2, vcore=1)
+    assert placed_on(rm) == ["n1", "n2"]
+
+
+def test_binpacking_fills_node_after_node() -> None:
+    rm = RM(configuration(nodesortpolicy={"type": "binpacking"}))
+    for node_id in ("n1", "n2"):
+        rm.node(node_id, vcore=2)
+    rm.app()
+    rm.ask(count=4, vcore=1)
+    assert placed_on(rm) == ["n1", "n1", "n2", "n2"]
+
+
+def test_binpacking_takes_the_most_used_that_fits() -> None:
+    rm = RM(configuration(nodesortpolicy={"type": "binpacking"}))
+    rm.node("a", vcore=4, occupied={"vcore": 3})
+    rm.node("b", vcore=4, occupied={"vcore": 2})
+    rm.node("c", vcore=4)
+    rm.app()
+    rm.ask(vcore=2)
+    assert placed_on(rm) == ["b"]
+
+
+def test_ties_go_by_the_id_of_the_node() -> None:
+    rm = RM()
+    for node_id in ("z", "b", "a"):
+        rm.node(node_id, vcore=4)
+    rm.app()
+    rm.ask(count=3, vcore=1)
+    assert placed_on(rm) == ["a", "b", "z"]
+
+
+def test_a_reload_changes_the_order_at_once() -> None:
+    rm = RM(configuration(nodesortpolicy={"type": "fair"}))
+    for node_id in ("n1", "n2"):
+        rm.node(node_id, vcore=4)
+    rm.app()
+    rm.ask(count=4, vcore=1)
+    assert [node for _, _, node in rm.schedule(1)] == ["n1"]
+    rm.reload(configuration(nodesortpolicy={"type": "binpacking"}))
+    assert placed_on(rm) == ["n1", "n1", "n1"]
+
+
+# -- named orders -----------------------------------------------------------------------------------------
+
+TAG = "yunikorn.apache.org/node-sort-policy"
+NAMED = {
+    "nodesortpolicy": {"type": "fair"},
+    "nodesortpolicies": [
+        {"name": "packed", "type": "binpacking"},
+        {"name": "by-memory", "type": "fair", "resourceweights": {"memory": 1.0}},
+    ],
+}
+
+
+def with_named_orders(*queues: dict[str, Any], ear: Ear | None = None) -> RM:
+    config = partition(*(queues or (queue("a"),)), **NAMED)
+    rm = RM(document(config)) if ear is None else ear.rm(config)
+    rm.node("n1", vcore=8, memory=8, occupied={"vcore": 4, "memory": 1})
+    rm.node("n2", vcore=8, memory=8, occupied={"vcore": 0, "memory": 2})
+    return rm
+
+
+def test_a_queue_may_choose_a_named_order() -> None:
+    rm = with_named_orders(queue("a", properties={"node.sort.policy": "packed"}), queue("b"))
+    for name in ("a", "b"):
+        rm.app(name, f"root.{name}")
+        rm.ask(name, vcore=1)
+    assert set(rm.schedule()) == {("a", "ask", "n1"), ("b", "ask", "n2")}
+
+
+def test_an_application_may_choose_a_named_order() -> None:
+    rm = with_named_orders()
+    rm.app_tagged("app", "root.a", {TAG: "by-memory"})
+    rm.ask(vcore=1)
+    assert placed_on(rm) == ["n1"]
+
+
+def test_the_application_s_choice_goes_before_the_queue_s() -> None:
+    rm = with_named_orders(queue("a", properties={"node.sort.policy": "packed"}))
+    rm.node("n3", vcore=8, memory=8)
+    rm.app_tagged("app", "root.a", {TAG: "by-memory"})
+    rm.ask(vcore=1)
+    assert placed_on(rm) == ["n3"]
+
+
+def test_both_see_each_other_s_allocations() -> None:
+    rm = with_named_orders()
+    rm.app("plain")
+    rm.app_tagged("packed", "root.a", {TAG: "packed"})
+    rm.ask("plain", count=20, vcore=1)
+    rm.ask("packed", count=20, vcore=1)
+    assert len(rm.schedule()) == 12
+    assert rm.find_node("n1").available["vcore"] == 0
+    assert rm.find_node("n2").available["vcore"] == 0
+
+
+def test_an_unknown_name_in_the_tag_is_an_event_and_means_the_default() -> None:
+    ear = Ear()
+    rm = with_named_orders(ear=ear)
+    rm.app_tagged("app", "root.a", {TAG: "nonsense"})
+    rm.ask(vcore=1)
+    assert placed_on(rm) == ["n2"]
+    messages = [event.message for event in ear.events if event.object_id == "app"]
+    assert f"unknown node sort policy 'nonsense' in tag {TAG}; known: packed, by-memory" in messages
+
+
+def test_a_queue_that_names_an_unknown_order_is_refused() -> None:
+    with pytest.raises(ConfigError, match="nonsense"):
+        with_named_orders(queue("a", properties={"node.sort.policy": "nonsense"}))
+
+
+def test_a_named_order_that_a_reload_drops_gives_way_to_the_default() -> None:
+    rm = with_named_orders()
+    rm.app_tagged("app", "root.a", {TAG: "packed"})
+    rm.ask(count=2, vcore=1)
+    assert [node for _, _, node in rm.schedule(1)] == ["n1"]
+    rm.reload(configuration())
+    assert placed_on(rm) == ["n2"]
+
+
+# -- policies that look at the request ---------------------------------------------------------------------
+
+
+class BestFit(api.NodeSortPolicy):
+    """The node where the least is left over."""
+
+    name = "best-fit"
+
+    def score(self, node: api.Node, shape: api.Shape) -> float:
+        return sum(node.available.get(name, 0) - amount for name, amount in shape.resource.items())
+
+
+def test_a_policy_may_look_at_the_request() -> None:
+    registry = with_plugins(node_sort_policies=[BestFit])
+    rm = RM(configuration(nodesortpolicy={"type": "best-fit"}), registry)
+    rm.node("cores", vcore=4, memory=20)
+    rm.node("memory", vcore=20, memory=4)
+    rm.app()
+    for number in range(3):
+        rm.ask(key=f"cores{number}", vcore=1)
+        rm.ask(key=f"memory{number}", memory=1)
+    assert dict((key, node) for _, key, node in rm.schedule()) == {
+        **{f"cores{number}": "cores" for number in range(3)},
+        **{f"memory{number}": "memory" for number in range(3)},
+    }
+    assert rm.faults() == []
+
+
+def test_its_orders_follow_the_nodes() -> None:
+    registry = with_plugins(node_sort_policies=[BestFit])
+    rm = RM(configuration(nodesortpolicy={"type": "best-fit"}), registry)
+    rm.node("a", vcore=10)
+    rm.node("b", vcore=5)
+    rm.app()
+    rm.ask(key="one", count=2, vcore=2)
+    assert placed_on(rm) == ["b", "b"]
+    rm.node("c", vcore=3)
+    rm.ask(key="one", count=2, vcore=2)
+    assert placed_on(rm) == ["c", "a"]
+
+
+class ByRack(api.NodeSortPolicy):
+    """By a number among the node's attributes."""
+
+    name = "by-rack"
+
+    def score(self, node: api.Node) -> int:
+        return int(node.attributes.get("rack", "9"))
+
+
+def test_a_policy_of_a_third_party_follows_the_attributes() -> None:
+    rm = RM(configuration(nodesortpolicy={"type": "by-rack"}), with_plugins(node_sort_policies=[ByRack]))
+    rm.node("n1", {"rack": "2"}, vcore=4)
+    rm.node("n2", {"rack": "1"}, vcore=4)
+    rm.app()
+    rm.ask(count=4, vcore=1)
+    assert [node for _, _, node in rm.schedule(1)] == ["n2"]
+    rm.change_node("n2", attributes={"rack": "3"})
+    assert placed_on(rm) == ["n1", "n1", "n1"]
+
+
+@attrs.frozen
+class ByMinute(api.NodeSortPolicy):
+    """Another node every minute."""
+
+    name = "by-minute"
+    refresh_every = 60.0
+    clocks: list[Any] = attrs.Factory(list)
+
+    def opened(self, context: api.Context) -> None:
+        self.clocks.append(context.now)
+
+    def score(self, node: api.Node) -> int:
+        minute = self.clocks[0]() // (60 * 10**9)
+        return int((int(node.id[1:]) - minute) % 3)
+
+
+def test_scores_may_age() -> None:
+    rm = RM(configuration(nodesortpolicy={"type": "by-minute"}), with_plugins(node_sort_policies=[ByMinute]))
+    for number in range(3):
+        rm.node(f"n{number}", vcore=9)
+    rm.app()
+    rm.ask(count=9, vcore=1)
+    nodes = []
+    for _ in range(4):
+        nodes += [node for _, _, node in rm.schedule(1)]
+        rm.pass_time(60)
+    assert nodes == ["n0", "n1", "n2", "n0"]

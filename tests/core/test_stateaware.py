@@ -1,0 +1,149 @@
+"""The sorting seed's stateaware policy: new applications start one by one (decision 18)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.kit import RM, configuration, queue
+
+
+def stateaware(**properties: str) -> RM:
+    """One queue with the policy, one node with room for ten tasks of size 1."""
+    config = queue("a", properties={"application.sort.policy": "stateaware", **properties})
+    rm = RM(configuration(config))
+    rm.node(vcore=10)
+    return rm
+
+
+def two_with_drivers() -> RM:
+    rm = stateaware()
+    for app_id in ("one", "two"):
+        rm.app(app_id)
+        rm.ask(app_id, "driver", vcore=1)
+    return rm
+
+
+def test_the_run_that_the_seed_links_to() -> None:
+    rm = two_with_drivers()
+    assert (rm.state("one"), rm.state("two")) == ("Accepted", "Accepted")
+    # 1. Only application one takes part: its driver is allocated, and one is Starting.
+    assert rm.schedule() == [("one", "driver", "n1")]
+    assert (rm.state("one"), rm.state("two")) == ("Starting", "Accepted")
+    # 2. One waits for nothing now; two still waits, because one is Starting.
+    assert rm.schedule() == []
+    # 3. One asks for three executors: the first is allocated, and one is Running.
+    rm.ask("one", "executor", 3, vcore=1)
+    assert rm.schedule(1) == [("one", "executor", "n1")]
+    assert rm.state("one") == "Running"
+    # 4. Nobody is Starting now; one's remaining executors come first, it was submitted earlier.
+    assert rm.schedule() == [
+        ("one", "executor", "n1"),
+        ("one", "executor", "n1"),
+        ("two", "driver", "n1"),
+    ]
+    assert rm.state("two") == "Starting"
+    rm.ask("two", "executor", 2, vcore=1)
+    assert rm.schedule() == [("two", "executor", "n1")] * 2
+
+
+def test_the_second_one_gets_its_place_when_starting_times_out() -> None:
+    rm = two_with_drivers()
+    rm.schedule()
+    rm.pass_time(299)
+    assert rm.schedule() == []
+    rm.pass_time(1)
+    assert rm.state("one") == "Running"
+    assert rm.schedule() == [("two", "driver", "n1")]
+
+
+def test_the_second_one_gets_its_place_when_the_first_one_ends() -> None:
+    rm = two_with_drivers()
+    rm.schedule()
+    rm.release("one", key="driver")
+    assert rm.state("one") == "Completing"
+    assert rm.schedule() == [("two", "driver", "n1")]
+
+
+def test_the_second_one_gets_its_place_when_the_first_one_is_taken_away() -> None:
+    rm = two_with_drivers()
+    rm.schedule()
+    rm.remove_app("one")
+    assert rm.schedule() == [("two", "driver", "n1")]
+
+
+def test_an_accepted_application_that_cannot_be_placed_holds_the_next_one_back() -> None:
+    rm = stateaware()
+    for app_id, size in (("one", 100), ("two", 1)):
+        rm.app(app_id)
+        rm.ask(app_id, vcore=size)
+    assert rm.schedule() == []
+    rm.release_ask("one", "ask")
+    assert rm.schedule() == [("two", "ask", "n1")]
+
+
+def test_of_several_accepted_ones_the_highest_priority_goes_first() -> None:
+    rm = stateaware()
+    for app_id, priority in (("old", 0), ("urgent", 9)):
+        rm.app(app_id)
+        rm.ask(app_id, priority=priority, vcore=1)
+    assert rm.schedule(1) == [("urgent", "ask", "n1")]
+
+
+def test_of_several_accepted_ones_the_oldest_goes_first_where_priorities_do_not_count() -> None:
+    rm = stateaware(**{"application.sort.priority": "disabled"})
+    for app_id, priority in (("old", 0), ("urgent", 9)):
+        rm.app(app_id)
+        rm.ask(app_id, priority=priority, vcore=1)
+        rm.pass_time(1)
+    assert rm.schedule(1) == [("old", "ask", "n1")]
+
+
+def test_a_completing_application_with_new_asks_runs_and_is_not_held_back() -> None:
+    rm = two_with_drivers()
+    rm.schedule()
+    rm.release("one", key="driver")
+    assert rm.schedule() == [("two", "driver", "n1")]
+    assert rm.state("two") == "Starting"
+    rm.ask("one", "more", vcore=1)
+    assert rm.schedule() == [("one", "more", "n1")]
+
+
+def test_running_ones_are_not_held_back_by_a_starting_one() -> None:
+    rm = two_with_drivers()
+    rm.schedule()
+    rm.ask("one", "executor", vcore=1)
+    rm.schedule()
+    assert (rm.state("one"), rm.state("two")) == ("Running", "Starting")
+    rm.ask("one", "late", vcore=1)
+    assert rm.schedule() == [("one", "late", "n1")]
+
+
+def test_other_queues_are_not_concerned() -> None:
+    rm = RM(
+        configuration(
+            *[queue(name, properties={"application.sort.policy": "stateaware"}) for name in ("a", "b")]
+        )
+    )
+    rm.node(vcore=10)
+    for name in ("a", "b"):
+        rm.app(name, f"root.{name}")
+        rm.ask(name, vcore=1)
+    assert len(rm.schedule()) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "placed"), [("stateaware", "fifo", 1), ("fifo", "stateaware", 0)]
+)
+def test_a_reload_changes_who_takes_part(before: str, after: str, placed: int) -> None:
+    def config(policy: str) -> str:
+        return configuration(queue("a", properties={"application.sort.policy": policy}))
+
+    rm = RM(config(before))
+    rm.node(vcore=1)
+    for app_id in ("one", "two"):
+        rm.app(app_id)
+        rm.ask(app_id, vcore=1)
+    rm.schedule()
+    rm.reload(config(after))
+    rm.node("n2", vcore=1)
+    assert len(rm.schedule()) == placed
