@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.objects.atomic_gang import AtomicGang
 from yunikorn.objects.gang import ATOMIC, HARD, SOFT, STYLES, Gang, placeholder_timeout
-from yunikorn.resources import Resource, describe, fits_quota, has_negative, smaller_of
+from yunikorn.resources import Resource, describe, fits, fits_quota, has_negative, smaller_of
 
 if TYPE_CHECKING:
     from yunikorn.objects.application import Application
@@ -56,3 +56,15 @@ def gang_refusal(app: Application, queue: Queue) -> str:
             f"larger than max queue allocation {describe(most)}"
         )
     return ""
+
+
+def report_oversize(app: Application, partition: Partition) -> None:
+    """Say at once of a gang that all nodes together are too small for it; nodes may still come."""
+    gang = app.gang or app.atomic
+    whole = partition.cluster.total
+    if gang is not None and whole and not fits(whole, gang.total):
+        message = (
+            f"the gang takes {describe(gang.total)}, and all nodes together have {describe(whole)}: "
+            "it cannot run until more join"
+        )
+        partition.journal.record("APP", app.id, message=message)

@@ -19,7 +19,7 @@ from yunikorn.objects.termination import TerminationType
 from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
 from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.existing import ExistingAllocations
-from yunikorn.scheduling.gang_admission import gang_refusal, make_gang
+from yunikorn.scheduling.gang_admission import gang_refusal, make_gang, report_oversize
 from yunikorn.scheduling.holds import Holds
 from yunikorn.scheduling.namespace_quota import apply_namespace_quota
 from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
@@ -190,6 +190,7 @@ class PartitionScheduler:
             return reason
         app.node_order = self._node_order(app, queue.settings.node_sort)
         partition.add_application(app, queue)
+        report_oversize(app, partition)
         return ""
 
     def _node_order(self, app: Application, of_queue: str) -> str:
