@@ -1,0 +1,58 @@
+"""The order in which a queue gives work up (facts §9.7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.core.kit import RM, configuration, queue
+from yunikorn.scheduling.preemption.shedding import in_order, shed
+
+
+def ordered(rm: RM, *types: str) -> list[str]:
+    found = rm.at_work().partition.ledger.allocations.values()
+    return [one.key for one in in_order(found, types, {"first": 10})]
+
+
+def started() -> RM:
+    rm = RM(configuration(queue("a")))
+    rm.node("n1", memory=100, vcore=100, first=100, second=100, third=100)
+    rm.app("app")
+    return rm
+
+
+def place(rm: RM, key: str, priority: int = 0, *, originator: bool = False, **amounts: Any) -> None:
+    rm.ask("app", key, priority=priority, originator=originator, **amounts)
+    assert len(rm.schedule()) == 1
+
+
+def test_what_is_all_of_the_wanted_types_goes_first() -> None:
+    rm = started()
+    place(rm, "third", first=10, second=10, third=10)
+    place(rm, "whole", first=10)
+    place(rm, "half", first=10, second=10)
+    assert ordered(rm, "first", "extra_a", "extra_b") == ["whole", "half", "third"]
+
+
+def test_of_equal_match_the_smaller_goes_first() -> None:
+    rm = started()
+    for key, amount in (("ten", 10), ("five", 5), ("seven", 7)):
+        place(rm, key, first=amount)
+    assert ordered(rm, "first", "extra_a", "extra_b") == ["five", "seven", "ten"]
+
+
+def test_then_priority_then_the_hour() -> None:
+    rm = started()
+    place(rm, "old", first=1)
+    place(rm, "low", -1, first=9)
+    place(rm, "driver", -5, first=1, originator=True)
+    rm.pass_time(3600)
+    place(rm, "young", first=5)
+    assert ordered(rm, "first") == ["low", "young", "old", "driver"]
+
+
+def test_what_is_too_large_is_passed_over() -> None:
+    rm = started()
+    for key, amount in (("large", 6), ("small", 2), ("middle", 3)):
+        place(rm, key, memory=amount)
+    found = shed(rm.find_queue(), {"memory": 4})
+    assert [one.key for one in found] == ["small"]

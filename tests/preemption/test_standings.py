@@ -1,0 +1,130 @@
+"""What is left of guarantees, and which work may go, on small trees (facts §9.3, §9.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.core.kit import RM, configuration, queue
+from yunikorn.objects.queue import Queue
+from yunikorn.scheduling.preemption.fence import fence_root, reaches
+from yunikorn.scheduling.preemption.standings import Standings, guarantees
+
+
+def tree(name: str, *children: Any, guaranteed: Mapping[str, int] | None = None, **keys: Any) -> Any:
+    """A queue; `guaranteed` of memory."""
+    if guaranteed:
+        keys["resources"] = {"guaranteed": {kind: str(amount) for kind, amount in guaranteed.items()}}
+    return queue(name, *children, **keys)
+
+
+def running(rm: RM, **memory: int) -> None:
+    """Fill queues: `p_a=3` puts 3 into `root.p.a`."""
+    rm.node("n1", memory=100, disk=100)
+    for name, amount in memory.items():
+        path = f"root.{name.replace('_', '.')}"
+        rm.app(name, path)
+        rm.ask(name, name, amount, memory=1)
+    rm.schedule()
+
+
+def remaining(rm: RM, path: str, asking: str, standings: Standings | None = None) -> dict[str, int] | None:
+    found = (standings or Standings()).remaining(rm.find_queue(path), rm.find_queue(asking))
+    return None if found is None else dict(found)
+
+
+def test_without_any_guarantee_none_counts() -> None:
+    rm = RM(configuration(queue("a"), queue("b")))
+    running(rm, a=1)
+    assert remaining(rm, "root.a", "root.b") is None
+
+
+def test_of_a_queue_its_own_and_those_above_the_smaller() -> None:
+    inner = tree("p", tree("a", guaranteed={"memory": 3}), queue("b"), guaranteed={"memory": 5, "disk": 7})
+    rm = RM(configuration(inner, queue("c")))
+    running(rm, p_a=1, p_b=5)
+    assert remaining(rm, "root.p.a", "root.c") == {"memory": -1, "disk": 7}
+    assert remaining(rm, "root.p.b", "root.c") == {"memory": -1, "disk": 7}
+
+
+def test_of_the_asking_queue_its_own_and_of_other_types_those_above() -> None:
+    inner = tree("p", tree("a", guaranteed={"memory": 3}), queue("b"), guaranteed={"memory": 5, "disk": 7})
+    rm = RM(configuration(inner))
+    running(rm, p_a=1, p_b=5)
+    # The parent does not count for those below it when the queue that asks has a guarantee itself.
+    assert remaining(rm, "root.p.a", "root.p.a") == {"memory": 2}
+    assert remaining(rm, "root.p.b", "root.p.a") is None
+    assert remaining(rm, "root.p.b", "root.p.b") == {"memory": -1, "disk": 7}
+
+
+def test_names_that_begin_alike_are_different_queues() -> None:
+    rm = RM(
+        configuration(tree("a", queue("x"), guaranteed={"memory": 1}), tree("ab", guaranteed={"memory": 1}))
+    )
+    running(rm, a_x=3)
+    assert remaining(rm, "root.a.x", "root.ab") == {"memory": -2}
+
+
+def test_what_is_on_its_way_out_counts_as_gone_and_promises_as_there() -> None:
+    rm = RM(configuration(tree("a", guaranteed={"memory": 4}), queue("b")))
+    running(rm, a=3)
+    rm.find_queue("root.a").preempting["memory"] = 1
+    rm.app("later", "root.a")
+    rm.ask("later", "promised", memory=200)
+    promised = rm.find_app("later").asks["promised"]
+    assert remaining(rm, "root.a", "root.b") == {"memory": 2}
+    assert remaining(rm, "root.a", "root.b", Standings([promised])) == {"memory": -198}
+
+
+def test_a_guarantee_may_be_met_exactly() -> None:
+    rm = RM(configuration(tree("a", guaranteed={"memory": 2}), queue("b")))
+    running(rm, a=3)
+    standings = Standings()
+    first, second, _ = rm.at_work().partition.ledger.allocations.values()
+    assert standings.keeps_guarantees(first)
+    standings.go(first)
+    assert not standings.keeps_guarantees(second)
+    standings.stay(first)
+    assert standings.keeps_guarantees(second)
+
+
+def test_the_guarantee_called_on_is_the_own_one_else_all_above() -> None:
+    rm = RM(
+        configuration(tree("p", tree("a", guaranteed={"memory": 1}), queue("b"), guaranteed={"memory": 2}))
+    )
+    assert [bound.queue.path for bound in guarantees(rm.find_queue("root.p.a"))] == ["root.p.a"]
+    assert [bound.queue.path for bound in guarantees(rm.find_queue("root.p.b"))] == ["root.p"]
+
+
+def fence(rm: RM, path: str, amount: int = 1) -> str:
+    return fence_root(rm.find_queue(path), (("memory", amount),), Standings()).path
+
+
+def test_the_search_goes_up_to_a_fence_or_a_queue_that_is_too_small() -> None:
+    fenced = queue("f", queue("a"), properties={"preemption.policy": "fence"})
+    small = queue("s", queue("b"), queue("c"), resources={"max": {"memory": "4"}})
+    rm = RM(configuration(fenced, small))
+    running(rm, s_b=3)
+    assert fence(rm, "root.f.a") == "root.f"
+    assert fence(rm, "root.s.c", 1) == "root"
+    assert fence(rm, "root.s.c", 2) == "root.s"
+
+
+def within_reach(leaf: Queue, root: Queue, priority: int) -> dict[str, tuple[int, bool]]:
+    return {reach.queue.path: (reach.priority, reach.fenced) for reach in reaches(leaf, root, priority)}
+
+
+def test_priorities_are_handed_up_and_down() -> None:
+    rm = RM(
+        configuration(
+            queue("a", properties={"priority.offset": "5"}),
+            queue("b", properties={"priority.offset": "2"}),
+            queue("high", queue("x"), properties={"priority.policy": "fence", "priority.offset": "20"}),
+            queue("low", queue("y"), properties={"priority.policy": "fence", "priority.offset": "10"}),
+            queue("off", properties={"preemption.policy": "disabled"}),
+        )
+    )
+    found = within_reach(rm.find_queue("root.a"), rm.find_queue("root"), 10)
+    # 10 counts for 15 at the root: for 13 in b, not enough for `high`, and for anything in `low`.
+    assert found == {"root.b": (13, False), "root.low.y": (15, True)}
+    assert within_reach(rm.find_queue("root.b"), rm.find_queue("root.b"), 10) == {}
