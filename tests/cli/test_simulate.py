@@ -267,3 +267,13 @@ def test_a_reader_that_leaves_is_no_error_of_the_report(tmp_path: Path) -> None:
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_names_that_strangers_wrote_move_no_cursor(call: Call) -> None:
+    name = '"a\\e[31m\\nb"'
+    workload = f"name: {name}\n" + SCENARIO.replace("id: a,", f"id: {name}, partition: {name},")
+    status, out, err = call(workload=workload)
+    assert status == 0
+    assert "\x1b" not in out + err
+    assert "Simulation of a\\x1b[31m\\nb" in out
+    assert "a\\x1b[31m\\nb wants vcore 1" in err

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yunikorn.cli.submission import Submission, read_submissions
-from yunikorn.errors import ConfigError, UsageError
+from yunikorn.errors import ConfigError, UsageError, printable
 
 if TYPE_CHECKING:
     from yunikorn.interface.placement_desk import Answer, PlacementDesk
@@ -144,7 +144,7 @@ def _print_all(answers: Iterator[Answer], *, as_json: bool, in_full: bool) -> bo
         if as_json:
             click.echo(json.dumps(as_data(answer), ensure_ascii=False))
         else:
-            click.echo("\n".join(as_lines(answer, in_full=in_full)))
+            click.echo("\n".join(map(printable, as_lines(answer, in_full=in_full))))
     return accepted
 
 

@@ -18,7 +18,7 @@ import click
 
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.config.document import decode
-from yunikorn.errors import ConfigError, UsageError
+from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.registry import Registry
 from yunikorn.simulation.decisions import FolderRecorder
 from yunikorn.simulation.engine import Progress
@@ -88,7 +88,7 @@ def command(
     options = SwfOptions(swf_queue, swf_user, swf_group, swf_memory)
     plan = read_workload(workload, format=format_ or "", nodes=nodes, swf=options, strict=strict)
     for remark in plan.remarks:
-        click.echo(f"note: {remark}", err=True)
+        click.echo(f"note: {printable(remark)}", err=True)
     clock = SystemClock()
     with contextlib.ExitStack() as stack:
         recorder = stack.enter_context(FolderRecorder(out)) if out else None
@@ -104,7 +104,7 @@ def command(
         if recorder:
             recorder.write_report(report)
     for remark in report.remarks[len(plan.remarks) :] + report.node_troubles:
-        click.echo(f"note: {remark}", err=True)
+        click.echo(f"note: {printable(remark)}", err=True)
     _show(report, as_json, rate)
     return INTERRUPTED if report.outcome == "interrupted" else 0
 

@@ -8,6 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from yunikorn.errors import printable
 from yunikorn.simulation.report import QueueReport, Report
 from yunikorn.simulation.statistics import WaitSummary
 
@@ -43,7 +44,7 @@ def print_report(report: Report, console: Console, rate: str) -> None:
             table = _table(title, "reason", numbers=("count",))
             table.add_column("first", no_wrap=True)
             for reason in reasons[:REASONS]:
-                table.add_row(reason.reason, str(reason.count), reason.example)
+                table.add_row(printable(reason.reason), str(reason.count), printable(reason.example))
             if len(reasons) > REASONS:
                 table.add_row(f"and {len(reasons) - REASONS} more reasons", "", "")
             console.print(table)
@@ -65,7 +66,7 @@ def _table(title: str, *texts: str, numbers: tuple[str, ...] = ()) -> Table:
 def _totals(report: Report, rate: str) -> Table:
     counts, tasks, times = report.applications, report.tasks, report.times
     table = Table(
-        title=f"Simulation of {report.workload} ({_outcome(report)})",
+        title=f"Simulation of {printable(report.workload)} ({_outcome(report)})",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
