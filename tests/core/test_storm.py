@@ -25,12 +25,14 @@ class Storm:
 
     def __init__(self, kind: type[Twins], seed: int) -> None:
         self.random = random.Random(seed)
+        self.tight = bool(seed % 2)
+        """Whether few applications may run, and many are submitted that want little."""
         self.shapes = [self._amount() for _ in range(self.random.randint(1, 6))]
         self.twins = kind(self.config())
         self.nodes = 0
         for _ in range(self.random.randint(2, 9)):
             self.add_node()
-        for _ in range(self.random.randint(3, 12)):
+        for _ in range(self.random.randint(9, 20) if self.tight else self.random.randint(3, 12)):
             self.submit()
             self.ask()
 
@@ -71,16 +73,16 @@ class Storm:
                 "resources": {"max": amount},
                 "maxapplications": self.random.randint(1, 3),
             }
-        if self.chance(3):
+        if self.chance(2 if self.tight else 3):
             config["limits"] = self.limits()
-        if self.chance(5):
-            config["maxapplications"] = self.random.randint(1, 4)
+        if self.chance(3 if self.tight else 5):
+            config["maxapplications"] = self.random.randint(1, 3)
         return config
 
     def limits(self) -> list[dict[str, Any]]:
         def entry(**names: list[str]) -> dict[str, Any]:
             most = {"maxresources": {"memory": str(self.random.randint(3, 12))}}
-            count = {"maxapplications": self.random.randint(1, 3)}
+            count = {"maxapplications": self.random.randint(1, 2)}
             return {"limit": "some", **names, **self.random.choice([most, count, {**most, **count}])}
 
         users = [entry(users=["u1"]), entry(users=["*"])][self.random.randrange(2) :]
@@ -95,6 +97,8 @@ class Storm:
         )
         if self.chance(4):
             del config["queues"][0]["queues"][self.random.randrange(2)]
+        if self.tight:
+            config["queues"][0]["limits"] = self.limits()
         config["placementrules"] = [{"name": "provided", "create": not self.chance(5)}]
         kinds = ["fair", "binpacking"]
         config["nodesortpolicies"] = [{"name": "packed", "type": "binpacking"}]
@@ -132,6 +136,11 @@ class Storm:
         if self.chance(6):
             tags["creationTime"] = str(self.random.randint(0, 9))
         app_id = pick(sorted(self.twins.reference.apps))
+        if self.tight and self.chance(2):
+            # Most storms serve what is new at once; here it has to wait for its turn.
+            app_id = next(
+                (one.id for one in self.twins.reference.apps.values() if one.state == "New"), app_id
+            )
         key = f"k{self.random.randrange(5)}"
         count, priority = self.random.randint(1, 4), pick([0, 0, 0, 1, -1, 5])
         self.twins.ask(app_id, key, count, priority, pick(self.shapes), tags)
@@ -173,6 +182,7 @@ class Storm:
         match self.random.randrange(20):
             case 0:
                 self.submit()
+                self.ask()
             case 1:
                 self.add_node()
             case 2 | 3:
