@@ -250,6 +250,25 @@ class FailedNodeUpdate:
     reason: str
 
 
+class ContainerSchedulingState(enum.IntEnum):
+    """How a waiting request fares."""
+
+    SKIPPED = 0
+    SCHEDULED = 1
+    RESERVED = 2
+    FAILED = 3
+
+
+@attrs.define
+class UpdateContainerSchedulingStateRequest:
+    """A call to the RM, if it implements it: a request fares otherwise than before (decision 37)."""
+
+    application_id: str
+    allocation_key: str
+    state: ContainerSchedulingState
+    reason: str = ""
+
+
 @attrs.define
 class UpdateResponse:
     """Everything the scheduler has to say at once."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from yunikorn.interface.delivery import collect
 from yunikorn.interface.intake import DEFAULT_PARTITION, Intake
+from yunikorn.interface.messages import ContainerSchedulingState, UpdateContainerSchedulingStateRequest
 from yunikorn.interface.sinks import Sinks
 from yunikorn.objects.journal import Journal
 from yunikorn.objects.outbox import Outbox
@@ -28,6 +29,15 @@ class Callback(Protocol):
 
     def recv_update_response(self, response: UpdateResponse) -> None:
         """Take in what the scheduler has to say."""
+        ...
+
+
+@runtime_checkable
+class StateCallback(Protocol):
+    """What a resource manager implements besides if it wants to know how its requests fare."""
+
+    def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
+        """A request fares otherwise than before; the hint for an autoscaler."""
         ...
 
 
@@ -73,7 +83,10 @@ class Session:
     def _make(self, config: PartitionConfig, registry: Registry) -> PartitionScheduler:
         # Partitions of different RMs may have one name: inside they carry their RM's (decision 39).
         name = f"[{self.rm_id}]{config.name}"
-        return PartitionScheduler(name, config, registry, self._environment, self._faults)
+        made = PartitionScheduler(name, config, registry, self._environment, self._faults)
+        if isinstance(self.callback, StateCallback):
+            made.report_states()
+        return made
 
     def _listen(self) -> None:
         listening = bool(self.sinks)
@@ -114,6 +127,17 @@ class Session:
         response = collect(self._outboxes())
         if response is not None:
             self.callback.recv_update_response(response)
+        if isinstance(self.callback, StateCallback):
+            self._send_states(self.callback)
+
+    def _send_states(self, callback: StateCallback) -> None:
+        for partition in self._partitions.values():
+            for one in partition.outstanding.drain() if partition.outstanding is not None else ():
+                state = ContainerSchedulingState[one.state]
+                request = UpdateContainerSchedulingStateRequest(
+                    one.application_id, one.key, state, one.reason
+                )
+                callback.update_container_scheduling_state(request)
 
     def _send_events(self, journal: Journal) -> None:
         events = journal.drain()

@@ -6,7 +6,7 @@ node, in one go. What changed is touched, for the scheduling layer to bring its 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.objects.allocation import Allocation
 from yunikorn.objects.application import COUNTED
@@ -37,6 +37,22 @@ _REMOVAL_DETAIL = {
 _PENDING_NEXT = ASK.moves["Pending", "allocate"]
 
 
+class Watcher(Protocol):
+    """Somebody who is told how requests fare."""
+
+    def waits(self, ask: Ask) -> None:
+        """A request starts to wait."""
+        ...
+
+    def leaves(self, ask: Ask) -> None:
+        """A request waits no more: it was served, or it went."""
+        ...
+
+    def reserved(self, ask: Ask, node: Node) -> None:
+        """A node is kept for a request."""
+        ...
+
+
 class Ledger:
     """The books of one partition."""
 
@@ -57,6 +73,8 @@ class Ledger:
         self._serial = serial
         self.gangs: GangBook
         """The books of gangs; given by the partition."""
+        self.watcher: Watcher | None = None
+        """Wants to know how requests fare, if anybody does."""
         self.changes = 0
         """Commits, releases and changes of nodes so far: what a refusal may depend on."""
 
@@ -95,9 +113,13 @@ class Ledger:
             app.reprioritise()
         if not ask.held:
             app.awaken(ask.claim.bit)
+        if self.watcher is not None:
+            self.watcher.waits(ask)
 
     def _unqueue(self, ask: Ask) -> None:
         app = ask.app
+        if self.watcher is not None:
+            self.watcher.leaves(ask)
         if ask.parked:
             ask.parked = ask.held = False
             app.requests.forget_parked(ask)
@@ -444,6 +466,8 @@ class Ledger:
         """Keep `node` for `ask` alone."""
         ask.reserved = node
         ask.shape.holder = ask
+        if self.watcher is not None:
+            self.watcher.reserved(ask, node)
         node.reservations[ask] = None
         self.vacated.pop(ask, None)
         # It may have room already: kept for another it was hidden from `ask`, or a quota was in the way.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import attrs
@@ -44,7 +45,7 @@ def why(at: PartitionScheduler, ask: Ask) -> list[Reason]:
     """What stops `ask`, which waits in the partition `at`; empty when nothing does or it does not wait."""
     if not ask.pending or ask.app.queue is None:
         return []
-    return [*_of_application(at, ask.app), *_of_request(at, ask)]
+    return [*of_application(at, ask.app), *_of_rest(at, ask.app), *_of_request(at, ask)]
 
 
 def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
@@ -54,7 +55,7 @@ def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
     """
     known: dict[Hashable, Reason] = {}
     for app in at.partition.applications.values():
-        of_app = next(_of_application(at, app), None)
+        of_app = next(chain(of_application(at, app), _of_rest(at, app)), None)
         for ask in app.asks.values():
             if not ask.pending:
                 continue
@@ -70,7 +71,8 @@ def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
 # -- the application ------------------------------------------------------------------------------------
 
 
-def _of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
+def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
+    """What stops all requests of an application alike, but for its back-off."""
     partition = at.partition
     if partition.state != ACTIVE:
         state = partition.state.lower()
@@ -84,8 +86,11 @@ def _of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason
     if app.queue is not None and not app.admitted:
         summary = f"others of queue {app.queue.path} go first"
         yield Reason(summary, f"{summary}: {app.label} is {app.state}, and the queue's order lets it wait")
+
+
+def _of_rest(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
     if app.rest is not None:
-        left = describe_duration(max(app.rest.due - partition.clock.now(), 0))
+        left = describe_duration(max(app.rest.due - at.partition.clock.now(), 0))
         summary = "its application is left alone for a while: its requests found no node"
         yield Reason(summary, f"{summary}; it is tried again in {left}")
 

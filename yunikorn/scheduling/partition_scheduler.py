@@ -23,6 +23,7 @@ from yunikorn.scheduling.gang_admission import gang_refusal, make_gang, report_o
 from yunikorn.scheduling.holds import Holds
 from yunikorn.scheduling.namespace_quota import apply_namespace_quota
 from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
+from yunikorn.scheduling.outstanding import Outstanding
 from yunikorn.scheduling.policies import Policies
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.queue_policies import QueuePolicies
@@ -106,6 +107,8 @@ class PartitionScheduler:
         self.preemption = Preemption(self.partition, self.cycle, self.orders, config.preemption)
         self.existing = ExistingAllocations(self)
         self.holds = Holds(self.partition)
+        self.outstanding: Outstanding | None = None
+        """Tells the RM how its requests fare, if it wants to know."""
         self.policies.open(self.context, self.faults)
         self.apply_queue_changes()
 
@@ -132,7 +135,13 @@ class PartitionScheduler:
             self.preemption.look()
             if self.partition.journal.listening:
                 self.holds.review()
+            if self.outstanding is not None:
+                self.outstanding.look()
         return allocation
+
+    def report_states(self) -> None:
+        """Keep track of how requests fare, from now on, for an RM that wants to know."""
+        self.outstanding = self.partition.ledger.watcher = Outstanding(self)
 
     # -- applications -------------------------------------------------------------------------------
 
@@ -426,6 +435,8 @@ class PartitionScheduler:
         self.apply_queue_changes()
         self.queue_policies.drop_unused(partition.queues)
         partition.usage.rebuild(partition.applications.values(), partition.queues)
+        if self.outstanding is not None:
+            self.outstanding.recount()
         for app in partition.applications.values():
             self._reconsider(app)
         partition.reconsider()
@@ -460,5 +471,7 @@ class PartitionScheduler:
                 partition.remove_application(app, reason)
         for node in list(partition.nodes.values()):
             partition.remove_node(node)
+        if self.outstanding is not None:
+            self.outstanding.stop()
         self.policies.close(self.faults)
         self.queue_policies.close()

@@ -1,0 +1,202 @@
+"""How waiting requests fare, told to an RM that wants to know (decision 37; facts §7.10)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.core.kit import RM, configuration, document, partition, queue
+from yunikorn.clock import SECOND
+from yunikorn.interface.messages import UpdateContainerSchedulingStateRequest
+from yunikorn.objects.periods import Periods
+
+NO_NODE = "request is waiting for cluster resources become available"
+Said = tuple[str, str]
+"""Key of a request and its state."""
+
+
+class Curious(RM):
+    """An RM that implements the call."""
+
+    def __init__(self, *args: Any, **keys: Any) -> None:
+        self.states: list[UpdateContainerSchedulingStateRequest] = []
+        super().__init__(*args, **keys)
+
+    def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
+        """Remember what was said."""
+        self.states.append(request)
+
+    def told(self) -> list[Said]:
+        """What was said since the last look."""
+        said = [(one.allocation_key, one.state.name) for one in self.states]
+        self.states.clear()
+        return said
+
+    def settle(self) -> list[Said]:
+        """Decide, let a second pass, and look at what was said."""
+        self.schedule()
+        self.pass_time(1)
+        return self.told()
+
+
+def cluster(*queues: Any, nodes: int = 1, memory: int = 4, reservation: int | None = None) -> Curious:
+    """Equal nodes, and an application; by default nothing is reserved."""
+    rm = Curious(configuration(*queues), periods=Periods(reservation=reservation))
+    for number in range(nodes):
+        rm.node(f"n{number + 1}", memory=memory)
+    rm.app()
+    return rm
+
+
+def test_a_request_that_no_node_has_room_for_failed_and_is_said_to_once() -> None:
+    rm = cluster()
+    rm.ask(key="runs", memory=3)
+    rm.ask(key="waits", memory=2)
+    rm.schedule()
+    assert rm.told() == [("runs", "SCHEDULED")]
+    assert rm.settle() == [("waits", "FAILED")]
+    assert rm.settle() == []
+    rm.change_node("n1", memory=4)
+    assert rm.settle() == []
+
+    rm.node("n2", memory=4)
+    assert rm.settle() == [("waits", "SCHEDULED")]
+
+
+def test_the_reason_says_what_autoscalers_look_for() -> None:
+    rm = cluster(memory=1)
+    rm.ask(key="waits", memory=2)
+    rm.schedule()
+    rm.pass_time(1)
+    (said,) = rm.states
+    assert (said.application_id, said.allocation_key, said.reason) == ("app", "waits", NO_NODE)
+
+
+def test_all_requests_of_a_kind_are_said_also_those_that_were_never_tried() -> None:
+    rm = cluster()
+    for number in range(3):
+        rm.ask(key=f"k{number}", memory=3)
+    assert rm.settle() == [("k0", "SCHEDULED"), ("k1", "FAILED"), ("k2", "FAILED")]
+    rm.ask(key="late", memory=3)
+    assert rm.settle() == [("late", "FAILED")]
+
+
+def test_a_request_over_a_quota_is_skipped_and_fails_when_the_quota_has_room() -> None:
+    rm = cluster(queue("a", resources={"max": {"memory": "4"}}), memory=5)
+    rm.ask(key="runs", memory=2)
+    rm.ask(key="waits", memory=3)
+    assert rm.settle() == [("runs", "SCHEDULED"), ("waits", "SKIPPED")]
+    rm.change_node("n1", memory=2)
+    rm.reload(configuration(queue("a", resources={"max": {"memory": "5"}})))
+    assert rm.settle() == [("waits", "FAILED")]
+    rm.change_node("n1", memory=5)
+    assert rm.settle() == [("waits", "SCHEDULED")]
+
+
+def test_no_more_is_called_for_than_the_quota_lets_in() -> None:
+    rm = cluster(queue("a", resources={"max": {"memory": "6"}}), memory=4)
+    rm.ask(key="runs", memory=3)
+    for number in range(3):
+        rm.ask(key=f"k{number}", memory=2)
+    # One core is left on the node: none of the three fits; the quota has room for one of them.
+    assert rm.settle() == [
+        ("runs", "SCHEDULED"),
+        ("k0", "FAILED"),
+        ("k1", "SKIPPED"),
+        ("k2", "SKIPPED"),
+    ]
+    rm.release_ask(key="k0")
+    assert rm.settle() == [("k1", "FAILED")]
+
+
+def test_repeats_of_one_request_count_too() -> None:
+    rm = cluster(queue("a", resources={"max": {"memory": "7"}}), memory=4)
+    rm.ask(key="runs", memory=3)
+    rm.ask(key="three", count=3, memory=2)
+    rm.ask(key="one", memory=2)
+    assert rm.settle() == [("runs", "SCHEDULED"), ("three", "FAILED"), ("one", "SKIPPED")]
+
+
+def test_limits_of_users_count_like_quotas() -> None:
+    limits = [{"limit": "one user", "users": ["user"], "maxresources": {"memory": "5"}}]
+    rm = cluster(queue("a", limits=limits), memory=4)
+    rm.ask(key="runs", memory=3)
+    rm.ask(key="first", memory=2)
+    rm.ask(key="second", memory=2)
+    assert rm.settle() == [("runs", "SCHEDULED"), ("first", "FAILED"), ("second", "SKIPPED")]
+
+
+def test_a_reload_counts_anew() -> None:
+    rm = cluster(queue("a", resources={"max": {"memory": "5"}}), memory=4)
+    rm.ask(key="runs", memory=3)
+    rm.ask(key="first", memory=2)
+    rm.ask(key="second", memory=2)
+    assert rm.settle() == [("runs", "SCHEDULED"), ("first", "FAILED"), ("second", "SKIPPED")]
+    rm.reload(configuration(queue("a", resources={"max": {"memory": "7"}})))
+    assert rm.settle() == [("second", "FAILED")]
+
+
+def test_requests_of_a_stopped_queue_and_of_applications_that_may_not_run_are_skipped() -> None:
+    rm = cluster(queue("a", maxapplications=1), queue("b", maxapplications=1))
+    rm.ask(key="runs", memory=1)
+    rm.app("held")
+    rm.ask("held", "held", memory=1)
+    rm.app("stopped", "root.b")
+    rm.scheduler.stop_queue("rm", "default", "root.b")
+    rm.ask("stopped", "stopped", memory=1)
+    assert rm.settle() == [("runs", "SCHEDULED"), ("held", "SKIPPED"), ("stopped", "SKIPPED")]
+    rm.release(key="runs")
+    assert rm.settle() == [("held", "SCHEDULED")]
+
+
+def test_requests_that_require_a_node_call_for_no_other() -> None:
+    rm = cluster()
+    rm.ask(memory=1, tags={"yunikorn.apache.org/requiredNode": "n9"})
+    assert rm.settle() == []
+
+
+def test_a_node_that_is_kept_for_a_request_is_said() -> None:
+    rm = cluster(nodes=2, reservation=2 * SECOND)
+    rm.ask(key="small", count=2, memory=2)
+    rm.ask(key="big", memory=3)
+    rm.schedule()
+    rm.pass_time(1)
+    assert ("big", "FAILED") in rm.told()
+    rm.pass_time(2)
+    rm.schedule()
+    assert rm.told() == [("big", "RESERVED")]
+
+
+def test_a_changed_request_is_another_one() -> None:
+    rm = cluster()
+    rm.ask(key="runs", memory=3)
+    rm.ask(key="waits", memory=2)
+    assert rm.settle() == [("runs", "SCHEDULED"), ("waits", "FAILED")]
+    rm.ask(key="waits", memory=4)
+    assert rm.settle() == [("waits", "FAILED")]
+
+
+def test_an_idle_scheduler_sets_no_timers() -> None:
+    rm = cluster()
+    rm.app("other")
+    rm.ask(key="waits", memory=9)
+    rm.settle()
+    rm.schedule()
+    assert rm.scheduler.next_timer() is None
+
+
+def test_an_rm_without_the_call_hears_nothing() -> None:
+    rm = RM(configuration(), periods=Periods(reservation=None))
+    rm.node(memory=1)
+    rm.app()
+    rm.ask(memory=2)
+    rm.schedule()
+    assert rm.at_work().outstanding is None
+    assert rm.scheduler.next_timer() is None
+
+
+def test_partitions_that_come_with_a_reload_tell_too() -> None:
+    rm = Curious(configuration())
+    rm.reload(document(partition(queue("a")), partition(queue("a"), name="second")))
+    rm.app("app", "root.a", partition_name="second")
+    rm.ask("app", "waits", partition_name="second", memory=1)
+    assert rm.settle() == [("waits", "FAILED")]
