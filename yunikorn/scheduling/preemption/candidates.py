@@ -20,11 +20,12 @@ def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
     """Whether an allocation can be a victim at all.
 
     Work that opted out, or that belongs on its node and nowhere else, never is; what is on its way out
-    is not asked again. Originators go only where that is allowed (decision 23).
+    is not asked again, nor is what only waits for a placeholder to go. Originators go only where that is
+    allowed (decision 23).
     """
     return (
-        allocation.eviction is None
-        and allocation.releasing is None
+        allocation.releasing is None
+        and allocation.replaces is None
         and allocation.may_be_preempted
         and (originators or not allocation.originator)
         and not (allocation.tags and allocation.tags.get(REQUIRED_NODE_TAG))
