@@ -8,7 +8,7 @@ at once and is tightened only when a search has looked in vain, which keeps ever
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -28,6 +28,7 @@ class Member(Protocol):
 
 
 M = TypeVar("M", bound=Member)
+T = TypeVar("T")
 
 
 class Block(Generic[M]):
@@ -96,7 +97,7 @@ class Line(Generic[M]):
         block = self._blocks[0]
         ranks, members = block.ranks, block.members
         at = bisect_left(ranks, rank)
-        was = bisect_left(ranks, old)
+        was = _index(ranks, members, old, member)
         if at > was:
             at -= 1
         if at != was:
@@ -125,12 +126,12 @@ class Line(Generic[M]):
         if block is None or rank is None:
             return
         member.block = member.rank = None
-        index = bisect_left(block.ranks, rank)
+        index = _index(block.ranks, block.members, rank, member)
         del block.ranks[index], block.members[index]
         last = index == len(block.ranks)
         if block.ranks and not last:
             return
-        at = bisect_left(self._tops, rank)
+        at = _index(self._tops, self._blocks, rank, block)
         if block.ranks:
             self._tops[at] = block.ranks[-1]
         else:
@@ -155,6 +156,17 @@ class Line(Generic[M]):
         return None
 
 
+def _index(ranks: list[Rank], things: list[T], rank: Rank, thing: T) -> int:
+    """Where `thing` stands, even if its key compares to others differently at every look."""
+    try:
+        at = bisect_left(ranks, rank)
+    except Exception:
+        at = len(things)
+    if at < len(things) and things[at] is thing:
+        return at
+    return next(at for at, other in enumerate(things) if other is thing)
+
+
 class Roster(Generic[M]):
     """A plain sorted list of members by rank, for the front of a lane."""
 
@@ -162,21 +174,22 @@ class Roster(Generic[M]):
 
     def __init__(self) -> None:
         self._ranks: list[Rank] = []
-        self._members: dict[Rank, M] = {}
+        self._members: list[M] = []
 
     def __len__(self) -> int:
         return len(self._ranks)
 
     def add(self, member: M, rank: Rank) -> None:
-        """Have `member` stand at `rank`."""
-        insort(self._ranks, rank)
-        self._members[rank] = member
+        """Have `member` stand at `rank`; raises what comparing ranks raises."""
+        at = bisect_left(self._ranks, rank)
+        self._ranks.insert(at, rank)
+        self._members.insert(at, member)
 
-    def remove(self, rank: Rank) -> None:
-        """Take out who stands at `rank`."""
-        del self._ranks[bisect_left(self._ranks, rank)]
-        del self._members[rank]
+    def remove(self, member: M, rank: Rank) -> None:
+        """Take out `member`, who stands at `rank`."""
+        at = _index(self._ranks, self._members, rank, member)
+        del self._ranks[at], self._members[at]
 
     def front(self, count: int) -> list[M]:
         """The first `count` members."""
-        return [self._members[rank] for rank in self._ranks[:count]]
+        return self._members[:count]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.line import Roster
+from yunikorn.scheduling.member_order import behind
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy
@@ -39,12 +40,12 @@ class LaneGate:
         if app.lane_rank is not None:
             if app.lane == lane and app.lane_rank == rank:
                 return
-            self._rosters[app.lane].remove(app.lane_rank)
+            self.remove(app)
         try:
             self._rosters.setdefault(lane, Roster()).add(app, rank)
-        except TypeError:
-            # Its key compares to no other; the line has reported that already.
-            rank = (1, app.submitted, 0, app.arrival)
+        except Exception as error:
+            self._faults.report(self._origin, "comparing keys of", error, app.label)
+            rank = behind(app)
             self._rosters[lane].add(app, rank)
         app.lane, app.lane_rank = lane, rank
 
@@ -59,7 +60,7 @@ class LaneGate:
     def remove(self, app: Application) -> None:
         """An application left the queue."""
         if app.lane_rank is not None:
-            self._rosters[app.lane].remove(app.lane_rank)
+            self._rosters[app.lane].remove(app, app.lane_rank)
             app.lane_rank = None
 
     def review(self) -> list[Application]:
@@ -104,6 +105,8 @@ class LaneGate:
         try:
             lane = self._lane(app)
             hash(lane)
+            if not bool(lane == lane):
+                raise ValueError(f"{lane!r} does not equal itself")
         except Exception as error:
             self._faults.report(self._origin, "choosing the lane of", error, app.label)
             return None

@@ -67,14 +67,13 @@ class MemberOrder:
         """Where `member` stands."""
         try:
             key = self._key(member)
+            parted = type(key) is tuple
+            sound = _is_sound(key) if parted else bool(key == key)
+            cause: Exception | str = "" if sound else f"{key!r} compares to nothing"
         except Exception as error:
-            self._faults.report(self.origin, "computing the key of", error, member.label)
-            return behind(member)
-        parted = type(key) is tuple
-        if key != key or (parted and _has_nan(key)):
-            self._faults.report(
-                self.origin, "computing the key of", f"{key!r} compares to nothing", member.label
-            )
+            cause = error
+        if cause:
+            self._faults.report(self.origin, "computing the key of", cause, member.label)
             return behind(member)
         tie = member.tie
         if self._priority_first:
@@ -84,11 +83,12 @@ class MemberOrder:
         return (0, key, -member.priority, tie)
 
 
-def _has_nan(key: tuple[Any, ...]) -> bool:
+def _is_sound(key: tuple[Any, ...]) -> bool:
+    """Whether every part equals itself, as NaN does not; raises what comparing them raises."""
     for part in key:
-        if part != part:
-            return True
-    return False
+        if not (_is_sound(part) if type(part) is tuple else bool(part == part)):
+            return False
+    return True
 
 
 def behind(member: Any) -> Rank:

@@ -1,0 +1,449 @@
+"""Plugins that do what they must not: contained, named, counted; scheduling goes on (decisions 11, 43)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tests.core.kit import RM, configuration, queue, with_plugins
+from yunikorn import api
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.scheduling.faults import Fault
+
+ORIGIN = "of test-plugin (yunikorn-test 1.0)"
+
+
+class Stubborn:
+    """Compares to nothing, with an error for whoever tries."""
+
+    def __lt__(self, other: object) -> bool:
+        raise RuntimeError("I do not compare")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("I do not equal")
+
+    def __ne__(self, other: object) -> bool:
+        raise RuntimeError("I do not differ")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Fickle:
+    """Smaller than everything, itself included, and different at every look."""
+
+    def __lt__(self, other: object) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+
+class Shifty:
+    """Hashes, and compares to its like, by what is decided later."""
+
+    def __init__(self) -> None:
+        self.place = 0
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(self.place < other.place)
+
+
+def raising(_: object) -> Any:
+    raise RuntimeError("broken")
+
+
+BAD_KEYS: dict[str, Callable[[Any], Any]] = {
+    "raises": raising,
+    "NaN": lambda _: float("nan"),
+    "NaN inside": lambda _: (1, float("nan")),
+    "NaN deep inside": lambda _: (1, (float("nan"), 2)),
+    "NaN in a list": lambda _: [float("nan")],
+    "text": lambda _: "text",
+    "None": lambda _: None,
+    "complex": lambda _: 1j,
+    "a set": lambda _: {1, 2},
+    "a dict": lambda _: {},
+    "stubborn": lambda _: Stubborn(),
+    "stubborn inside": lambda _: (1, Stubborn()),
+    "fickle": lambda _: Fickle(),
+    "fickle inside": lambda _: (1, Fickle()),
+    "huge": lambda _: 10**400,
+}
+HARMLESS = {"huge", "NaN in a list", "a set"}
+"""They may or may not be found out, depending on what they are compared to; nobody must suffer."""
+
+
+def policy_of_apps(bad: Callable[[Any], Any], *, lanes: bool = False) -> type[api.AppSortPolicy]:
+    class Sometimes(api.AppSortPolicy):
+        """Good keys, but for applications tagged bad."""
+
+        name = "sometimes"
+
+        def key(self, app: api.Application) -> Any:
+            if "bad" in app.tags:
+                return bad(app)
+            return -app.submitted
+
+    class InLanes(Sometimes):
+        name = "sometimes"
+
+        def lane(self, app: api.Application) -> str:
+            return "all"
+
+        def admit(self, counts: Any) -> Any:
+            return {"all": 100}
+
+    return InLanes if lanes else Sometimes
+
+
+def with_app_policy(cls: type[api.AppSortPolicy], properties: dict[str, str] | None = None) -> RM:
+    wanted = {"application.sort.policy": cls.name, **(properties or {})}
+    return RM(configuration(queue("a", properties=wanted)), with_plugins(app_sort_policies=[cls]))
+
+
+@pytest.mark.parametrize("lanes", [False, True], ids=["plain", "lanes"])
+@pytest.mark.parametrize("priority", ["enabled", "disabled"])
+@pytest.mark.parametrize("kind", BAD_KEYS)
+def test_applications_with_bad_keys_go_last_and_nobody_is_lost(kind: str, priority: str, lanes: bool) -> None:
+    rm = with_app_policy(policy_of_apps(BAD_KEYS[kind], lanes=lanes), {"application.sort.priority": priority})
+    for number in range(60):
+        if number % 20 == 7:
+            rm.app(f"bad{number}", bad="yes")
+            rm.ask(f"bad{number}", count=2, vcore=1)
+        else:
+            rm.app(f"good{number}")
+            rm.ask(f"good{number}", vcore=1)
+        rm.pass_time(1)
+    rm.node(vcore=1000)
+    served = [app_id for app_id, _, _ in rm.schedule()]
+    good = [f"good{number}" for number in reversed(range(60)) if number % 20 != 7]
+    assert sorted(served) == sorted([*good, *["bad7", "bad27", "bad47"] * 2])
+    if kind not in HARMLESS:
+        assert served == [*good, "bad7", "bad7", "bad27", "bad27", "bad47", "bad47"]
+        (fault, *more) = rm.scheduler.faults
+        assert more == []
+        assert fault.plugin == f"sometimes {ORIGIN}"
+        assert fault.count > 1
+        assert "application bad7" in fault.message
+
+
+@pytest.mark.parametrize("kind", BAD_KEYS)
+def test_applications_with_bad_keys_may_come_and_go(kind: str) -> None:
+    rm = with_app_policy(policy_of_apps(BAD_KEYS[kind], lanes=True))
+    rm.node(vcore=5)
+    for number in range(40):
+        app_id = f"app{number}"
+        rm.app(app_id, **({"bad": "yes"} if number % 3 else {}))
+        rm.ask(app_id, count=2, vcore=1)
+        rm.schedule(1)
+        if number % 2:
+            rm.remove_app(f"app{number - 1}")
+    rm.schedule()
+    for number in range(1, 40, 2):
+        rm.remove_app(f"app{number}")
+    assert rm.running == {}
+    assert rm.find_queue().waiting == 0
+    rm.app("last")
+    rm.ask("last", vcore=1)
+    assert rm.schedule() == [("last", "ask", "n1")]
+
+
+def test_keys_that_change_behind_the_scheduler_lose_nobody() -> None:
+    made: list[Shifty] = []
+
+    def shifty(_: object) -> Shifty:
+        made.append(Shifty())
+        return made[-1]
+
+    rm = with_app_policy(policy_of_apps(shifty))
+    for number in range(100):
+        rm.app(f"app{number}", bad="yes")
+        rm.ask(f"app{number}", vcore=1)
+    rm.node(vcore=10)
+    rm.schedule()
+    for place, key in enumerate(made):
+        key.place = -place * 7 % 13
+    for number in range(0, 100, 2):
+        rm.remove_app(f"app{number}")
+    rm.node("n2", vcore=100)
+    rm.schedule()
+    assert {one.application_id for one in rm.running.values()} == {f"app{n}" for n in range(1, 100, 2)}
+
+
+@pytest.mark.parametrize("kind", BAD_KEYS)
+def test_queues_with_bad_keys_go_last_and_nobody_is_lost(kind: str) -> None:
+    class Sometimes(api.QueueSortPolicy):
+        name = "sometimes"
+
+        def key(self, queue: api.Queue) -> Any:
+            return BAD_KEYS[kind](queue) if "bad" in queue.path else -ord(queue.path[-1])
+
+    text = configuration(*[queue(name) for name in ("a", "bad", "c", "d")])
+    config = json.loads(text)
+    config["partitions"][0]["queues"][0]["properties"] = {"queue.sort.policy": "sometimes"}
+    rm = RM(json.dumps(config), with_plugins(queue_sort_policies=[Sometimes]))
+    for name in ("a", "bad", "c", "d"):
+        rm.app(name, f"root.{name}")
+        rm.ask(name, vcore=1)
+    rm.node(vcore=10)
+    served = [app_id for app_id, _, _ in rm.schedule()]
+    if kind not in HARMLESS:
+        assert served == ["d", "c", "a", "bad"]
+        assert [fault.plugin for fault in rm.scheduler.faults] == [f"sometimes {ORIGIN}"]
+    assert sorted(served) == ["a", "bad", "c", "d"]
+
+
+def test_a_bad_key_is_tried_again_when_its_application_changes() -> None:
+    class Young(api.AppSortPolicy):
+        name = "young"
+
+        def key(self, app: api.Application) -> int:
+            if app.id == "late" and not app.allocated:
+                raise RuntimeError("not yet")
+            return 0 if app.id == "late" else 1
+
+    rm = with_app_policy(Young)
+    for app_id in ("late", "other"):
+        rm.app(app_id)
+        rm.ask(app_id, count=2, vcore=1)
+    rm.node(vcore=3)
+    assert [app_id for app_id, _, _ in rm.schedule()] == ["other", "other", "late"]
+    rm.node("n2", vcore=1)
+    rm.ask("other", "more", vcore=1)
+    assert [app_id for app_id, _, _ in rm.schedule()] == ["late"]
+
+
+# -- lanes ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [raising, lambda _: [], lambda _: Stubborn()])
+def test_a_lane_that_is_none_is_reported_and_the_application_takes_part(bad: Any) -> None:
+    class Lanes(api.AppSortPolicy):
+        name = "lanes"
+
+        def key(self, app: api.Application) -> int:
+            return 0
+
+        def lane(self, app: api.Application) -> Any:
+            return bad(app) if "bad" in app.tags else "good"
+
+        def admit(self, counts: Any) -> Any:
+            return {"good": 1}
+
+    rm = with_app_policy(Lanes)
+    rm.node(vcore=9)
+    for app_id in ("one", "two"):
+        rm.app(app_id)
+        rm.ask(app_id, vcore=1)
+    rm.app("three", bad="yes")
+    rm.ask("three", vcore=1)
+    served = [app_id for app_id, _, _ in rm.schedule()]
+    assert "three" in served
+    assert "one" in served
+    assert [fault.plugin for fault in rm.scheduler.faults] == [f"lanes {ORIGIN}"]
+
+
+# -- nodes ------------------------------------------------------------------------------------------------
+
+BAD_SCORES: dict[str, Callable[[Any], Any]] = {
+    "raises": raising,
+    "NaN": lambda _: float("nan"),
+    "text": lambda _: "1",
+    "None": lambda _: None,
+    "a tuple": lambda _: (1, 2),
+    "complex": lambda _: 1j,
+    "stubborn": lambda _: Stubborn(),
+    "fickle": lambda _: Fickle(),
+}
+
+
+@pytest.mark.parametrize("by_shape", [False, True], ids=["node", "node and shape"])
+@pytest.mark.parametrize("kind", BAD_SCORES)
+def test_nodes_with_bad_scores_go_last_and_are_used(kind: str, by_shape: bool) -> None:
+    def score_of(node: api.Node) -> Any:
+        return BAD_SCORES[kind](node) if node.id == "a" else len(node.id)
+
+    class OfNode(api.NodeSortPolicy):
+        name = "bad"
+
+        def score(self, node: api.Node) -> Any:
+            return score_of(node)
+
+    class OfBoth(api.NodeSortPolicy):
+        name = "bad"
+
+        def score(self, node: api.Node, shape: api.Shape) -> Any:
+            return score_of(node)
+
+    registry = with_plugins(node_sort_policies=[OfBoth if by_shape else OfNode])
+    rm = RM(configuration(nodesortpolicy={"type": "bad"}), registry)
+    for node_id in ("a", "bb", "c"):
+        rm.node(node_id, vcore=1)
+    rm.app()
+    rm.ask(count=3, vcore=1)
+    assert [node for _, _, node in rm.schedule()] == ["c", "bb", "a"]
+    (fault,) = rm.scheduler.faults
+    assert fault.plugin == f"bad {ORIGIN}"
+    assert "node a" in fault.message
+
+
+def test_infinite_scores_are_scores() -> None:
+    class Infinite(api.NodeSortPolicy):
+        name = "infinite"
+
+        def score(self, node: api.Node) -> float:
+            return {"a": float("inf"), "b": 0, "c": float("-inf")}[node.id]
+
+    rm = RM(configuration(nodesortpolicy={"type": "infinite"}), with_plugins(node_sort_policies=[Infinite]))
+    for node_id in ("a", "b", "c"):
+        rm.node(node_id, vcore=1)
+    rm.app()
+    rm.ask(count=3, vcore=1)
+    assert [node for _, _, node in rm.schedule()] == ["c", "b", "a"]
+    assert rm.faults() == []
+
+
+# -- predicates -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("says", ["nothing", "the ask", "all"])
+@pytest.mark.parametrize("bad", [raising, lambda _: 1, lambda _: True, lambda _: ["no"], lambda _: False])
+def test_a_predicate_that_fails_refuses_that_node(bad: Any, says: str) -> None:
+    class Nothing(api.Predicate):
+        name = "bad"
+
+        def check(self, ask: api.Ask, node: api.Node) -> Any:
+            return bad(node) if node.id == "a" else None
+
+    class TheAsk(Nothing):
+        name = "bad"
+
+        def ask_class(self, ask: api.Ask) -> Any:
+            return ""
+
+    class All(TheAsk):
+        name = "bad"
+
+        def node_class(self, node: api.Node) -> Any:
+            return node.id
+
+    cls = {"nothing": Nothing, "the ask": TheAsk, "all": All}[says]
+    rm = RM(configuration(predicates=["bad"]), with_plugins(predicates=[cls]))
+    for node_id in ("a", "b"):
+        rm.node(node_id, vcore=2)
+    rm.app()
+    rm.ask(count=4, vcore=1)
+    assert [node for _, _, node in rm.schedule()] == ["b", "b"]
+    (fault,) = rm.scheduler.faults
+    assert fault.plugin == f"bad {ORIGIN}"
+    assert "ask ask of application app on node a" in fault.message
+
+
+@pytest.mark.parametrize("bad", [raising, lambda _: [], lambda _: Stubborn()])
+@pytest.mark.parametrize("method", ["ask_class", "node_class"])
+def test_a_class_that_is_none_is_reported_and_the_answer_is_asked_for(method: str, bad: Any) -> None:
+    class Classes(api.Predicate):
+        name = "classes"
+
+        def check(self, ask: api.Ask, node: api.Node) -> str | None:
+            return None if node.attributes["for"] == ask.tags["to"] else "not there"
+
+        def ask_class(self, ask: api.Ask) -> Any:
+            return bad(ask) if method == "ask_class" else ask.tags["to"]
+
+        def node_class(self, node: api.Node) -> Any:
+            return bad(node) if method == "node_class" else node.attributes["for"]
+
+    rm = RM(configuration(predicates=["classes"]), with_plugins(predicates=[Classes]))
+    for name in ("x", "y"):
+        rm.node(name, {"for": name}, vcore=2)
+    rm.app()
+    for name in ("y", "x", "z"):
+        rm.ask(key=name, vcore=1, tags={"to": name})
+    assert sorted(rm.schedule()) == [("app", "x", "x"), ("app", "y", "y")]
+    rm.change_node("x", attributes={"for": "z"})
+    assert rm.schedule() == [("app", "z", "x")]
+    assert {fault.plugin for fault in rm.scheduler.faults} == {f"classes {ORIGIN}"}
+
+
+# -- all others -------------------------------------------------------------------------------------------
+
+
+def test_a_sink_that_fails_is_switched_off_and_the_others_go_on() -> None:
+    heard: list[str] = []
+
+    class Bad(api.EventSink):
+        name = "bad"
+
+        def send(self, batch: Sequence[api.Event]) -> None:
+            heard.append("bad")
+            raise RuntimeError("full")
+
+    class Good(api.EventSink):
+        name = "good"
+
+        def send(self, batch: Sequence[api.Event]) -> None:
+            heard.append("good")
+
+    text = json.loads(configuration())
+    text["events"] = {"sinks": ["bad", "good"]}
+    rm = RM(json.dumps(text), with_plugins(event_sinks=[Bad, Good]))
+    rm.node(vcore=1)
+    rm.app()
+    rm.ask(vcore=1)
+    assert len(rm.schedule()) == 1
+    assert heard.count("bad") == 1
+    assert heard.count("good") > 2
+    (fault,) = rm.scheduler.faults
+    assert fault.plugin == f"bad {ORIGIN}"
+    assert "it is switched off" in fault.message
+
+
+@pytest.mark.parametrize("bad", [raising, lambda _: 7, lambda _: ["root.a"]])
+def test_a_placement_rule_that_fails_rejects_that_application(bad: Any) -> None:
+    class Rule(api.PlacementRule):
+        name = "rule"
+
+        def place(self, app: api.Application) -> Any:
+            return bad(app) if "bad" in app.tags else "root.a"
+
+    rm = RM(configuration(placementrules=[{"name": "rule"}]), with_plugins(placement_rules=[Rule]))
+    rm.app("broken", bad="yes")
+    rm.app("fine")
+    assert (rm.state("broken"), rm.state("fine")) == ("Rejected", "New")
+    (refused,) = rm.said("rejected_applications")
+    assert "rule" in refused.reason
+    assert [fault.plugin for fault in rm.scheduler.faults] == [f"rule {ORIGIN}"]
+
+
+@pytest.mark.parametrize("bad", [raising, lambda _: 7, lambda _: [1]])
+def test_a_resolver_that_fails_rejects_that_application(bad: Any) -> None:
+    class Groups(api.UserGroupResolver):
+        name = "groups"
+
+        def groups(self, user: str) -> Any:
+            return bad(user) if user == "broken" else ["staff"]
+
+    config = configuration(usergroupresolver={"type": "groups"})
+    rm = RM(config, with_plugins(user_group_resolvers=[Groups]))
+    rm.app("one", user="broken", groups=())
+    rm.app("two", user="fine", groups=())
+    assert (rm.state("one"), rm.state("two")) == ("Rejected", "New")
+    assert [fault.plugin for fault in rm.scheduler.faults] == [f"groups {ORIGIN}"]
+
+
+def test_faults_are_told_once_and_counted() -> None:
+    rm = with_app_policy(policy_of_apps(raising))
+    told: list[Fault] = []
+    scheduler: Scheduler = rm.scheduler
+    scheduler.faults.listen(told.append)
+    rm.app(bad="yes")
+    rm.node(vcore=9)
+    for number in range(5):
+        rm.ask(key=str(number), vcore=1)
+        rm.schedule()
+    assert len(told) == 1
+    assert told[0].count >= 5
