@@ -403,3 +403,16 @@ def test_the_fewest_victims_decide_the_node() -> None:
     rm.pass_time(31)
     rm.schedule()
     assert evicted(rm) == ["large#5"]
+
+
+def test_a_confirmation_by_key_is_for_what_was_told_to_go() -> None:
+    rm = two_queues()
+    rm.ask("big", "x", 2, memory=1)
+    rm.ask("late", "y", memory=2)
+    rm.pass_time(31)
+    rm.schedule()
+    assert len(evicted(rm)) == 2
+    rm.release("big", key="x", termination=TerminationType.PREEMPTED_BY_SCHEDULER)
+    assert rm.find_queue("root.b").allocated == {"memory": 6}
+    assert rm.find_app("big").asks["x"].pending == 2
+    assert rm.schedule()[0] == ("late", "y", "n1")

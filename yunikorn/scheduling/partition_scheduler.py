@@ -351,12 +351,14 @@ class PartitionScheduler:
         else:
             found = [one for one in app.allocations.values() if not key or one.key == key]
         replaced = termination == TerminationType.PLACEHOLDER_REPLACED
-        if replaced:
-            found = [one for one in found if one.releasing == termination]
+        told = [one for one in found if one.releasing == termination]
+        if replaced or (told and not uuid):
+            # A confirmation by key is for those of its allocations that were told to go.
+            found = told
         asked = any(not key or ask.key == key for ask in app.asks.values())
         if not found and (uuid or (key and not asked)):
             self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
-        if not uuid and not replaced and termination != TerminationType.TIMEOUT:
+        if not uuid and not replaced and not told and termination != TerminationType.TIMEOUT:
             for ask in [ask for ask in list(app.asks.values()) if not key or ask.key == key]:
                 self.partition.ledger.drop_ask(ask)
         for allocation in found:
