@@ -159,15 +159,16 @@ class RM:
         schedulable: bool = True,
         occupied: Mapping[str, int] | None = None,
         existing: Sequence[Allocation] = (),
+        capacity: Mapping[str, int] | None = None,
         **amounts: int,
     ) -> None:
-        """A node joins."""
+        """A node joins; `capacity` is one more way to give its amounts."""
         self.update(
             new_schedulable_nodes=[
                 NewNodeInfo(
                     node_id,
                     dict(attributes or {}),
-                    Resource(amounts),
+                    Resource(amounts if capacity is None else capacity),
                     Resource(occupied or {}),
                     list(existing),
                     schedulable,
@@ -182,16 +183,19 @@ class RM:
         attributes: Mapping[str, str] | None = None,
         *,
         occupied: Mapping[str, int] | None = None,
+        capacity: Mapping[str, int] | None = None,
         **amounts: int,
     ) -> None:
         """A node changes; without amounts its capacity stays."""
+        if capacity is None and amounts:
+            capacity = amounts
         self.update(
             updated_nodes=[
                 UpdateNodeInfo(
                     node_id,
                     action,
                     dict(attributes or {}),
-                    Resource(amounts) if amounts else None,
+                    None if capacity is None else Resource(capacity),
                     None if occupied is None else Resource(occupied),
                 )
             ]
@@ -241,16 +245,17 @@ class RM:
         partition_name: str = "",
         originator: bool = False,
         policy: PreemptionPolicy | None = None,
+        resource: Mapping[str, int] | None = None,
         **amounts: int,
     ) -> None:
-        """An application asks for `count` times `amounts`."""
+        """An application asks for `count` times `amounts`, or `resource`."""
         self.update(
             asks=[
                 AllocationAsk(
                     key,
                     app_id,
                     partition_name,
-                    Resource(amounts),
+                    Resource(amounts if resource is None else resource),
                     count,
                     priority,
                     tags=dict(tags or {}),

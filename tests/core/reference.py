@@ -344,8 +344,8 @@ class Reference:
         app.running.remove(one)
         one.node.running.remove(one)
         ask = one.ask
-        done = ask is not None and not ask.pending and not any(other.ask is ask for other in app.running)
-        if done and app.asks.get(ask.key) is ask:
+        running = [other.ask for other in app.running]
+        if ask is not None and app.asks.get(ask.key) is ask and not ask.pending and ask not in running:
             # All that it asked for has been given and has ended: it is forgotten.
             del app.asks[ask.key]
         self._rest(app)

@@ -209,7 +209,8 @@ class LongestWait(api.AppSortPolicy):
     clock: Any = None
 
     def key(self, app: api.Application) -> int:
-        return -((LongestWait.clock.now() - app.waiting_since) // (60 * 10**9)) * len(app.id)
+        minutes: int = (LongestWait.clock.now() - app.waiting_since) // (60 * 10**9)
+        return -minutes * len(app.id)
 
 
 def test_keys_that_age_are_computed_anew_at_their_ticks() -> None:

@@ -120,7 +120,7 @@ def test_a_reload_changes_the_order_at_once() -> None:
 # -- named orders -----------------------------------------------------------------------------------------
 
 TAG = "yunikorn.apache.org/node-sort-policy"
-NAMED = {
+NAMED: dict[str, Any] = {
     "nodesortpolicy": {"type": "fair"},
     "nodesortpolicies": [
         {"name": "packed", "type": "binpacking"},

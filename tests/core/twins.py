@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,7 +39,7 @@ class Twins:
         """As drawn, or without quotas and limits where they do not go together."""
         tried = config
         for keys in ((), ("resources",), ("maxapplications",), ("maxapplications", "resources"), ("limits",)):
-            tried = json.loads(json.dumps(config))
+            tried = copy.deepcopy(config)
             _strip(tried["queues"][0], keys)
             if check_config(self._text(tried), plugins()).valid:
                 return tried
@@ -53,7 +53,7 @@ class Twins:
 
     def add_node(self, node_id: str, capacity: Amounts, attributes: Texts) -> None:
         self.rm.heard()
-        self.rm.node(node_id, attributes, **capacity)
+        self.rm.node(node_id, attributes, capacity=capacity)
         known = node_id in self.reference.nodes
         assert bool(self.rm.heard().rejected_nodes) == known
         if not known:
@@ -61,7 +61,7 @@ class Twins:
 
     def resize_node(self, node_id: str, capacity: Amounts) -> None:
         self.reference.nodes[node_id].capacity = capacity
-        self.rm.change_node(node_id, **capacity)
+        self.rm.change_node(node_id, capacity=capacity)
 
     def occupy_node(self, node_id: str, occupied: Amounts) -> None:
         self.reference.nodes[node_id].occupied = occupied
@@ -90,7 +90,7 @@ class Twins:
         existing = Allocation(uuid.partition("#")[0], app_id, uuid, node_id, Resource(amount))
         existing.preemption_policy = PROTECTED
         self.rm.heard()
-        self.rm.node(node_id, existing=[existing], **capacity)
+        self.rm.node(node_id, existing=[existing], capacity=capacity)
         node = self.reference.nodes[node_id] = Node(node_id, capacity, {}, {})
         refused = self.rm.heard().rejected_allocations
         assert bool(refused) == (uuid in self.rm.running)
@@ -118,7 +118,7 @@ class Twins:
         self.reference.remove_app(app_id)
 
     def ask(self, app_id: str, key: str, count: int, priority: int, amount: Amounts, tags: Texts) -> None:
-        self.rm.ask(app_id, key, count, priority=priority, tags=tags, **amount)
+        self.rm.ask(app_id, key, count, priority=priority, tags=tags, resource=amount)
         self.reference.ask(app_id, key, count, priority, tags, amount)
 
     def release_asks(self, app_id: str, key: str) -> None:
