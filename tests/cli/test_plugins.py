@@ -100,7 +100,9 @@ def test_tells_what_is_broken_and_exits_1(extra: Path, run: Run) -> None:
     done = run("plugins", "--kind", "node-sort", installed=extra)
     assert done.returncode == 1
     names = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("node-sort ")]
-    assert names == ["fair", "binpacking", "coldest"]
+    # Whoever tries out a policy of their own beside these tests has more.
+    assert names[:2] == ["fair", "binpacking"]
+    assert "coldest" in names
     assert done.stdout.splitlines()[-2:] == [
         "Broken, and left out:",
         "  plugin broken-import (broken-import 1.0): importing: ModuleNotFoundError: "
