@@ -437,3 +437,15 @@ def test_a_reload_leaves_a_waiting_gang_whole() -> None:
     assert rm.schedule() == []
     rm.reload(configuration(queue("a", properties={"application.sort.policy": "fair"}), queue("b")))
     assert len(rm.schedule(1)) == 5
+
+
+def test_an_attempt_in_vain_leaves_no_trace() -> None:
+    rm = GangRM()
+    rm.node("n1", vcore=3)
+    rm.node("n2", vcore=1)
+    gang(rm, "app", 2, size=2)
+    assert rm.schedule() == []
+    # The one place there is for a task of 2 has been tried, with nothing left after it.
+    rm.app("other")
+    rm.ask("other", "o", vcore=2)
+    assert rm.schedule() == [("other", "o", "n1")]
