@@ -449,3 +449,20 @@ def test_an_attempt_in_vain_leaves_no_trace() -> None:
     rm.app("other")
     rm.ask("other", "o", vcore=2)
     assert rm.schedule() == [("other", "o", "n1")]
+
+
+def test_neither_a_gang_nor_its_members_preempt() -> None:
+    quick = {"properties": {"preemption.delay": "1s"}}
+    rm = cluster(queue("a", resources={"guaranteed": {"vcore": "8m"}}, **quick), queue("b"), nodes=1)
+    fill(rm, 4)
+    gang(rm, "app", 2)
+    for _ in range(5):
+        rm.pass_time(30)
+        assert rm.schedule() == []
+    assert rm.evicted == {}
+    # Any other request of the queue does.
+    rm.ask("app", "driver", vcore=1)
+    rm.schedule()
+    rm.pass_time(30)
+    rm.schedule()
+    assert len(rm.evicted) == 1

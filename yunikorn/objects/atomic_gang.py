@@ -111,6 +111,8 @@ class AtomicGang:
         assert isinstance(shape, GangShape)
         shape.members = tuple(dict.fromkeys(ask.shape for ask, _ in self.members))
         request.shape, request.claim, request.gang = shape, claims.of(shape, self.app.owner), self
+        # Room for one member would be taken from others for nothing while there is none for the next.
+        request.may_preempt = False
         self.request = request
         self._ledger.offer(request)
 

@@ -160,7 +160,7 @@ class Preemptor:
                 yield from app.requests.runs()
         for app in leaf.applications.values():
             if app.requests.parked and app.admitted and _may_start(app):
-                yield from ([ask] for ask in app.asks.values() if ask.parked)
+                yield from ([ask] for ask in app.asks.values() if ask.parked and not ask.held)
 
     # -- attempts -----------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class Preemptor:
             self._watchlist.drop(node_id)
             return
         node = self._partition.nodes.get(node_id)
-        ready = [ask for ask in asks if not self.evictor.is_waiting(ask)]
+        ready = [ask for ask in asks if not (ask.held or self.evictor.is_waiting(ask))]
         barred = [ask for ask in ready if now < ask.barred_until]
         for ask in sorted(ready, key=lambda ask: ask.order):
             if node is not None and ask not in barred:
