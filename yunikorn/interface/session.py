@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin
 from yunikorn.interface.delivery import collect
 from yunikorn.interface.intake import DEFAULT_PARTITION, Intake
 from yunikorn.interface.messages import ContainerSchedulingState, UpdateContainerSchedulingStateRequest
@@ -155,9 +156,16 @@ class Session:
     def reload(self, config: SchedulerConfig) -> None:
         """Use another configuration from now on; raises `ConfigError` and changes nothing (decision 11)."""
         enabled = self._registry.without(config.disabled)
-        outlets = self.sinks.make(config.sinks, enabled)
-        plan = Reload(self._partitions, config, enabled)
-        made = {name: self._make(new, enabled) for name, new in plan.new.items()}
+        made: dict[str, PartitionScheduler] = {}
+        try:
+            outlets = self.sinks.make(config.sinks, enabled)
+            plan = Reload(self._partitions, config, enabled)
+            for name, new in plan.new.items():
+                made[name] = self._make(new, enabled)
+        except (UnknownPlugin, OptionError, PluginError) as error:
+            for unused in made.values():
+                unused.close("the configuration was refused")
+            raise ConfigError([Problem("", str(error))]) from error
         plan.apply()
         for name, gone in plan.gone.items():
             gone.close(f"partition {name} was removed from the configuration")

@@ -26,7 +26,7 @@ from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
 from yunikorn.scheduling.outstanding import Outstanding
 from yunikorn.scheduling.policies import Policies
 from yunikorn.scheduling.preemption.preemption import Preemption
-from yunikorn.scheduling.queue_policies import QueuePolicies
+from yunikorn.scheduling.queue_policies import Made, QueuePolicies
 from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import ACTIVE, FAILING, PARTITION
 
@@ -100,6 +100,7 @@ class PartitionScheduler:
         tree = self.partition.queues
         self.policies = Policies(config, registry, tree, clock, faults)
         self.queue_policies = QueuePolicies(registry, faults, self.context)
+        made = self.queue_policies.prepare(config.root, registry)
         self.orders = NodeOrders(
             self.policies.node_sorts, self.partition.nodes.values, self.partition.claims, clock, faults
         )
@@ -110,6 +111,7 @@ class PartitionScheduler:
         self.outstanding: Outstanding | None = None
         """Tells the RM how its requests fare, if it wants to know."""
         self.policies.open(self.context, self.faults)
+        self.queue_policies.use(registry, made)
         self.apply_queue_changes()
 
     def apply_queue_changes(self) -> None:
@@ -422,8 +424,10 @@ class PartitionScheduler:
 
     # -- configuration ------------------------------------------------------------------------------
 
-    def reconfigure(self, config: PartitionConfig, policies: Policies, registry: Registry) -> None:
-        """Work by another configuration from now on; `policies` are made from it already."""
+    def reconfigure(
+        self, config: PartitionConfig, policies: Policies, queue_policies: Made, registry: Registry
+    ) -> None:
+        """Work by another configuration from now on; its policies are made already."""
         partition = self.partition
         before, self.policies, self.config = self.policies, policies, config
         policies.open(self.context, self.faults)
@@ -433,7 +437,7 @@ class PartitionScheduler:
         self.cycle.use(policies.predicates)
         quotas = self.preemption.quotas()
         partition.queues.configure(config.root)
-        self.queue_policies.use(registry)
+        self.queue_policies.use(registry, queue_policies)
         self.apply_queue_changes()
         self.queue_policies.drop_unused(partition.queues)
         partition.usage.rebuild(partition.applications.values(), partition.queues)

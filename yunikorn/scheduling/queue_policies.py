@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.api import AppSortPolicy, Context
+from yunikorn.config.properties import QueueSettings, effective_properties, read_settings
+from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.objects.queue import RECOVERY
 from yunikorn.registry import APP_SORT, QUEUE_SORT, Registry
 from yunikorn.scheduling.lanes import LaneGate
@@ -13,11 +16,18 @@ from yunikorn.scheduling.member_order import MemberOrder
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from yunikorn.config.schema import QueueConfig
     from yunikorn.objects.queue import Queue
     from yunikorn.scheduling.faults import FaultLog
 
 FALLBACK = "fifo"
 """What orders the recovery queue, whatever its properties (facts §1.10)."""
+KINDS = {APP_SORT.id: APP_SORT, QUEUE_SORT.id: QUEUE_SORT}
+DEFAULTS = {APP_SORT.id: QueueSettings().app_sort, QUEUE_SORT.id: QueueSettings().queue_sort}
+Key = tuple[str, str, tuple[tuple[str, str], ...]]
+"""Kind, name and options of a policy."""
+Made = dict[Key, tuple[Any, str]]
+"""Policies, each with where it comes from."""
 
 
 class QueuePolicies:
@@ -27,7 +37,7 @@ class QueuePolicies:
         self._registry = registry
         self._faults = faults
         self._context = context
-        self._made: dict[tuple[str, str, tuple[tuple[str, str], ...]], tuple[Any, str]] = {}
+        self._made: Made = {}
         self._new: set[int] = set()
         """The objects that were made since the last `use`, by identity."""
 
@@ -46,31 +56,50 @@ class QueuePolicies:
                 app.touch()
             queue.held = 0
 
+    def prepare(self, root: QueueConfig, registry: Registry) -> Made:
+        """The policies that a configuration needs beside those at hand, not opened yet; changes nothing.
+
+        Raises `UnknownPlugin`, `OptionError` or `PluginError` when one cannot be made.
+        """
+        made: Made = {}
+        for settings, is_leaf in _all_settings(root, {}):
+            key = _key(settings, is_leaf=is_leaf)
+            if key not in self._made and key not in made:
+                made[key] = _make(key, registry)
+        return made
+
     def _order(self, queue: Queue) -> MemberOrder:
         settings = queue.settings
-        if queue.is_leaf:
-            kind, name, options = APP_SORT, settings.app_sort, settings.app_sort_options
-            if queue.path == RECOVERY:
-                name, options = FALLBACK, {}
-        else:
-            kind, name, options = QUEUE_SORT, settings.queue_sort, settings.queue_sort_options
-        key = (kind.id, name, tuple(sorted(options.items())))
+        key = _key(settings, is_leaf=queue.is_leaf)
+        if queue.path == RECOVERY:
+            key = (APP_SORT.id, FALLBACK, ())
         if key not in self._made:
-            policy = self._registry.make(kind, name, options, comma_lists=True)
-            origin = self._registry.find(kind, name).origin
-            self._made[key] = policy, origin
-            self._new.add(id(policy))
-            self._faults.guard(origin, "opening", policy.opened, self._context)
+            self._take(key, self._make_or_fall_back(key))
         policy, origin = self._made[key]
         lanes = None
         if isinstance(policy, AppSortPolicy) and type(policy).lane is not AppSortPolicy.lane:
             lanes = LaneGate(policy, origin, self._faults)
         return MemberOrder(policy, origin, self._faults, priority_first=settings.sort_priority, lanes=lanes)
 
-    def use(self, registry: Registry) -> None:
-        """Take plugins from `registry` from now on."""
+    def _make_or_fall_back(self, key: Key) -> tuple[Any, str]:
+        # A queue that placement makes needs an order at once: a plugin that fails is no reason against it.
+        try:
+            return _make(key, self._registry)
+        except (UnknownPlugin, OptionError, PluginError) as error:
+            self._faults.report(key[1], f"making it, {DEFAULTS[key[0]]} is used instead", error)
+            return _make((key[0], DEFAULTS[key[0]], ()), self._registry)
+
+    def _take(self, key: Key, made: tuple[Any, str]) -> None:
+        policy, origin = self._made[key] = made
+        self._new.add(id(policy))
+        self._faults.guard(origin, "opening", policy.opened, self._context)
+
+    def use(self, registry: Registry, prepared: Made) -> None:
+        """Take plugins from `registry` from now on, and what was prepared from it."""
         self._registry = registry
         self._new.clear()
+        for key, made in prepared.items():
+            self._take(key, made)
 
     def drop_unused(self, queues: Iterable[Queue]) -> None:
         """Close the policies that no queue uses any more, and tell the others of the new configuration."""
@@ -89,3 +118,23 @@ class QueuePolicies:
         for policy, origin in self._made.values():
             self._faults.guard(origin, "closing", policy.closed)
         self._made.clear()
+
+
+def _key(settings: QueueSettings, *, is_leaf: bool) -> Key:
+    if is_leaf:
+        kind, name, options = APP_SORT, settings.app_sort, settings.app_sort_options
+    else:
+        kind, name, options = QUEUE_SORT, settings.queue_sort, settings.queue_sort_options
+    return kind.id, name, tuple(sorted(options.items()))
+
+
+def _make(key: Key, registry: Registry) -> tuple[Any, str]:
+    kind, name, options = KINDS[key[0]], key[1], dict(key[2])
+    return registry.make(kind, name, options, comma_lists=True), registry.find(kind, name).origin
+
+
+def _all_settings(config: QueueConfig, above: Mapping[str, str]) -> Iterator[tuple[QueueSettings, bool]]:
+    properties = effective_properties(above, config.properties)
+    yield read_settings(properties)[0], not config.parent
+    for child in config.queues:
+        yield from _all_settings(child, properties)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.queue_tree import QueueTree
     from yunikorn.registry import Registry
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+    from yunikorn.scheduling.queue_policies import Made
 
 
 @attrs.frozen
@@ -22,6 +23,7 @@ class _Change:
     running: PartitionScheduler
     config: PartitionConfig
     policies: Policies
+    queue_policies: Made
 
 
 class Reload:
@@ -53,17 +55,16 @@ class Reload:
         tree = running.partition.queues
         problems.extend(_type_changes(tree, config.root, path))
         try:
-            clock = running.partition.clock
-            self._changes.append(
-                _Change(running, config, Policies(config, self._registry, tree, clock, running.faults))
-            )
+            policies = Policies(config, self._registry, tree, running.partition.clock, running.faults)
+            made = running.queue_policies.prepare(config.root, self._registry)
+            self._changes.append(_Change(running, config, policies, made))
         except (UnknownPlugin, OptionError, PluginError) as error:
             problems.append(Problem(path, str(error)))
 
     def apply(self) -> None:
         """Change the running partitions."""
         for change in self._changes:
-            change.running.reconfigure(change.config, change.policies, self._registry)
+            change.running.reconfigure(change.config, change.policies, change.queue_policies, self._registry)
 
 
 def _type_changes(tree: QueueTree, root: QueueConfig, path: str) -> list[Problem]:
