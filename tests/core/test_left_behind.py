@@ -63,8 +63,13 @@ def configurations(draw: Any) -> str:
 class LeftBehind(RuleBasedStateMachine):
     """An RM that does what it likes."""
 
-    @initialize(config=configurations(), capacities=st.lists(st.integers(2, 9), min_size=1, max_size=3))
-    def start(self, config: str, capacities: list[int]) -> None:
+    @initialize(
+        config=configurations(),
+        capacities=st.lists(st.integers(2, 9), min_size=1, max_size=3),
+        eager=st.sampled_from([True, True, False]),
+    )
+    def start(self, config: str, capacities: list[int], eager: bool) -> None:
+        self.eager = eager
         self.rm = RM(config, REGISTRY, periods=Periods(reservation=None))
         self.foreign = 0
         self.apps: list[str] = []
@@ -78,6 +83,7 @@ class LeftBehind(RuleBasedStateMachine):
         app_id = f"app{len(self.apps)}"
         self.apps.append(app_id)
         self.rm.app(app_id, path, user=user)
+        self.rm.ask(app_id, "k0", 2, memory=2)
 
     @rule(
         data=st.data(), key=st.sampled_from(KEYS), memory=AMOUNTS, count=st.integers(1, 3), shy=st.booleans()
@@ -119,7 +125,7 @@ class LeftBehind(RuleBasedStateMachine):
     def release_foreign(self, key: str) -> None:
         self.rm.release(app_id="", key=key)
 
-    @rule(path=st.sampled_from(STOPPABLE), stop=st.booleans())
+    @rule(path=st.sampled_from(STOPPABLE), stop=st.sampled_from([True, False, False]))
     def switch_queue(self, path: str, stop: bool) -> None:
         if stop:
             self.rm.scheduler.stop_queue("rm", "default", path)
@@ -151,6 +157,10 @@ class LeftBehind(RuleBasedStateMachine):
     @rule()
     def schedule(self) -> None:
         self.rm.schedule()
+        self.nothing_is_left_behind()
+
+    def nothing_is_left_behind(self) -> None:
+        """Every request that waits has a reason."""
         at = self.rm.at_work()
         for ask, reason in first_reasons(at):
             assert reason is not TURN, f"{ask} could be placed"
@@ -160,8 +170,10 @@ class LeftBehind(RuleBasedStateMachine):
 
     @invariant()
     def books_are_right(self) -> None:
-        if not hasattr(self, "rm"):
+        if not hasattr(self, "apps"):
             return
+        if self.eager:
+            self.schedule()
         partition = self.rm.at_work().partition
         assert set(self.rm.running) == set(partition.ledger.allocations)
         for node in partition.nodes.values():
