@@ -35,7 +35,10 @@ def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
 def shares_type(allocation: Allocation, pairs: Pairs) -> bool:
     """Whether it holds anything of what is needed."""
     resource = allocation.resource
-    return any(resource.get(name, 0) > 0 for name, _ in pairs)
+    for name, _ in pairs:
+        if resource.get(name, 0) > 0:
+            return True
+    return False
 
 
 def across_queues(ask: Ask, standings: Standings) -> list[Allocation]:

@@ -72,12 +72,16 @@ class Search:
         if has_room:
             extras = self._make_bounds_hold([])
             return None if extras is None else Plan(tuple(self._prune(extras, None)), None)
-        choices = sorted(self._choices(nodes), key=lambda choice: (len(choice[1]), choice[0].id))
-        for node, victims in choices:
-            if self._accepts(self._ask, without(node, victims)):
-                plan = self._extend(node, victims)
-                if plan is not None:
-                    return plan
+        # The fewest victims decide, then the node's id: one victim on the first node cannot be beaten.
+        others: list[tuple[Node, list[Allocation]]] = []
+        for node, victims in self._choices(nodes):
+            if len(victims) > 1:
+                others.append((node, victims))
+            elif (plan := self._extend(node, victims)) is not None:
+                return plan
+        for node, victims in sorted(others, key=lambda choice: len(choice[1])):
+            if (plan := self._extend(node, victims)) is not None:
+                return plan
         return None
 
     # -- nodes --------------------------------------------------------------------------------------
@@ -86,7 +90,7 @@ class Search:
         by_node: dict[str, list[Allocation]] = {}
         for candidate in self._candidates:
             by_node.setdefault(candidate.node.id, []).append(candidate)
-        for node in nodes:
+        for node in sorted(nodes, key=lambda node: node.id):
             candidates = by_node.get(node.id)
             if candidates:
                 victims = self._on_node(node, candidates)
@@ -100,9 +104,13 @@ class Search:
         for victim in candidates:
             if not short:
                 break
-            if any(victim.resource.get(name, 0) > 0 for name in short) and self._take(victim):
+            helps = [name for name in short if victim.resource.get(name, 0) > 0]
+            if helps and self._take(victim):
                 chosen.append(victim)
-                short = shortage(node, self._pairs, chosen)
+                for name in helps:
+                    short[name] -= victim.resource[name]
+                    if short[name] <= 0:
+                        del short[name]
         self._put_back(chosen)
         return self._fewest_on(node, chosen) if chosen and not short else None
 
@@ -118,18 +126,20 @@ class Search:
 
     def _can_help(self) -> bool:
         """Whether the candidates together hold what the bounds are exceeded by."""
-        held: dict[Queue, Tally] = {}
         for queue, name, amount in list(self._standings.deficits(self._bounds, self._pairs)):
-            if queue not in held:
-                held[queue] = {}
-                for candidate in self._candidates:
-                    if queue in candidate.app.chain:
-                        grow(held[queue], candidate.resource)
-            if held[queue].get(name, 0) < amount:
+            for candidate in self._candidates:
+                if queue in candidate.app.chain:
+                    amount -= candidate.resource.get(name, 0)
+                    if amount <= 0:
+                        break
+            else:
                 return False
         return True
 
     def _extend(self, node: Node, victims: list[Allocation]) -> Plan | None:
+        """With these victims on `node`: all that it takes, if it can be done."""
+        if not self._accepts(self._ask, without(node, victims)):
+            return None
         for victim in victims:
             self._standings.go(victim)
         extras = self._make_bounds_hold(victims)
