@@ -506,8 +506,8 @@ def test_the_example_of_the_documentation_does_what_it_says() -> None:
 def test_a_release_costs_no_look_at_all_that_a_limit_holds_up(
     monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    amount = {"memory": 1} if kind == "resources" else {"apps": 1}
-    rm = rm_with(limited(limit(users=["ann"], **amount)))
+    entry = limit(users=["ann"], memory=1) if kind == "resources" else limit(users=["ann"], apps=1)
+    rm = rm_with(limited(entry))
     for number in range(10_000):
         submit(rm, f"app-{number}", "ann")
     submit(rm, "other", "bob")
