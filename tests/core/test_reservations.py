@@ -204,3 +204,26 @@ def test_a_required_node_that_a_predicate_refuses_is_not_kept_from_others() -> N
     rm.app("daemon")
     rm.ask("daemon", "D", vcore=2, tags={"yunikorn.apache.org/requiredNode": "n1"})
     assert reserved(rm) == {}
+
+
+def test_room_on_a_kept_node_goes_by_the_order_of_the_policies() -> None:
+    rm = RM(configuration(queue("a")))
+    for name in ("n1", "n2", "n3"):
+        rm.node(name, vcore=2, memory=100)
+    rm.app("running")
+    rm.ask("running", "r", 6, vcore=1)
+    rm.schedule()
+    for age, name in enumerate(("first", "second", "third")):
+        rm.pass_time(1)
+        rm.app(name)
+        rm.ask(name, "t", 2, vcore=1, memory=10 + age)
+    rm.pass_time(10)
+    # Each is of another shape, and keeps a node; what comes free is theirs in the order they came.
+    assert {tuple(keys) for keys in reserved(rm).values()} == {("t",)}
+    served = []
+    for node_id in ("n3", "n2", "n1", "n3", "n2", "n1"):
+        uuid = next(uuid for uuid, one in rm.running.items() if one.node_id == node_id)
+        rm.release(rm.running[uuid].application_id, uuid)
+        served += [(app, node) for app, _, node in rm.schedule()]
+    assert [app for app, _ in served] == ["first", "first", "second", "second", "third", "third"]
+    assert [node for _, node in served] == ["n3", "n2", "n1", "n3", "n2", "n1"]

@@ -43,6 +43,7 @@ class Cycle:
         self._orders = orders
         self._predicates = predicates if predicates else None
         self.reservations = Reservations(partition, orders, predicates)
+        self.reservations.foremost = self.foremost
         self.parking = Parking(partition.ledger, partition.claims)
         self._gangs = partition.gangs
         self.replacement = Replacement(partition, orders, self.parking, predicates)
@@ -105,6 +106,23 @@ class Cycle:
             if queue.is_leaf:
                 return self._serve(member, wanted)
             queue = member
+
+    def foremost(self, wanted: int) -> Ask | None:
+        """The foremost request with any of the `wanted` bits that is worth trying; nothing is learnt."""
+        queue = self._root
+        wanted &= queue.bits
+        while wanted:
+            if queue.stale or queue.line.version != queue.cluster.version or queue.order.ages:
+                self.settle(queue)
+            member = queue.line.first(wanted)
+            if member is None:
+                return None
+            wanted &= member.bits
+            if queue.is_leaf:
+                ask: Ask | None = member.requests.first(wanted >> 1 if member.fresh else wanted)
+                return ask
+            queue = member
+        return None
 
     def settle(self, queue: Queue) -> None:
         """Bring the line of a queue up to date with what changed since it was last looked at."""

@@ -9,7 +9,7 @@ node reserves that node at once, and drives others' reservations from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,8 @@ class Reservations:
         self._ledger = partition.ledger
         self._orders = orders
         self.predicates = predicates
+        self.foremost: Callable[[int], Ask | None] = lambda wanted: None
+        """The cycle's answer to which request with these bits stands before all others."""
         self._waiting: set[Shape] = set()
         """Shapes whose foremost request is still too young, with a timer that tries them again."""
         self._hopeless: dict[Shape, int] = {}
@@ -157,10 +159,39 @@ class Reservations:
                         self._ledger.unreserve(ask)
                 elif self.predicates.judge(ask, node) is None:
                     regained[:0] = blocked
-                    return self._partition.place(ask, node)
+                    return self._award(node, ask)
             regained.pop()
         regained.extend(blocked)
         return None
+
+    def _award(self, node: Node, holder: Ask) -> Allocation:
+        """Give the room that `holder` has waited for, in the order of the policies, not of reserving.
+
+        The node is kept from smaller requests until it has room for its holder. Then the foremost of all
+        that fit it has its turn, which is the holder unless another stands before it; that one goes where
+        it would go anyway if there is room elsewhere.
+        """
+        foremost = holder
+        if not holder.shape.required and holder.eviction is None:
+            foremost = self._foremost(node, holder)
+        if foremost is not holder and not foremost.shape.closed:
+            order = self._orders.of(foremost.shape)
+            elsewhere = order.find(foremost.shape, foremost, self.predicates or None)
+            if elsewhere is not None:
+                return self._partition.place(foremost, elsewhere)
+        return self._partition.place(foremost, node)
+
+    def _foremost(self, node: Node, holder: Ask) -> Ask:
+        wanted = 0
+        for shape in self._partition.shapes:
+            if shape.asks and shape.fits(node) and shape.verdicts.get(node.classes) is None:
+                for claim in shape.claims.values():
+                    if not claim.over:
+                        wanted |= claim.bits
+        found = self.foremost(wanted)
+        if found is None or self._hindrance(found) is not None:
+            return holder
+        return found if self.predicates.judge(found, node) is None else holder
 
     @staticmethod
     def _hindrance(ask: Ask) -> Queue | Allowance | None:
