@@ -56,6 +56,7 @@ class Session:
     ) -> None:
         self.rm_id = rm_id
         self.callback = callback
+        self._state_callback = callback if isinstance(callback, StateCallback) else None
         self.config = config
         self.state = SESSION.initial
         self._registry = registry
@@ -85,7 +86,7 @@ class Session:
         # Partitions of different RMs may have one name: inside they carry their RM's (decision 39).
         name = f"[{self.rm_id}]{config.name}"
         made = PartitionScheduler(name, config, registry, self._environment, self._faults)
-        if isinstance(self.callback, StateCallback):
+        if self._state_callback is not None:
             made.report_states()
         return made
 
@@ -128,8 +129,8 @@ class Session:
         response = collect(self._outboxes())
         if response is not None:
             self.callback.recv_update_response(response)
-        if isinstance(self.callback, StateCallback):
-            self._send_states(self.callback)
+        if self._state_callback is not None:
+            self._send_states(self._state_callback)
 
     def _send_states(self, callback: StateCallback) -> None:
         for partition in self._partitions.values():

@@ -58,5 +58,7 @@ class Journal:
 
     def drain(self) -> list[Event]:
         """Hand out what has been collected, and start anew."""
+        if not self._events:
+            return []
         events, self._events = self._events, []
         return events
