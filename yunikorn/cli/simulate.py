@@ -28,7 +28,7 @@ from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_values import parse_time
-from yunikorn.simulation.swf import MEMORY_UNITS, SwfOptions
+from yunikorn.simulation.swf import JOBS, MEMORY_UNITS, SwfOptions
 
 INTERRUPTED = 130
 DEFAULTS = SwfOptions()
@@ -65,6 +65,13 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> int | Non
     show_default=True,
     help="Unit of a trace's memory columns.",
 )
+@click.option(
+    "--swf-jobs",
+    type=click.Choice(tuple(JOBS)),
+    default=DEFAULTS.jobs,
+    show_default=True,
+    help="How the tasks of a trace's job start: each as it can, or all at once.",
+)
 def command(
     config: Path,
     workload: Path,
@@ -78,6 +85,7 @@ def command(
     swf_user: str,
     swf_group: str,
     swf_memory: str,
+    swf_jobs: str,
 ) -> int:
     """Run a workload on a virtual clock and report what was scheduled.
 
@@ -85,7 +93,7 @@ def command(
     {application} and {partition}: the columns of the job.
     """
     text = _read_config(config)
-    options = SwfOptions(swf_queue, swf_user, swf_group, swf_memory)
+    options = SwfOptions(swf_queue, swf_user, swf_group, swf_memory, swf_jobs)
     plan = read_workload(workload, format=format_ or "", nodes=nodes, swf=options, strict=strict)
     for remark in plan.remarks:
         click.echo(f"note: {printable(remark)}", err=True)

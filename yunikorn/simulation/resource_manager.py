@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import attrs
 
-from yunikorn.clock import Clock
+from yunikorn.clock import MILLISECOND, Clock
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -34,6 +34,8 @@ from yunikorn.simulation.workload import Application, Node, NodeChange, NodeEven
 
 RM_ID = "simulation"
 NODE_PARTITION = "si/node-partition"
+PLACEHOLDER = "~placeholder"
+"""Ends the key of an ask that keeps room for the tasks of its group."""
 
 _ACTIONS = {
     NodeChange.DRAIN: NodeAction.DRAIN_NODE,
@@ -70,6 +72,9 @@ class ResourceManager:
         self._recorder = recorder
         self._clock = clock
         self._node_events = [NodeEvent(clock.now(), NodeChange.ADD, node) for node in reversed(nodes)]
+        self._placeholders: dict[tuple[str, str], Allocation] = {}
+        self._gathering: dict[str, Submitted] = {}
+        """By application: gangs that wait for their placeholders before they ask for real tasks."""
         self._present: dict[str, Node] = {}
         self._sent: list[NodeEvent] = []
         self._rejected: set[str] = set()
@@ -117,9 +122,12 @@ class ResourceManager:
                 dict(plan.tags),
             )
         )
-        for group in plan.tasks:
-            record.ask(group.name, group, group.count, moment)
-            request.asks.append(_ask_message(plan, group.name, group, group.count))
+        if plan.gang:
+            _form_gang(plan, request)
+        if plan.has_placeholders:
+            self._gathering[plan.id] = record
+        else:
+            request.asks.extend(_ask_for_all(record, moment))
         self._ledger.arrived(record, moment)
 
     def _end(self, task: Running, moment: int) -> AllocationRelease:
@@ -202,9 +210,13 @@ class ResourceManager:
         for update in response.updated_applications:
             self._changed_state(update)
         for allocation in response.new_allocations:
-            self._placed(allocation, moment)
+            if allocation.placeholder:
+                self._kept(allocation, moment)
+            else:
+                self._placed(allocation, moment)
         for release in response.released_allocations:
-            self._taken_back(release, moment)
+            if not self._given_up(release, moment):
+                self._taken_back(release, moment)
         for refused in response.rejected_allocations:
             self._refused(refused)
         for dropped in response.released_allocation_asks:
@@ -234,6 +246,28 @@ class ResourceManager:
         self._recorder.allocated(moment, allocation)
         self._agenda.add_end(moment + ask.group.runtime, task)
 
+    def _kept(self, placeholder: Allocation, moment: int) -> None:
+        self.changes += 1
+        self._placeholders[placeholder.partition_name, placeholder.uuid] = placeholder
+        self._recorder.allocated(moment, placeholder)
+
+    def _given_up(self, release: AllocationRelease, moment: int) -> bool:
+        """Whether it was a placeholder that had to go: it goes at once, and that is confirmed."""
+        placeholder = self._placeholders.pop((release.partition_name, release.uuid), None)
+        if placeholder is None:
+            return False
+        self.changes += 1
+        self._recorder.released(moment, placeholder, _WHY[release.termination_type])
+        self._confirm(release)
+        return True
+
+    def _confirm(self, release: AllocationRelease) -> None:
+        kind = release.termination_type
+        if kind not in (TerminationType.STOPPED_BY_RM, TerminationType.UNKNOWN):
+            self._confirmations.append(
+                AllocationRelease(release.application_id, release.uuid, release.partition_name, kind)
+            )
+
     def _taken_back(self, release: AllocationRelease, moment: int) -> None:
         task = self.running.pop((release.partition_name, release.uuid), None)
         if task is None:
@@ -246,10 +280,7 @@ class ResourceManager:
         timed_out = kind is TerminationType.TIMEOUT
         self._ledger.left(task, moment, ended=timed_out)
         self._recorder.released(moment, task.allocation, _WHY[kind])
-        if kind not in (TerminationType.STOPPED_BY_RM, TerminationType.UNKNOWN):
-            self._confirmations.append(
-                AllocationRelease(release.application_id, release.uuid, task.allocation.partition_name, kind)
-            )
+        self._confirm(release)
         if timed_out:
             owner.unfinished -= 1
             owner.ended += 1
@@ -308,6 +339,9 @@ class ResourceManager:
     def _changed_state(self, update: UpdatedApplication) -> None:
         self.changes += 1
         owner = self.live.get(update.application_id)
+        gathered = update.state in ("Starting", "Running", "Resuming")
+        if gathered and self._gathering.pop(update.application_id, None) is not None and owner is not None:
+            self._asks.extend(_ask_for_all(owner, self._clock.now()))
         if owner is None or update.state not in ("Failing", "Failed"):
             return
         owner.failing = True
@@ -318,9 +352,32 @@ class ResourceManager:
 
 
 def _ask_message(plan: Application, key: str, group: TaskGroup, count: int) -> AllocationAsk:
-    return AllocationAsk(
+    ask = AllocationAsk(
         key, plan.id, plan.partition, group.resources, count, group.priority, tags=dict(group.tags)
     )
+    if plan.gang:
+        ask.task_group_name = group.name
+    return ask
+
+
+def _ask_for_all(record: Submitted, moment: int) -> list[AllocationAsk]:
+    plan = record.plan
+    for group in plan.tasks:
+        record.ask(group.name, group, group.count, moment)
+    return [_ask_message(plan, group.name, group, group.count) for group in plan.tasks]
+
+
+def _form_gang(plan: Application, request: UpdateRequest) -> None:
+    """Say of the newest application that it is a gang, and ask for its placeholders if it has any."""
+    application = request.new_applications[-1]
+    application.gang_scheduling_style, application.placeholder_ask = plan.gang, plan.total
+    if not plan.has_placeholders:
+        return
+    application.execution_timeout_ms = plan.patience // MILLISECOND
+    for group in plan.tasks:
+        ask = _ask_message(plan, f"{group.name}{PLACEHOLDER}", group, group.count)
+        ask.placeholder = True
+        request.asks.append(ask)
 
 
 def _attributes(node: Node) -> dict[str, str]:

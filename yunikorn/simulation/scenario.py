@@ -9,6 +9,7 @@ import attrs
 from yunikorn.config.document import Mapping, compose, show
 from yunikorn.config.reading import Findings, Table
 from yunikorn.errors import ConfigError, Problem
+from yunikorn.objects.gang import STYLES
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.machines import numbered
 from yunikorn.simulation.scenario_nodes import read_events, read_nodes
@@ -28,6 +29,8 @@ APPLICATION_KEYS = (
     "partition",
     "submit",
     "tasks",
+    "gang",
+    "gangtimeout",
 )
 TASK_KEYS = ("name", "count", "resources", "runtime", "priority", "tags")
 NOBODY = "nobody"
@@ -128,9 +131,18 @@ def _read_alike(table: Table) -> Iterator[Application]:
         groups=tuple(text for text, _ in table.texts("groups")),
         partition=table.text("partition"),
         tags=table.pairs("tags"),
+        gang=_read_gang(table),
+        patience=read_time(table, "gangtimeout", 0),
     )
     for index, name in enumerate(numbered(application.id, count)):
         yield attrs.evolve(application, id=name, submit=first + index * every)
+
+
+def _read_gang(table: Table) -> str:
+    style = table.text("gang")
+    if style and style not in STYLES:
+        table.findings.problem(table.spot("gang"), f"expected {' or '.join(STYLES)}, got '{style}'")
+    return style
 
 
 def _read_tasks(application: Table) -> tuple[TaskGroup, ...]:

@@ -14,6 +14,7 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
+from yunikorn.objects.gang import ATOMIC
 from yunikorn.resources import Resource
 from yunikorn.simulation.input_error import InputError, describe
 from yunikorn.simulation.machines import KB, MAX_NODES, nodes_from_header
@@ -31,6 +32,8 @@ UNKNOWN = "unknown"
 
 FIELDS = ("queue", "user", "group", "application", "partition")
 MEMORY_UNITS = ("auto", "kb", "bytes", "none")
+JOBS = {"tasks": "", "atomic": ATOMIC}
+"""How the tasks of a job start: one by one, or all at once; and the gang style that makes them."""
 
 SKIPPED = "lines skipped"
 BACKWARDS = "submit times running backwards"
@@ -44,13 +47,15 @@ class SwfOptions:
 
     `queue`, `user` and `group` are templates in which `{queue}`, `{user}`, `{group}`, `{application}`
     and `{partition}` stand for the job's columns. `memory` says what unit memory columns have:
-    `kb` as the format wants it, `bytes`, `none` to ignore them, or `auto`.
+    `kb` as the format wants it, `bytes`, `none` to ignore them, or `auto`. `jobs` says how the tasks of a
+    job start: `tasks`, each as it can, or `atomic`, all at once.
     """
 
     queue: str = "root.default"
     user: str = "user{user}"
     group: str = "group{group}"
     memory: str = "auto"
+    jobs: str = "tasks"
 
     def check(self) -> None:
         """Raises `UsageError` for a template that names something else, or an unknown unit."""
@@ -58,6 +63,8 @@ class SwfOptions:
             _check_template(option, template)
         if self.memory not in MEMORY_UNITS:
             raise UsageError(f"no unit is called '{self.memory}'; known: {', '.join(MEMORY_UNITS)}")
+        if self.jobs not in JOBS:
+            raise UsageError(f"jobs cannot start as '{self.jobs}'; known: {', '.join(JOBS)}")
 
 
 def _check_template(option: str, template: str) -> None:
@@ -183,6 +190,7 @@ class _Translation:
             queue=self._fill(self._options.queue, job),
             user=self._fill(self._options.user, job),
             groups=self._groups.setdefault(group, (group,) if group else ()),
+            gang=JOBS[self._options.jobs],
         )
 
     def _fill(self, template: str, job: Job) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from yunikorn.resources import NOTHING, Resource
+from yunikorn.objects.gang import ATOMIC
+from yunikorn.resources import NOTHING, Resource, multiply, sum_of
 
 NO_TAGS: Mapping[str, str] = {}
 
@@ -72,11 +73,25 @@ class Application:
     groups: tuple[str, ...] = ()
     partition: str = ""
     tags: Mapping[str, str] = NO_TAGS
+    gang: str = ""
+    """Its gang scheduling style, `Soft`, `Hard` or `Atomic`; empty if its tasks start one by one."""
+    patience: int = 0
+    """How long the placeholders of a gang are held; 0 is as long as the core sees fit."""
 
     @property
     def size(self) -> int:
         """How many tasks it has."""
         return sum(group.count for group in self.tasks)
+
+    @property
+    def has_placeholders(self) -> bool:
+        """Whether room is gathered for it by placeholders, before its tasks are asked for."""
+        return self.gang not in ("", ATOMIC)
+
+    @property
+    def total(self) -> Resource:
+        """What all its tasks take together."""
+        return sum_of(multiply(group.resources, group.count) for group in self.tasks)
 
 
 @attrs.define
