@@ -1,0 +1,373 @@
+"""The life of asks and allocations (scheduler-interface seed; decisions 26 to 29)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.kit import RM, configuration, document, partition, queue
+from yunikorn.errors import StateError
+from yunikorn.interface.messages import (
+    AllocationAsk,
+    AllocationAskRelease,
+    AllocationReleasesRequest,
+    TerminationType,
+)
+from yunikorn.resources import Resource
+
+
+def one_node(vcore: int = 10) -> RM:
+    rm = RM()
+    rm.node(vcore=vcore)
+    rm.app()
+    return rm
+
+
+def ask_state(rm: RM, key: str = "ask") -> str:
+    return rm.find_app().asks[key].state
+
+
+# -- states --------------------------------------------------------------------------------------------------
+
+
+def test_an_ask_is_pending_until_its_last_allocation() -> None:
+    rm = one_node()
+    rm.ask(count=3, vcore=1)
+    for _ in range(2):
+        rm.schedule(1)
+        assert ask_state(rm) == "Pending"
+    rm.schedule(1)
+    assert ask_state(rm) == "Allocated"
+
+
+def test_each_repeat_is_an_allocation_of_its_own_under_the_key_of_the_ask() -> None:
+    rm = one_node()
+    rm.ask(count=3, vcore=1, tags={"a": "b"}, priority=7)
+    rm.schedule()
+    made = list(rm.running.values())
+    assert {one.allocation_key for one in made} == {"ask"}
+    assert len({one.uuid for one in made}) == 3
+    assert {one.node_id for one in made} == {"n1"}
+    assert {one.queue_name for one in made} == {"root.a"}
+    assert {one.partition_name for one in made} == {"default"}
+    assert all(one.resource_per_alloc == {"vcore": 1} for one in made)
+    assert all(one.allocation_tags == {"a": "b"} and one.priority == 7 for one in made)
+
+
+@pytest.mark.parametrize(
+    ("termination", "state"),
+    [
+        (TerminationType.STOPPED_BY_RM, "Completed"),
+        (TerminationType.TIMEOUT, "Expired"),
+        (TerminationType.PREEMPTED_BY_SCHEDULER, "Preempted"),
+    ],
+)
+def test_how_an_allocation_ends(termination: TerminationType, state: str) -> None:
+    rm = one_node()
+    rm.ask(vcore=1)
+    rm.schedule()
+    (allocation,) = rm.find_app().allocations.values()
+    assert allocation.state == "Allocated"
+    rm.release(uuid=allocation.uuid, termination=termination)
+    assert allocation.state == state
+    assert rm.find_node().allocated == {"vcore": 0}
+
+
+def test_an_ended_allocation_cannot_end_again() -> None:
+    rm = one_node()
+    rm.ask(vcore=1)
+    rm.schedule()
+    (allocation,) = rm.find_app().allocations.values()
+    rm.release(uuid=allocation.uuid)
+    with pytest.raises(StateError, match=rf"allocation {allocation.uuid} of application app is Completed"):
+        allocation.end("timeout")
+
+
+def test_what_the_rm_stops_is_confirmed_and_what_it_confirms_is_not() -> None:
+    rm = one_node()
+    rm.ask(count=2, vcore=1)
+    rm.schedule()
+    first, second = rm.running
+    rm.heard()
+    rm.release(uuid=first)
+    (echo,) = rm.heard().released_allocations
+    assert (echo.uuid, echo.allocation_key, echo.termination_type) == (
+        first,
+        "ask",
+        TerminationType.STOPPED_BY_RM,
+    )
+    assert echo.message == "allocation remove as per RM request"
+    rm.release(uuid=second, termination=TerminationType.TIMEOUT)
+    assert rm.heard().released_allocations == []
+
+
+# -- updates -------------------------------------------------------------------------------------------------
+
+
+def test_an_update_sets_how_many_still_wait_and_keeps_those_that_run() -> None:
+    rm = one_node()
+    rm.ask(count=3, vcore=1)
+    rm.schedule(2)
+    rm.ask(count=5, vcore=1)
+    assert rm.find_app().asks["ask"].pending == 5
+    assert len(rm.running) == 2
+    assert rm.find_queue().pending == {"vcore": 5}
+    rm.ask(count=1, vcore=1)
+    assert len(rm.schedule()) == 1
+
+
+def test_an_update_of_an_allocated_ask_makes_it_pending_again() -> None:
+    rm = one_node()
+    rm.ask(vcore=1)
+    rm.schedule()
+    rm.ask(count=2, vcore=1)
+    assert ask_state(rm) == "Pending"
+    assert len(rm.schedule()) == 2
+    assert len(rm.running) == 3
+
+
+def test_an_update_may_change_the_amount() -> None:
+    rm = one_node(vcore=4)
+    rm.ask(vcore=100)
+    assert rm.schedule() == []
+    rm.ask(vcore=3)
+    assert rm.find_queue().pending == {"vcore": 3}
+    assert len(rm.schedule()) == 1
+    assert rm.find_node().available == {"vcore": 1}
+
+
+def test_an_update_may_change_the_priority() -> None:
+    rm = one_node(vcore=1)
+    rm.ask(key="first", vcore=1)
+    rm.ask(key="second", vcore=1)
+    rm.ask(key="second", vcore=1, priority=5)
+    assert rm.find_app().priority == 5
+    assert rm.schedule() == [("app", "second", "n1")]
+
+
+def test_an_update_keeps_the_place_among_equals() -> None:
+    rm = one_node(vcore=1)
+    for key in ("first", "second"):
+        rm.ask(key=key, vcore=1)
+        rm.pass_time(1)
+    rm.ask(key="first", vcore=1, count=2)
+    assert rm.schedule() == [("app", "first", "n1")]
+
+
+def test_an_update_with_another_amount_long_after_the_first_allocation() -> None:
+    """Between them, so many other sizes came and went that the class of the ask was forgotten."""
+    rm = one_node(vcore=10_000)
+    rm.ask(key="old", vcore=1)
+    rm.schedule()
+    for size in range(2, 700):
+        rm.ask(key="brief", vcore=size)
+        rm.release_ask(key="brief")
+    rm.ask(key="other", vcore=5000)
+    rm.ask(key="old", count=2, vcore=1)
+    assert sorted(rm.schedule()) == [("app", "old", "n1"), ("app", "old", "n1"), ("app", "other", "n1")]
+    assert rm.find_node().available == {"vcore": 10_000 - 5000 - 3}
+
+
+# -- release of asks -----------------------------------------------------------------------------------------
+
+
+def test_a_released_ask_waits_no_more_and_what_runs_of_it_stays() -> None:
+    rm = one_node(vcore=1)
+    rm.ask(count=3, vcore=1)
+    rm.schedule()
+    rm.release_ask(key="ask")
+    assert rm.find_queue().waiting == 0
+    assert rm.find_queue().pending.get("vcore", 0) == 0
+    assert len(rm.running) == 1
+
+
+def test_without_a_key_all_asks_of_the_application_go() -> None:
+    rm = one_node(vcore=1)
+    for key in ("one", "two"):
+        rm.ask(key=key, vcore=5)
+    rm.release_ask()
+    assert rm.find_app().asks == {}
+
+
+def test_a_key_alone_is_searched_for_in_the_partition() -> None:
+    rm = one_node(vcore=1)
+    rm.app("other")
+    rm.ask("app", "mine", vcore=5)
+    rm.ask("other", "theirs", vcore=5)
+    rm.release_ask("", "theirs")
+    assert list(rm.find_app("app").asks) == ["mine"]
+    assert rm.find_app("other").asks == {}
+
+
+def test_neither_application_nor_key_is_refused() -> None:
+    rm = one_node()
+    rm.ask(vcore=100)
+    rm.heard()
+    rm.update(releases=AllocationReleasesRequest([], [AllocationAskRelease()]))
+    (refused,) = rm.heard().rejected_allocations
+    assert refused.reason == "an ask release needs an application id or an allocation key"
+    assert list(rm.find_app().asks) == ["ask"]
+
+
+def test_releasing_what_is_unknown_is_harmless() -> None:
+    rm = one_node()
+    rm.ask(vcore=1)
+    rm.schedule()
+    rm.heard()
+    rm.release_ask("nobody", "ask")
+    rm.release_ask("app", "nothing")
+    rm.release_ask("", "nothing")
+    rm.release("nobody", uuid="nothing")
+    rm.release("app", uuid="nothing")
+    rm.release("app", key="nothing")
+    answers = rm.heard().released_allocations
+    assert all("is not known" in one.message or "nothing was released" in one.message for one in answers)
+    assert len(rm.running) == len(rm.find_app().allocations) == 1
+
+
+# -- allocations by key --------------------------------------------------------------------------------------
+
+
+def test_a_release_by_key_ends_its_allocations_and_the_ask() -> None:
+    rm = one_node(vcore=2)
+    rm.ask(key="one", count=9, vcore=1)
+    rm.schedule()
+    rm.ask(key="two", vcore=1)
+    rm.release(key="one")
+    assert rm.running == {}
+    assert rm.schedule() == [("app", "two", "n1")]
+
+
+def test_a_release_without_key_ends_everything_of_the_application() -> None:
+    rm = one_node(vcore=2)
+    rm.ask(key="one", count=9, vcore=1)
+    rm.schedule()
+    rm.release()
+    assert rm.running == {}
+    assert rm.find_app().asks == {}
+    assert rm.state() == "Completing"
+    rm.pass_time(30)
+    assert rm.state() == "Completed"
+
+
+# -- refusals ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (AllocationAsk("k", "nobody", resource_ask=Resource(vcore=1)), "failed to find application nobody"),
+        (AllocationAsk("k", "app", "gone", Resource(vcore=1)), "failed to find partition gone"),
+        (AllocationAsk("k", "app"), "ask contains no resources"),
+        (AllocationAsk("k", "app", resource_ask=Resource(vcore=0)), "ask contains no resources"),
+        (AllocationAsk("k", "app", resource_ask=Resource(vcore=-1)), "ask contains negative resources"),
+        (
+            AllocationAsk("k", "app", resource_ask=Resource(vcore=1, memory=-1)),
+            "ask contains negative resources",
+        ),
+        (
+            AllocationAsk("k", "app", resource_ask=Resource(vcore=1), max_allocations=0),
+            "maxAllocations is 0: an ask is for one allocation or more",
+        ),
+        (
+            AllocationAsk("k", "app", resource_ask=Resource(vcore=1), max_allocations=-2),
+            "maxAllocations is -2: an ask is for one allocation or more",
+        ),
+        (AllocationAsk("", "app", resource_ask=Resource(vcore=1)), "an ask needs an allocation key"),
+        (
+            AllocationAsk("k", "app", resource_ask=Resource(vcore=1), priority=2**31),
+            f"priority {2**31} is out of range",
+        ),
+        (
+            AllocationAsk("k", "app", resource_ask=Resource(vcore=1), priority_class_name="nonsense"),
+            "unknown priority class 'nonsense'; known: none",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_bad_ask_is_refused_with_the_reason_and_stops_no_other(entry: AllocationAsk, reason: str) -> None:
+    rm = one_node()
+    rm.heard()
+    good = AllocationAsk("good", "app", resource_ask=Resource(vcore=1))
+    rm.update(asks=[entry, good])
+    (refused,) = rm.heard().rejected_allocations
+    assert (refused.allocation_key, refused.application_id) == (entry.allocation_key, entry.application_id)
+    assert refused.reason == reason
+    assert rm.schedule() == [("app", "good", "n1")]
+
+
+@pytest.mark.parametrize("bad", [Resource(), Resource(vcore=-1)])
+def test_a_bad_update_leaves_the_ask_as_it_was(bad: Resource) -> None:
+    rm = one_node(vcore=0)
+    rm.ask(count=2, vcore=1)
+    rm.update(asks=[AllocationAsk("ask", "app", resource_ask=bad)])
+    assert rm.find_app().asks["ask"].pending == 2
+    assert rm.find_queue().pending == {"vcore": 2}
+
+
+def test_an_ask_for_none_of_a_type_does_not_need_it() -> None:
+    """Where 1.9 passes headroom and then fails at the increment (facts §20.4)."""
+    rm = RM(configuration(queue("a", resources={"max": {"vcore": "1m"}})))
+    rm.node(vcore=4, memory=4)
+    rm.app()
+    rm.ask(key="one", vcore=1)
+    rm.schedule()
+    rm.ask(key="two", vcore=0, memory=1, gpu=0)
+    assert rm.schedule() == [("app", "two", "n1")]
+
+
+def test_huge_amounts_are_only_amounts() -> None:
+    rm = one_node()
+    rm.ask(vcore=2**63 - 1, count=2**31 - 1)
+    rm.ask(key="small", vcore=1)
+    assert rm.schedule() == [("app", "small", "n1")]
+    rm.release_ask(key="ask")
+    assert rm.find_queue().pending.get("vcore", 0) == 0
+
+
+# -- priority classes ----------------------------------------------------------------------------------------
+
+
+def with_classes() -> RM:
+    rm = RM(document(partition(queue("a")), priorityclasses={"high": 100, "low": -100}))
+    rm.node(vcore=10)
+    rm.app()
+    return rm
+
+
+def test_a_priority_class_stands_for_its_priority() -> None:
+    rm = with_classes()
+    for name in ("low", "high"):
+        ask = AllocationAsk(name, "app", resource_ask=Resource(vcore=1), priority_class_name=name)
+        rm.update(asks=[ask])
+    rm.ask(key="plain", vcore=1)
+    assert [key for _, key, _ in rm.schedule()] == ["high", "plain", "low"]
+    assert {one.allocation_key: one.priority for one in rm.running.values()} == {
+        "high": 100,
+        "plain": 0,
+        "low": -100,
+    }
+
+
+def test_an_unknown_class_names_the_known_ones() -> None:
+    rm = with_classes()
+    ask = AllocationAsk("k", "app", resource_ask=Resource(vcore=1), priority_class_name="hihg")
+    rm.update(asks=[ask])
+    (refused,) = rm.said("rejected_allocations")
+    assert "unknown priority class 'hihg'" in refused.reason
+    assert "high, low" in refused.reason
+
+
+# -- asks without an application -----------------------------------------------------------------------------
+
+
+def test_an_ask_without_application_gets_one_of_its_own() -> None:
+    rm = RM(configuration(queue("default"), queue("a")))
+    rm.node(vcore=3)
+    rm.ask("", "alone", count=2, vcore=1)
+    assert rm.schedule() == [("alone", "alone", "n1")] * 2
+    assert rm.find_app("alone").queue is rm.find_queue("root.default")
+    rm.ask("", "alone", count=1, vcore=1)
+    assert rm.schedule() == [("alone", "alone", "n1")]
+    rm.release("alone", key="alone")
+    rm.pass_time(30)
+    assert rm.state("alone") == "Completed"
