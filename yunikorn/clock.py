@@ -75,6 +75,8 @@ class Timers:
         self._clock = clock
         self._heap: list[tuple[int, int, Timer]] = []
         self._count = 0
+        self._roomy = 64
+        """So many entries are kept before cancelled ones are looked for."""
 
     def after(self, delay: int, call: Callable[[], None]) -> Timer:
         """Have `call` happen `delay` nanoseconds from now."""
@@ -84,8 +86,16 @@ class Timers:
         """Have `call` happen at the moment `due` (nanoseconds)."""
         timer = Timer(due, call)
         self._count += 1
+        if len(self._heap) >= self._roomy:
+            # Limits that are cancelled long before they are due would pile up otherwise.
+            self._heap = [entry for entry in self._heap if entry[2].call is not None]
+            heapq.heapify(self._heap)
+            self._roomy = max(64, 2 * len(self._heap))
         heapq.heappush(self._heap, (due, self._count, timer))
         return timer
+
+    def __len__(self) -> int:
+        return len(self._heap)
 
     def next_due(self) -> int | None:
         """When the earliest live timer is due, or None."""

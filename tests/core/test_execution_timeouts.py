@@ -196,3 +196,14 @@ def test_a_time_below_zero_is_refused() -> None:
     heard = rm.heard()
     assert "executionTimeoutMilliSeconds" in heard.rejected_applications[0].reason
     assert "executionTimeoutMilliSeconds" in heard.rejected_allocations[0].reason
+
+
+def test_times_that_are_not_used_up_do_not_pile_up() -> None:
+    rm = RM()
+    rm.node(memory=1)
+    rm.app()
+    for number in range(500):
+        ask(rm, f"task{number}", seconds=86_400)
+        rm.schedule()
+        rm.release(key=f"task{number}")
+    assert len(rm.at_work().partition.timers) < 200
