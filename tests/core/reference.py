@@ -523,12 +523,10 @@ class Reference:
                     break
         return max(ratios)
 
-    def _pending(self, queue: Queue) -> Fraction:
+    def _pending(self, queue: Queue) -> float:
+        # In floating point as the policy does it: sums of exact fractions are equal where these are not.
         total = self.cluster
-        return sum(
-            (Fraction(amount, total.get(name) or 1) for name, amount in queue.pending().items()),
-            Fraction(0),
-        )
+        return sum(amount / (total.get(name) or 1) for name, amount in queue.pending().items())
 
     # applications
 
