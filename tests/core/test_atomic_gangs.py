@@ -14,6 +14,7 @@ from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation, NodeAction
 from yunikorn.objects.periods import Periods
 from yunikorn.resources import Resource
+from yunikorn.scheduling.explain import why
 
 PATIENCE = 600
 
@@ -311,6 +312,10 @@ def test_a_gang_that_waited_long_enough_holds_back_what_comes_after_it() -> None
     rm.pass_time(PATIENCE)
     end(rm, "filler", 7)
     assert rm.schedule() == []
+    crowd = rm.find_app("crowd").asks["c"]
+    assert [reason.detail for reason in why(rm.at_work(), crowd)] == [
+        "a gang that has waited long goes first: that of application app"
+    ]
     end(rm, "crowd")
     assert [app for app, _, _ in rm.schedule(1)] == ["app"] * 8
     # And then the others go on.

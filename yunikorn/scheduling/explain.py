@@ -45,7 +45,18 @@ def why(at: PartitionScheduler, ask: Ask) -> list[Reason]:
     """What stops `ask`, which waits in the partition `at`; empty when nothing does or it does not wait."""
     if not ask.pending or ask.app.queue is None:
         return []
-    return [*of_application(at, ask.app), *_of_rest(at, ask.app), *_of_request(at, ask)]
+    found = [*of_application(at, ask.app), *_of_rest(at, ask.app), *_of_request(at, ask)]
+    turn = _turn(at)
+    return found or ([] if turn is TURN else [turn])
+
+
+def _turn(at: PartitionScheduler) -> Reason:
+    """Why a request that nothing stops waits all the same: it is not its turn yet."""
+    for gang in at.partition.gangs.overdue.values():
+        if gang.overdue:
+            summary = "a gang that has waited long goes first"
+            return Reason(summary, f"{summary}: that of {gang.app.label}")
+    return TURN
 
 
 def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
@@ -64,7 +75,7 @@ def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
                 key = (ask.claim.bit, app.chain[0].path, ask.reserved, app.id if ask.held else "")
                 reason = known.get(key)
                 if reason is None:
-                    reason = known[key] = next(_of_request(at, ask), TURN)
+                    reason = known[key] = next(_of_request(at, ask), None) or _turn(at)
             yield ask, reason
 
 

@@ -1,0 +1,151 @@
+"""Gangs in simulations: with placeholders, all at once, and the jobs of a trace as rigid ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from yunikorn.clock import SECOND
+from yunikorn.errors import UsageError
+from yunikorn.registry import Registry
+from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.reader import read_workload
+from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.report import Report
+from yunikorn.simulation.run import simulate
+from yunikorn.simulation.scenario import read_scenario
+from yunikorn.simulation.swf import SwfOptions, read_swf
+from yunikorn.simulation.workload import Workload
+
+CONFIG = """
+partitions:
+  - name: default
+    queues: [{name: root, submitacl: "*", queues: [{name: a}]}]
+"""
+THREE_TEAMS = """
+partitions:
+  - name: default
+    placementrules:
+      - {name: fixed, value: root.physics, filter: {type: allow, users: [user8, user4]}}
+      - {name: fixed, value: root.chemistry, filter: {type: allow, users: [user1, user5, user22]}}
+      - {name: fixed, value: root.others}
+    queues:
+      - name: root
+        submitacl: "*"
+        properties: {application.sort.policy: %s}
+        queues:
+          - {name: physics, resources: {guaranteed: {vcore: 120}}}
+          - {name: chemistry, resources: {guaranteed: {vcore: 80}}}
+          - {name: others, resources: {guaranteed: {vcore: 40}}}
+"""
+
+
+class Fates(Recorder):
+    """Remembers when tasks of applications started, in seconds, and how placeholders ended."""
+
+    def __init__(self) -> None:
+        self.starts: dict[str, list[float]] = {}
+        self.places: list[tuple[float, str]] = []
+
+    def allocated(self, moment: int, allocation: object) -> None:
+        if not allocation.placeholder:  # type: ignore[attr-defined]
+            app_id = allocation.application_id  # type: ignore[attr-defined]
+            self.starts.setdefault(app_id, []).append(moment / SECOND)
+
+    def released(self, moment: int, allocation: object, reason: str) -> None:
+        if allocation.placeholder:  # type: ignore[attr-defined]
+            self.places.append((moment / SECOND, reason))
+
+
+def play(registry: Registry, applications: str, config: str = CONFIG) -> tuple[Report, Fates]:
+    nodes = "nodes: [{name: n, count: 2, resources: {vcore: 4}}]\n"
+    workload = read_scenario(f"{nodes}applications: [{applications}]", "file", "name")
+    fates = Fates()
+    return simulate(config, workload, registry, recorder=fates), fates
+
+
+def test_an_atomic_gang_starts_as_a_whole_when_all_of_it_fits(registry: Registry) -> None:
+    report, fates = play(
+        registry,
+        "{id: one, queue: root.a, tasks: [{count: 4, resources: {vcore: 1}, runtime: 50}]},"
+        "{id: gang, queue: root.a, submit: 10, gang: Atomic,"
+        " tasks: [{count: 5, resources: {vcore: 1}, runtime: 10}, {resources: {vcore: 1}, runtime: 1}]},"
+        "{id: small, queue: root.a, submit: 20, tasks: [{count: 3, resources: {vcore: 1}, runtime: 5}]}",
+    )
+    assert fates.starts == {"one": [0] * 4, "small": [20] * 3, "gang": [50] * 6}
+    assert report.applications.finished == 3
+
+
+def test_a_gang_with_placeholders_asks_for_its_tasks_when_all_of_them_have_their_place(
+    registry: Registry,
+) -> None:
+    report, fates = play(
+        registry,
+        "{id: one, queue: root.a, tasks: [{count: 4, resources: {vcore: 1}, runtime: 50}]},"
+        "{id: gang, queue: root.a, submit: 10, gang: Soft,"
+        " tasks: [{count: 6, resources: {vcore: 1}, runtime: 10}]},"
+        "{id: small, queue: root.a, submit: 20, tasks: [{count: 3, resources: {vcore: 1}, runtime: 5}]}",
+    )
+    # Its placeholders take the room that is there, and keep it from the small one.
+    assert fates.starts == {"one": [0] * 4, "gang": [50] * 6, "small": [50, 50, 55]}
+    assert fates.places == [(50, "replaced")] * 6
+    assert (report.applications.finished, report.tasks.ended) == (3, 13)
+
+
+@pytest.mark.parametrize(("style", "outcome"), [("Soft", [11, 11, 41]), ("Hard", [])])
+def test_a_gang_that_never_comes_together_goes_on_without_or_fails(
+    registry: Registry, style: str, outcome: list[float]
+) -> None:
+    report, fates = play(
+        registry,
+        f"{{id: gang, queue: root.a, submit: 1, gang: {style}, gangtimeout: 10,"
+        " tasks: [{count: 3, resources: {vcore: 4}, runtime: 30}]}",
+    )
+    assert fates.starts.get("gang", []) == outcome
+    assert fates.places == [(11, "timed out")] * 2
+    soft = style == "Soft"
+    assert (report.applications.finished, report.applications.failed) == (int(soft), int(not soft))
+
+
+def test_a_gang_that_can_never_run_is_said_to_be_too_large(registry: Registry) -> None:
+    report, fates = play(
+        registry,
+        "{id: gang, queue: root.a, gang: Atomic, tasks: [{count: 9, resources: {vcore: 1}, runtime: 1}]},"
+        "{id: small, queue: root.a, submit: 3600, tasks: [{resources: {vcore: 1}, runtime: 1}]}",
+    )
+    assert fates.starts == {"small": [3600]}
+    assert [reason.reason for reason in report.waiting] == ["larger than the whole cluster"]
+
+
+def test_an_unknown_style_is_an_error_of_the_scenario() -> None:
+    text = """
+    nodes: [{name: n, resources: {vcore: 4}}]
+    applications: [{id: a, gang: atomic, tasks: [{resources: {vcore: 1}, runtime: 1}]}]
+    """
+    with pytest.raises(InputError, match="expected Soft or Hard or Atomic, got 'atomic'"):
+        read_scenario(text, "file", "name")
+
+
+def read(jobs: str) -> Workload:
+    text = "; MaxProcs: 8\n1 0 -1 10 4 -1 -1 4 -1 -1 1 7 3 5 1 2 -1 -1\n"
+    return read_swf(text, "trace", "trace", SwfOptions(jobs=jobs), [])
+
+
+def test_the_jobs_of_a_trace_are_gangs_if_so_wanted() -> None:
+    assert [application.gang for application in read("tasks").applications] == [""]
+    assert [application.gang for application in read("atomic").applications] == ["Atomic"]
+    with pytest.raises(UsageError, match="jobs cannot start as 'rigid'; known: tasks, atomic"):
+        read("rigid")
+
+
+@pytest.mark.parametrize("policy", ["fifo", "stateaware"])
+def test_every_job_of_a_real_trace_starts_as_a_whole(traces: Path, registry: Registry, policy: str) -> None:
+    workload = read_workload(traces / "swf" / "hpc2n.swf", swf=SwfOptions(jobs="atomic"))
+    workload.applications = workload.applications[:600]
+    fates = Fates()
+    report = simulate(THREE_TEAMS % policy, workload, registry, recorder=fates)
+    assert report.applications.finished == 600
+    for application in workload.applications:
+        starts = fates.starts[application.id]
+        assert starts == [starts[0]] * application.size
