@@ -279,9 +279,9 @@ class SideBySide(RuleBasedStateMachine):
         self.twins.pass_time(seconds)
 
     @precondition(lambda self: self.twins.placed > 2)
-    @rule(config=partition_configs())
-    def reload(self, config: dict[str, Any]) -> None:
-        self.twins.reload(config)
+    @rule(config=partition_configs(), without=st.sampled_from(["", "", "zone", "crowd", "disk"]))
+    def reload(self, config: dict[str, Any], without: str) -> None:
+        self.twins.reload(config, [name for name in self.kind.predicates if name != without])
 
     @rule(most=st.integers(1, 3))
     def schedule_some(self, most: int) -> None:

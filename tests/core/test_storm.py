@@ -192,7 +192,8 @@ class Storm:
             case 5:
                 self.twins.pass_time(self.random.choice([1, 5, 31, 301]))
             case 6 if self.chance(3):
-                self.twins.reload(self.config())
+                known = type(self.twins).predicates
+                self.twins.reload(self.config(), [name for name in known if not self.chance(3)])
             case 7 | 8 | 9:
                 self.release()
             case 10 | 11 | 12:

@@ -137,8 +137,10 @@ class Twins:
         self.reference.pass_time(seconds)
         self.rm.pass_time(seconds)
 
-    def reload(self, config: dict[str, Any]) -> None:
+    def reload(self, config: dict[str, Any], predicates: Sequence[str] | None = None) -> None:
         """Another configuration: taken as a whole, or refused for a queue that cannot change its type."""
+        before = self.predicates
+        self.predicates = before if predicates is None else predicates
         config = self._valid(config)
         reason = ""
         try:
@@ -147,8 +149,10 @@ class Twins:
             reason = str(error)
         if reason:
             assert "cannot change its type" in reason
+            self.predicates = before
         else:
             self.reference.configure(config)
+            self.reference.checks = [CHECKS[name] for name in self.predicates]
 
     # -- decisions --------------------------------------------------------------------------------------
 
