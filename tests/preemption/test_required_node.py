@@ -113,3 +113,17 @@ def test_events_tell_who_went_for_whom() -> None:
     ]
     assert told == [("REQUEST", "x3", "Preempted by agent from application daemons in root.a")]
     assert ("work", "x3#4", "REMOVE", "ALLOC_PREEMPT") in ear.of("ALLOC_PREEMPT")
+
+
+def test_a_guarantee_finds_no_other_node_for_it() -> None:
+    rm = RM(configuration(queue("a", resources={"guaranteed": {"memory": "4"}}), queue("b")))
+    rm.node("n1", memory=2)
+    rm.node("n2", memory=2)
+    rm.app("work", "root.b")
+    rm.ask("work", "x", 2, memory=2, priority=1)
+    rm.schedule()
+    rm.app("daemons", "root.a")
+    rm.ask("daemons", "agent", memory=1, priority=0, tags=DAEMON)
+    rm.pass_time(60)
+    rm.schedule()
+    assert keys(rm) == []

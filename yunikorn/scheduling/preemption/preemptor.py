@@ -138,7 +138,7 @@ class Preemptor:
         look = _Look(now, leaf.settings.preemption_delay)
         for run in self._runs(leaf):
             for ask in run:
-                if not ask.may_preempt:
+                if not ask.may_preempt or ask.shape.required:
                     continue
                 if not self.evictor.is_waiting(ask):
                     if not look.may_try(ask):
