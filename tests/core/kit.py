@@ -37,6 +37,9 @@ from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
+TO_CONFIRM = (TerminationType.PREEMPTED_BY_SCHEDULER, TerminationType.TIMEOUT)
+"""What the scheduler only counts as gone when the RM says so."""
+
 Tree = Mapping[str, Any]
 Decision = tuple[str, str, str]
 """Application, allocation key, node."""
@@ -125,7 +128,7 @@ class RM:
             assert allocation.uuid not in self.running, f"{allocation.uuid} was placed twice"
             self.running[allocation.uuid] = allocation
         for release in response.released_allocations:
-            if release.termination_type == TerminationType.PREEMPTED_BY_SCHEDULER:
+            if release.termination_type in TO_CONFIRM:
                 self.evicted[release.uuid] = release
             else:
                 self.running.pop(release.uuid, None)

@@ -53,6 +53,9 @@ def test_an_application_fails_when_it_has_run_for_its_time() -> None:
     assert rm.state() == "Running"
 
     rm.pass_time(1)
+    assert rm.state() == "Failing"
+    assert rm.find_node().available == {"memory": 0}
+    rm.confirm()
     heard = rm.heard()
     assert [one.state for one in heard.updated_applications] == ["Failing", "Failed"]
     assert "execution timeout of 60s" in heard.updated_applications[0].message
@@ -79,6 +82,7 @@ def test_its_time_starts_when_it_first_runs_and_not_while_it_waits() -> None:
     rm.pass_time(59)
     assert rm.state() == "Starting"
     rm.pass_time(1)
+    rm.confirm()
     assert rm.state() == "Failed"
 
 
@@ -98,6 +102,7 @@ def test_an_application_that_came_back_from_completing_goes_on_with_what_is_left
     rm.pass_time(9)
     assert rm.state() == "Running"
     rm.pass_time(1)
+    rm.confirm()
     assert rm.state() == "Failed"
 
 
@@ -132,6 +137,8 @@ def test_each_allocation_of_an_ask_has_its_own_time() -> None:
     assert rm.schedule() == [("app", "task", "n1")]
     rm.pass_time(10)
     assert ends(rm) == [("task", TerminationType.TIMEOUT)]
+    assert rm.schedule() == []
+    rm.confirm()
 
     rm.pass_time(5)
     assert rm.schedule() == [("app", "task", "n1")]
@@ -140,6 +147,7 @@ def test_each_allocation_of_an_ask_has_its_own_time() -> None:
     assert ends(rm) == []
     rm.pass_time(1)
     assert ends(rm) == [("task", TerminationType.TIMEOUT)]
+    rm.confirm()
     assert rm.state() == "Completing"
 
 
@@ -153,6 +161,7 @@ def test_an_expired_allocation_makes_room_for_the_next() -> None:
     assert rm.schedule() == [("first", "task", "n1")]
     allocation = next(iter(rm.find_node().allocations.values()))
     rm.pass_time(10)
+    rm.confirm()
     assert allocation.state == "Expired"
     assert rm.schedule() == [("second", "task", "n1")]
 
@@ -180,6 +189,7 @@ def test_a_changed_time_holds_for_allocations_still_to_come() -> None:
     ask(rm, "task", seconds=100, count=1)
     rm.pass_time(10)
     assert ends(rm) == [("task", TerminationType.TIMEOUT)]
+    rm.confirm()
     rm.schedule()
     rm.heard()
     rm.pass_time(99)

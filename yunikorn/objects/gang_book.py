@@ -255,8 +255,7 @@ class GangBook:
         if app.leaving or gang is None:
             return
         if app.state == FAILING:
-            if not app.allocations:
-                app.fire("fail", app.reason)
+            self._ledger.rest(app)
         elif app.state == RESUMING:
             if not gang.placeholders:
                 app.run("all placeholders are released")

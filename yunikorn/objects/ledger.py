@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from yunikorn.objects.allocation import Allocation
 from yunikorn.objects.application import COUNTED
 from yunikorn.objects.termination import ALLOCATION_EVENT, TerminationType
-from yunikorn.states import ACCEPTED, ASK, COMPLETING, NEW, RESUMING, RUNNING
+from yunikorn.states import ACCEPTED, ASK, COMPLETING, FAILING, NEW, RESUMING, RUNNING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -258,8 +258,10 @@ class Ledger:
             queue.touch()
 
     def rest(self, app: Application) -> None:
-        """An application that has nothing and wants nothing is completing."""
-        if app.is_idle:
+        """An application that has and wants nothing is completing; one that was failing has failed."""
+        if app.state == FAILING and not app.allocations and not app.leaving:
+            app.fire("fail", app.reason)
+        elif app.is_idle:
             app.fire("complete", "no requests and no allocations left")
 
     # -- allocations --------------------------------------------------------------------------------

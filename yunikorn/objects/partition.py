@@ -143,7 +143,13 @@ class Partition:
     def _overrun(self, app: Application, limit: RunLimit) -> None:
         time = describe_duration(limit.amount)
         reason = f"application {app.id} has run for its execution timeout of {time}"
-        self.fail_application(app, reason, TerminationType.TIMEOUT)
+        app.reason = reason
+        app.fire("fail", reason)
+        self._drop_asks(app, reason)
+        for allocation in list(app.allocations.values()):
+            if allocation.releasing is None:
+                self.tell_to_go(allocation, TerminationType.TIMEOUT, reason)
+        self.ledger.rest(app)
 
     def _complete(self, app: Application) -> None:
         if app.gang is not None and app.gang.placeholders:
@@ -198,20 +204,20 @@ class Partition:
             app.timer = None
         self._detach(app, message)
 
-    def fail_application(
-        self, app: Application, reason: str, termination: TerminationType = TerminationType.STOPPED_BY_RM
-    ) -> None:
-        """Mark an application for failure and take everything from it."""
+    def fail_application(self, app: Application, reason: str) -> None:
+        """Mark an application for failure and take everything from it, without waiting for the RM."""
         app.reason = reason
         app.fire("fail", reason)
+        self._drop_asks(app, reason)
+        for allocation in list(app.allocations.values()):
+            self.release(allocation, TerminationType.STOPPED_BY_RM, reason)
+        self.ledger.rest(app)
+
+    def _drop_asks(self, app: Application, reason: str) -> None:
         for ask in list(app.asks.values()):
             if ask.pending:
                 self.outbox.ask_releases.append(AskRelease(app.id, ask.key, TerminationType.TIMEOUT, reason))
             self.ledger.drop_ask(ask, "REQUEST_TIMEOUT")
-        for allocation in list(app.allocations.values()):
-            self.release(allocation, termination, reason)
-        if not app.is_final:
-            app.fire("fail", reason)
 
     # -- allocations --------------------------------------------------------------------------------
 
@@ -232,7 +238,13 @@ class Partition:
 
     def _expire(self, allocation: Allocation, limit: int) -> None:
         message = f"{allocation.label} has run for its execution timeout of {describe_duration(limit)}"
-        self.release(allocation, TerminationType.TIMEOUT, message)
+        if allocation.releasing is None:
+            self.tell_to_go(allocation, TerminationType.TIMEOUT, message)
+
+    def tell_to_go(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
+        """Have the RM end an allocation; it counts as used until the RM confirms (facts §11.3)."""
+        allocation.releasing = termination
+        self.outbox.releases.append(Release(allocation, termination, message))
 
     def release(
         self,
