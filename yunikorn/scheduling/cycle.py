@@ -44,7 +44,7 @@ class Cycle:
         self._predicates = predicates if predicates else None
         self.reservations = Reservations(partition, orders, predicates)
         self.reservations.foremost = self.foremost
-        self.parking = Parking(partition.ledger, partition.claims)
+        self.parking = Parking(partition.ledger, partition.claims, partition.timers)
         self._gangs = partition.gangs
         self.replacement = Replacement(partition, orders, self.parking, predicates)
         self.atomic = AtomicGangs(partition, orders, self.parking, predicates)

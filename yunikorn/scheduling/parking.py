@@ -9,11 +9,14 @@ since the last change is tried all the same. Without a change nothing is tried: 
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from typing import TYPE_CHECKING
 
+from yunikorn.clock import SECOND
 from yunikorn.objects.ask import Ask
 
 if TYPE_CHECKING:
+    from yunikorn.clock import Timer, Timers
     from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.shape import Shape
@@ -21,58 +24,82 @@ if TYPE_CHECKING:
 LONGEST = 16
 """Changes that are waited for at the most."""
 IDLE_TRIES = 64
-"""Requests that are tried for one change because there is nothing else to do."""
+"""Requests that are tried in one go because there is nothing else to do."""
+IDLE_PAUSE = SECOND
+"""After which the next of them are tried, even if nothing has changed since."""
+
+
+class _Entry:
+    """An ask, or a whole shape, that waits."""
+
+    __slots__ = ("at", "item", "waits")
+
+    def __init__(self, item: Ask | Shape, at: int) -> None:
+        self.item = item
+        self.at = at
+        """The change after which it was last tried."""
+        self.waits = True
 
 
 class Parking:
     """Asks, and whole shapes, that wait for a change."""
 
-    def __init__(self, ledger: Ledger, claims: ClaimTable) -> None:
+    def __init__(self, ledger: Ledger, claims: ClaimTable, timers: Timers) -> None:
         self._ledger = ledger
         self._claims = claims
-        self._heap: list[tuple[int, int, int, Ask | Shape]] = []
+        self._timers = timers
+        self._by_due: list[tuple[int, int, _Entry]] = []
+        self._by_age: deque[_Entry] = deque()
+        """The same, whoever was tried longest ago first; those woken meanwhile are skipped."""
         self._count = 0
         self._idle_at = -1
         self._idle_left = 0
+        self._pause: Timer | None = None
 
     def park(self, item: Ask | Shape) -> None:
         """Wait for a change: an ask is taken out of the running, a shape has been closed already."""
         now = self._ledger.changes
+        entry = _Entry(item, now)
         self._count += 1
-        heapq.heappush(self._heap, (now + min(LONGEST, 2 ** min(item.tries, 8)), self._count, now, item))
+        heapq.heappush(self._by_due, (now + min(LONGEST, 2 ** min(item.tries, 8)), self._count, entry))
+        self._by_age.append(entry)
+        if len(self._by_age) > 2 * len(self._by_due) + IDLE_TRIES:
+            self._by_age = deque(entry for entry in self._by_age if entry.waits)
         item.tries += 1
 
     def wake_due(self) -> None:
         """Bring back what has waited long enough."""
-        heap, changes = self._heap, self._ledger.changes
+        heap, changes = self._by_due, self._ledger.changes
         while heap and heap[0][0] <= changes:
-            self._wake(heapq.heappop(heap)[3])
+            self._wake(heapq.heappop(heap)[2])
 
     def wake_idle(self) -> bool:
-        """With nothing else to do: bring back the next that has not been tried since the last change."""
-        heap, changes = self._heap, self._ledger.changes
-        if not heap:
-            return False
+        """With nothing else to do: bring back the next that has not been tried since the last change.
+
+        After so many the others have to wait, until something changes or a pause is over: a backlog of
+        any size must not hold up what comes next, and none of it may be forgotten.
+        """
+        entries, changes = self._by_age, self._ledger.changes
         if self._idle_at != changes:
             self._idle_at, self._idle_left = changes, IDLE_TRIES
-        tried: list[tuple[int, int, int, Ask | Shape]] = []
-        woken = False
-        while heap and self._idle_left and not woken:
-            entry = heapq.heappop(heap)
-            if entry[2] == changes:
-                tried.append(entry)
-            else:
+        while entries and (entries[0].at != changes or not entries[0].waits):
+            if entries[0].waits and not self._idle_left:
+                if self._pause is None:
+                    self._pause = self._timers.after(IDLE_PAUSE, self._go_on)
+                return False
+            if self._wake(entries.popleft()):
                 self._idle_left -= 1
-                woken = self._wake(entry[3])
-        if not woken and not tried:
-            return False
-        for entry in tried:
-            heapq.heappush(heap, entry)
-        if not woken:
-            self._idle_left = 0
-        return woken
+                return True
+        return False
 
-    def _wake(self, item: Ask | Shape) -> bool:
+    def _go_on(self) -> None:
+        self._pause, self._idle_at = None, -1
+
+    def _wake(self, entry: _Entry) -> bool:
+        if not entry.waits:
+            return False
+        entry.waits = False
+        item = entry.item
         if isinstance(item, Ask):
             if not item.parked:
                 return False
