@@ -14,6 +14,10 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
+CONTAINED = (Exception, SystemExit)
+"""What a plugin may raise while scheduling without taking anything down: `sys.exit` is no way out either."""
+
+
 class YunikornError(Exception):
     """The base of all errors that this package raises on purpose."""
 

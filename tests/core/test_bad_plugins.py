@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -447,3 +448,26 @@ def test_faults_are_told_once_and_counted() -> None:
         rm.schedule()
     assert len(told) == 1
     assert told[0].count >= 5
+
+
+def test_a_plugin_that_exits_is_contained() -> None:
+    class Leaver(api.AppSortPolicy):
+        """Leaves."""
+
+        name = "leaver"
+
+        def key(self, app: api.Application) -> int:
+            """Never answers."""
+            sys.exit("enough")
+
+    rm = RM(
+        configuration(queue("a", properties={"application.sort.policy": "leaver"})),
+        with_plugins(app_sort_policies=[Leaver]),
+    )
+    rm.node(vcore=1)
+    rm.app()
+    rm.ask(vcore=1)
+    assert rm.schedule() == [("app", "ask", "n1")]
+    (fault,) = rm.faults()
+    assert "yunikorn-test 1.0" in fault
+    assert "SystemExit: enough" in fault

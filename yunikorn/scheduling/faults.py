@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from yunikorn.errors import PluginError
+from yunikorn.errors import CONTAINED, PluginError
 
 _log = logging.getLogger("yunikorn.plugins")
 
@@ -56,7 +56,7 @@ class FaultLog:
         """Make a call that nothing depends on; what it raises is reported. Returns whether it went well."""
         try:
             call(*arguments)
-        except Exception as error:
+        except CONTAINED as error:
             self.report(plugin, deed, error)
             return False
         return True

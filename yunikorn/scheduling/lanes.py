@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING
 
+from yunikorn.errors import CONTAINED
 from yunikorn.objects.line import Roster
 from yunikorn.scheduling.member_order import behind
 
@@ -43,7 +44,7 @@ class LaneGate:
             self.remove(app)
         try:
             self._rosters.setdefault(lane, Roster()).add(app, rank)
-        except Exception as error:
+        except CONTAINED as error:
             self._faults.report(self._origin, "comparing keys of", error, app.label)
             rank = behind(app)
             self._rosters[lane].add(app, rank)
@@ -68,7 +69,7 @@ class LaneGate:
         counts = {lane: len(roster) for lane, roster in self._rosters.items() if len(roster)}
         try:
             limits = {lane: _whole(limit) for lane, limit in dict(self._admit(counts)).items()}
-        except Exception as error:
+        except CONTAINED as error:
             self._faults.report(self._origin, "admitting lanes", error)
             limits = {}
         fronts = {
@@ -107,7 +108,7 @@ class LaneGate:
             hash(lane)
             if not bool(lane == lane):
                 raise ValueError(f"{lane!r} does not equal itself")
-        except Exception as error:
+        except CONTAINED as error:
             self._faults.report(self._origin, "choosing the lane of", error, app.label)
             return None
         return lane

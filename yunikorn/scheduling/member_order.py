@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
+from yunikorn.errors import CONTAINED
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, QueueSortPolicy
@@ -47,33 +48,38 @@ class MemberOrder:
 
     def is_due(self, now: int) -> bool:
         """Whether the policy's keys age and it is time to compute all of them anew; asks once a tick."""
-        if self._refresh and now // self._refresh != self._tick:
+        if self.would_be_due(now):
             self._tick = now // self._refresh
             return True
         return False
+
+    def would_be_due(self, now: int) -> bool:
+        """What `is_due` would answer, for whoever only wants to know."""
+        return bool(self._refresh) and now // self._refresh != self._tick
 
     def put(self, line: Line[Any], member: Any) -> Rank:
         """Have `member` stand where it belongs; returns its rank."""
         rank = self.rank(member)
         try:
             line.put(member, rank)
-        except Exception as error:
+        except CONTAINED as error:
             self._faults.report(self.origin, "comparing keys of", error, member.label)
             rank = behind(member)
             line.put(member, rank)
         return rank
 
-    def rank(self, member: Application | Queue) -> Rank:
-        """Where `member` stands."""
+    def rank(self, member: Application | Queue, *, quiet: bool = False) -> Rank:
+        """Where `member` stands; `quiet` for whoever only wants to know: no fault is reported."""
         try:
             key = self._key(member)
             parted = type(key) is tuple
             sound = _is_sound(key) if parted else bool(key == key)
             cause: Exception | str = "" if sound else f"{key!r} compares to nothing"
-        except Exception as error:
+        except CONTAINED as error:
             cause = error
         if cause:
-            self._faults.report(self.origin, "computing the key of", cause, member.label)
+            if not quiet:
+                self._faults.report(self.origin, "computing the key of", cause, member.label)
             return behind(member)
         tie = member.tie
         if self._priority_first:

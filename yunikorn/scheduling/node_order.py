@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
+from yunikorn.errors import CONTAINED
 
 if TYPE_CHECKING:
     from yunikorn.api import NodeSortPolicy
@@ -123,7 +124,7 @@ class NodeOrder:
             if score == score and isinstance(score, (int, float)):
                 return (score, node.id)
             cause: BaseException | str = f"{score!r} is not a number"
-        except Exception as error:
+        except CONTAINED as error:
             cause = error
         self._faults.report(self._origin, "computing the score of", cause, node.label)
         return (float("inf"), node.id)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 
 from yunikorn.config.names import ROOT, is_queue_name
+from yunikorn.errors import CONTAINED
 from yunikorn.registry import PLACEMENT, Registry
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class BoundRule:
             name = self._place(app)
             if name is not None and not isinstance(name, str):
                 raise TypeError(f"it returned {name!r} instead of a queue name or None")
-        except Exception as error:
+        except CONTAINED as error:
             blame = self._faults.report(self._origin, "placing", error, f"application '{app.id}'")
             return Choice(reason=str(blame), failed=True)
         if not name:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import attrs
 
 from yunikorn.api import Predicate
+from yunikorn.errors import CONTAINED
 
 if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
@@ -81,7 +82,7 @@ class PredicateChain:
             try:
                 value = condition.predicate.ask_class(ask)
                 hash(value)
-            except Exception as error:
+            except CONTAINED as error:
                 self._faults.report(condition.origin, "computing the class of", error, ask.label)
                 value = (ask.app.id, ask.key)
             found.append(value)
@@ -94,7 +95,7 @@ class PredicateChain:
             try:
                 value = condition.predicate.node_class(node)
                 hash(value)
-            except Exception as error:
+            except CONTAINED as error:
                 self._faults.report(condition.origin, "computing the class of", error, node.label)
                 value = (node.id, node.version)
             found.append(value)
@@ -140,13 +141,29 @@ class PredicateChain:
             verdicts[node.classes] = self._first_no(self._lasting, ask, node)
         return verdicts[node.classes] is not None
 
+    def look(self, ask: Ask, node: Node) -> tuple[Predicate, str] | None:
+        """Who refuses `node` and why, for whoever only wants to know: nothing is remembered or reported."""
+        for condition in (*self._lasting, *self._passing):
+            try:
+                reason = condition.check(ask, node)
+            except CONTAINED as error:
+                reason = f"it failed with {type(error).__name__}: {error}"
+            if reason is not None:
+                return condition.predicate, reason if isinstance(reason, str) else f"it answered {reason!r}"
+        return None
+
+    @property
+    def are_shared(self) -> bool:
+        """Whether what nodes answer to a request holds for all requests of its shape."""
+        return all(condition.by_ask for condition in (*self._lasting, *self._passing))
+
     def _first_no(self, conditions: Sequence[_Condition], ask: Ask, node: Node) -> str | None:
         for condition in conditions:
             try:
                 reason = condition.check(ask, node)
                 if reason is not None and not isinstance(reason, str):
                     raise TypeError(f"check returned {reason!r} instead of None or a text")
-            except Exception as error:
+            except CONTAINED as error:
                 where = f"{ask.label} on {node.label}"
                 return str(self._faults.report(condition.origin, "checking", error, where))
             if reason is not None:

@@ -13,7 +13,7 @@ import attrs
 
 from yunikorn.clock import SECOND, Clock
 from yunikorn.config.names import is_user_name
-from yunikorn.errors import UnknownPlugin
+from yunikorn.errors import CONTAINED, UnknownPlugin
 from yunikorn.registry import RESOLVER, Registry
 from yunikorn.scheduling.faults import FaultLog
 
@@ -128,7 +128,7 @@ class UserGroups:
         try:
             found = self.resolver.groups(user)
             groups = None if found is None else _checked(found)
-        except Exception as error:
+        except CONTAINED as error:
             blame = self._faults.report(self.origin, "finding the groups of", error, f"user '{user}'")
             return Owner(user, refusal=f"user resolution failed: {blame}")
         if groups is None:
