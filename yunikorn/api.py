@@ -359,7 +359,9 @@ class Predicate(Plugin):
     """Says whether a node may take a request, beyond room.
 
     To be asked once per class instead of once per request and node, say what the answer depends on:
-    implement `ask_class`, and `node_class` if it depends on nothing else of the node.
+    implement `ask_class`, and `node_class` if it depends on nothing else of the node. With `ask_class`
+    alone it may depend on what runs on the node, too; an answer that depends on anything beyond the
+    request and that one node, such as what runs on other nodes, must declare neither.
     """
 
     def check(self, ask: Ask, node: Node) -> str | None:
@@ -372,6 +374,13 @@ class Predicate(Plugin):
 
     def node_class(self, node: Node) -> Hashable:
         """Nodes with equal classes get equal answers; may depend on the node's attributes only."""
+        return None
+
+    def wanted(self, ask: Ask) -> str | None:
+        """What a node must have for this request, in words such as `attribute zone=b`; None if unsaid.
+
+        Only for whoever asks why a request waits; no decision depends on it.
+        """
         return None
 
 

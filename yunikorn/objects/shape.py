@@ -161,6 +161,11 @@ class ShapeTable:
         shape.closed = False
         self.closed.pop(shape.bit, None)
 
+    def forget_node(self, node_id: str) -> None:
+        """A node of this id is a new one: what predicates said of an earlier one counts no more."""
+        for shape in self._shapes.values():
+            shape.refused.pop(node_id, None)
+
     def forget_verdicts(self) -> None:
         """Predicates changed: what they said of nodes counts no more."""
         for shape in self._shapes.values():

@@ -390,6 +390,7 @@ class PartitionScheduler:
         node = Node(node_id, capacity, attributes, occupied)
         if not schedulable:
             self.partition.move_node(node, "drain")
+        self.partition.shapes.forget_node(node_id)
         node.classes = self.policies.predicates.node_classes(node)
         self.partition.add_node(node)
         return node

@@ -1,0 +1,199 @@
+"""Requests that nodes with room refused: when they are tried again, and what is remembered (decision 40)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.core.kit import RM, configuration, queue, with_plugins
+from yunikorn import api
+from yunikorn.interface.messages import NodeAction
+
+
+def counting(*, by_ask: bool = False, by_node: bool = False) -> tuple[RM, list[tuple[str, str]]]:
+    """An RM with a predicate that wants the request's disk on the node, and every question it was asked."""
+    asked: list[tuple[str, str]] = []
+
+    class Disk(api.Predicate):
+        name = "disk"
+
+        def check(self, ask: api.Ask, node: api.Node) -> str | None:
+            asked.append((ask.key, node.id))
+            return None if node.attributes.get("disk") == ask.tags["disk"] else "another disk"
+
+    members: dict[str, Any] = {"name": "disk"}
+    if by_ask:
+        members["ask_class"] = lambda self, ask: ask.tags["disk"]
+    if by_node:
+        members["node_class"] = lambda self, node: node.attributes.get("disk")
+    declared = type("Declared", (Disk,), members)
+    rm = RM(configuration(queue("a"), predicates=["disk"]), with_plugins(predicates=[declared]))
+    return rm, asked
+
+
+KINDS = [{}, {"by_ask": True}, {"by_ask": True, "by_node": True}]
+
+
+def ids(kind: dict[str, bool]) -> str:
+    return "-".join(kind) or "undeclared"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=ids)
+def test_without_a_change_nothing_is_asked_again(kind: dict[str, bool]) -> None:
+    rm, asked = counting(**kind)
+    rm.node(disk_node := "n1", {"disk": "hdd"}, vcore=9)
+    rm.app()
+    rm.ask(count=3, vcore=1, tags={"disk": "ssd"})
+    assert rm.schedule() == []
+    assert asked == [("ask", disk_node)]
+    for _ in range(5):
+        rm.schedule()
+        rm.pass_time(100)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=ids)
+def test_a_node_that_changes_or_comes_is_asked(kind: dict[str, bool]) -> None:
+    rm, _ = counting(**kind)
+    rm.node("n1", {"disk": "hdd"}, vcore=9)
+    rm.app()
+    rm.ask(vcore=1, tags={"disk": "ssd"})
+    assert rm.schedule() == []
+    rm.change_node("n1", attributes={"disk": "ssd"})
+    assert rm.schedule() == [("app", "ask", "n1")]
+    rm.ask(key="more", vcore=1, tags={"disk": "tape"})
+    assert rm.schedule() == []
+    rm.node("n2", {"disk": "tape"}, vcore=9)
+    assert rm.schedule() == [("app", "more", "n2")]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=ids)
+def test_a_node_that_comes_back_under_its_id_is_another_node(kind: dict[str, bool]) -> None:
+    rm, _ = counting(**kind)
+    rm.node("n1", {"disk": "hdd"}, vcore=9)
+    rm.app()
+    rm.ask(vcore=1, tags={"disk": "ssd"})
+    assert rm.schedule() == []
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    rm.node("n1", {"disk": "ssd"}, vcore=9)
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_one_that_says_what_it_depends_on_is_asked_once_per_class() -> None:
+    rm, asked = counting(by_ask=True, by_node=True)
+    for number in range(20):
+        rm.node(f"n{number}", {"disk": "hdd"}, vcore=1)
+    rm.app()
+    for number in range(20):
+        rm.ask(key=f"k{number}", vcore=1, tags={"disk": "ssd" if number % 2 else "hdd"})
+    assert len(rm.schedule()) == 10
+    assert len(asked) == 2
+
+
+@attrs.frozen
+class Level(api.Predicate):
+    """The node has at least a level, which is an option."""
+
+    name = "level"
+    least: int
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        return None if int(node.attributes["level"]) >= self.least else "too low"
+
+    def ask_class(self, ask: api.Ask) -> None:
+        return None
+
+    def node_class(self, node: api.Node) -> str:
+        return node.attributes["level"]
+
+
+def test_other_options_are_another_predicate() -> None:
+    def config(least: int) -> str:
+        return configuration(queue("a"), predicates=[{"name": "level", "least": least}])
+
+    rm = RM(config(5), with_plugins(predicates=[Level]))
+    rm.node("n1", {"level": "3"}, vcore=9)
+    rm.app()
+    rm.ask(vcore=1)
+    assert rm.schedule() == []
+    rm.reload(config(2))
+    assert rm.schedule() == [("app", "ask", "n1")]
+    rm.reload(config(4))
+    rm.ask(key="more", vcore=1)
+    assert rm.schedule() == []
+
+
+class Lonely(api.Predicate):
+    """Nothing else of the application runs anywhere: depends on what happens on other nodes."""
+
+    name = "lonely"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        return "others run" if any(ask.app.allocated.values()) else None
+
+
+def test_a_refusal_that_says_nothing_is_undone_by_a_release_elsewhere() -> None:
+    rm = RM(configuration(queue("a"), predicates=["lonely"]), with_plugins(predicates=[Lonely]))
+    for node_id in ("n1", "n2"):
+        rm.node(node_id, vcore=1)
+    rm.app()
+    rm.ask(count=3, vcore=1)
+    for _ in range(3):
+        assert len(rm.schedule()) == 1
+        rm.release(uuid=next(iter(rm.running)))
+    assert rm.schedule() == []
+    assert rm.find_app().asks == {}
+
+
+class Late(api.Predicate):
+    """Refuses until it is told otherwise; says nothing of what its answer depends on."""
+
+    name = "late"
+    ready = ""
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        return None if ask.key == Late.ready else "not yet"
+
+
+def test_however_many_wait_none_is_forgotten() -> None:
+    """And each change costs a limited number of questions at once, whatever the backlog."""
+    rm = RM(configuration(queue("a"), predicates=["late"]), with_plugins(predicates=[Late]))
+    Late.ready = ""
+    rm.node("n1", vcore=1000)
+    rm.app()
+    for number in range(400):
+        rm.ask(key=f"k{number}", vcore=1)
+    rm.schedule()
+    for number in range(40):
+        rm.node(f"x{number}", vcore=1)
+        assert rm.schedule() == []
+    Late.ready = "k399"
+    rm.node("last", vcore=1)
+    placed = rm.schedule()
+    pauses = 0
+    while not placed:
+        assert rm.scheduler.next_timer() is not None, "it would wait for ever"
+        pauses += 1
+        rm.pass_time(1)
+        placed = rm.schedule()
+    assert [key for _, key, _ in placed] == ["k399"]
+    assert pauses <= 400 / 64
+
+
+def test_an_idle_backlog_comes_to_rest() -> None:
+    rm = RM(configuration(queue("a"), predicates=["late"]), with_plugins(predicates=[Late]))
+    Late.ready = ""
+    rm.node("n1", vcore=1000)
+    rm.app()
+    for number in range(200):
+        rm.ask(key=f"k{number}", vcore=1)
+    rm.schedule()
+    rm.pass_time(1000)
+    rm.node("n2", vcore=1)
+    for _ in range(10):
+        rm.schedule()
+        rm.pass_time(1)
+    rm.schedule()
+    assert rm.scheduler.next_timer() is None
