@@ -27,7 +27,7 @@ PUBLIC = {
     "QueueSortPolicy": ["key(queue)"],
     "NodeSortPolicy": [],
     "PlacementRule": ["place(app)"],
-    "Predicate": ["check(ask, node)", "ask_class(ask)", "node_class(node)"],
+    "Predicate": ["check(ask, node)", "ask_class(ask)", "node_class(node)", "wanted(ask)"],
     "EventSink": ["send(batch)"],
     "UserGroupResolver": ["groups(user)"],
     "Plugin": ["opened(context)", "reloaded(context)", "closed()"],

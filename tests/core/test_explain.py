@@ -13,7 +13,7 @@ from yunikorn.interface.messages import NodeAction
 
 def reasons(rm: RM, app_id: str = "app", key: str = "ask") -> list[str]:
     """What stops a request, in full."""
-    return [reason.detail for reason in rm.scheduler.explain("rm", "default", app_id, key)[key]]
+    return [reason.detail for reason in rm.scheduler.explain("rm", "default", app_id, key)[key].reasons]
 
 
 def waiting(config: str = "") -> RM:
@@ -81,7 +81,7 @@ def test_predicates_are_counted_by_what_they_say() -> None:
         rm.node(f"n{number}", {"rack": "r1"}, memory=4)
     rm.ask(memory=1, tags={"rack": "r2"})
     rm.schedule()
-    assert reasons(rm) == ["no node is allowed: not in rack r2 (of 3 nodes: 3 refused: not in rack r2)"]
+    assert reasons(rm) == ["no node is allowed: not in rack r2 (of 3 nodes: 3 refused by rack: not in rack r2)"]
 
 
 def test_a_required_node_that_is_missing_or_full() -> None:
@@ -201,7 +201,7 @@ def test_several_reasons_come_in_the_order_of_the_checks() -> None:
     rm.node(memory=10)
     rm.ask(memory=20)
     rm.scheduler.stop_queue("rm", "default", "root.a")
-    found = [reason.summary for reason in rm.scheduler.explain("rm", "default", "app")["ask"]]
+    found = [reason.summary for reason in rm.scheduler.explain("rm", "default", "app")["ask"].reasons]
     assert found == [
         "queue root.a is stopped",
         "larger than the quota of queue root.a",

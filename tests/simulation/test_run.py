@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from yunikorn.config.quantities import in_words
 from yunikorn.api import Application, AppSortPolicy, hookimpl
 from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError
 from yunikorn.registry import Registry
-from yunikorn.simulation.misfits import in_words
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario import read_scenario

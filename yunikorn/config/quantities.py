@@ -55,6 +55,21 @@ def parse_resource(amounts: Mapping[str, str]) -> Resource:
     return Resource({name: parse_quantity(name, text) for name, text in amounts.items()})
 
 
+def in_words(amount: Mapping[str, int]) -> str:
+    """An amount as a configuration writes it: `memory 4Gi, vcore 2`, `vcore 1500m`; `nothing` when empty."""
+    return ", ".join(f"{name} {_quantity(name, value)}" for name, value in sorted(amount.items())) or "nothing"
+
+
+def _quantity(name: str, value: int) -> str:
+    if name == VCORE:
+        return f"{value}m" if value % 1000 else str(value // 1000)
+    if name == "memory":
+        for suffix in ("Gi", "Mi", "Ki"):
+            if value and value % SUFFIXES[suffix] == 0:
+                return f"{value // SUFFIXES[suffix]}{suffix}"
+    return str(value)
+
+
 def _factor(name: str, suffix: str) -> int:
     factor = SUFFIXES.get(suffix)
     if factor is not None:

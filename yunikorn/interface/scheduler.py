@@ -23,10 +23,11 @@ from yunikorn.interface.session import Callback, Session
 from yunikorn.objects.environment import Environment
 from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
-from yunikorn.scheduling.explain import Reason, first_reasons, why
+from yunikorn.scheduling.explain import Explanation, Reason, explain, first_reasons
 from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.switches import start_partition, start_queue, stop_partition, stop_queue
+from yunikorn.suggestions import suggest
 
 
 class Scheduler:
@@ -175,18 +176,22 @@ class Scheduler:
 
     def explain(
         self, rm_id: str, partition: str, app_id: str, allocation_key: str = ""
-    ) -> dict[str, list[Reason]]:
-        """What stops each waiting request of an application at this moment, by allocation key.
+    ) -> dict[str, Explanation]:
+        """Why each waiting request of an application waits at this moment, by allocation key, in their order.
 
-        With a key only that one. A request that nothing stops has no reasons; one that waits no more is
-        not among them. Changes nothing. Raises `UsageError` where there is no such application.
+        With a key only that one. What stops it, its place in the order, and what would have to change; a
+        request that nothing stops has no reasons, one that waits no more is not among them. Changes
+        nothing. Raises `UsageError` where there is no such application.
         """
         at = self._at_work(rm_id, partition)
-        app = at.partition.applications.get(app_id)
+        applications = at.partition.applications
+        app = applications.get(app_id)
         if app is None:
-            raise UsageError(f"there is no application '{app_id}' in partition {at.name}, or it has ended")
-        asks = [ask for ask in app.asks.values() if ask.pending and ask.key == (allocation_key or ask.key)]
-        return {ask.key: why(at, ask) for ask in asks}
+            raise UsageError(
+                f"there is no application '{app_id}' in partition {at.name}, or it has ended"
+                f"{suggest(app_id, applications)}"
+            )
+        return {one.key: one for one in explain(at, app, allocation_key)}
 
     def first_reasons(self, rm_id: str) -> Iterator[tuple[str, int, Reason]]:
         """What stops everything that waits: application, number of requests, and the first reason."""

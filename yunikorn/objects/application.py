@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 COUNTED = frozenset({STARTING, RUNNING})
 """States in which an application counts as running (decisions, "States")."""
+
+
+def hold_by(holder: Queue | Allowance) -> str:
+    """What a queue or limit says where as many applications run as may."""
+    return f"{holder.label} runs {holder.count} of at most {holder.max_applications} applications"
 
 
 @attrs.frozen(slots=True)
@@ -205,13 +210,17 @@ class Application:
         return None
 
     @property
+    def holders(self) -> Iterator[Queue | Allowance]:
+        """Everything that keeps it from starting: queues leaf first, then limits."""
+        if self.fresh:
+            yield from (queue for queue in self.chain if queue.full)
+            yield from (allowance for allowance in self.owner if allowance.full)
+
+    @property
     def hold(self) -> str:
         """Why it may not start, empty when it may or has; it waits until another has ended."""
         holder = self.held_by
-        if holder is None:
-            return ""
-        most = holder.max_applications
-        return f"{holder.label} runs {holder.count} of at most {most} applications"
+        return "" if holder is None else hold_by(holder)
 
     def enter(self, queue: Queue) -> None:
         """Join a leaf queue."""

@@ -115,6 +115,12 @@ class Ask:
         """The gang that it stands for: not a request of its own, but of all members together."""
 
     @property
+    def making_way(self) -> list[Resource]:
+        """What was told to end for it and has not ended yet; empty when it waits for nothing of the kind."""
+        eviction = self.eviction
+        return list(eviction.outstanding.values()) if eviction is not None and eviction.waits else []
+
+    @property
     def label(self) -> str:
         """What a message calls it."""
         return f"ask {self.key} of application {self.app.id}"

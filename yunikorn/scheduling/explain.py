@@ -6,7 +6,6 @@ once: all are told, the one that the cycle meets first comes first.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -14,7 +13,12 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.config.durations import describe_duration
-from yunikorn.resources import describe
+from yunikorn.config.quantities import in_words
+from yunikorn.objects.application import hold_by
+from yunikorn.resources import sum_of
+from yunikorn.scheduling.node_survey import room_for, survey
+from yunikorn.scheduling.remedies import remedies, remedy_of_turn
+from yunikorn.scheduling.turn import turns
 from yunikorn.states import ACTIVE, STOPPED
 
 if TYPE_CHECKING:
@@ -22,22 +26,62 @@ if TYPE_CHECKING:
 
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
-    from yunikorn.objects.node import Node
+    from yunikorn.objects.atomic_gang import AtomicGang
+    from yunikorn.resources import Resource
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+    from yunikorn.scheduling.turn import Turn
+
+
+CHECKS = (
+    "stopped",
+    "application limit",
+    "order",
+    "back-off",
+    "preemption",
+    "gang",
+    "quota",
+    "limit",
+    "nodes",
+    "predicates",
+    "reservation",
+)
+"""What may stop a request; `quota` is the headroom of a queue, `limit` that of a user or group."""
 
 
 @attrs.frozen
 class Reason:
     """Something that stops a request."""
 
+    check: str
+    """Which check it is, one of `CHECKS`."""
     summary: str
     """In words that are equal for all requests that the same thing stops, so that they can be counted."""
     detail: str
     """With the numbers of this moment."""
 
 
+@attrs.frozen
+class Explanation:
+    """Why one request of an application waits."""
+
+    key: str
+    """Its allocation key."""
+    waiting: int
+    """How many allocations it still waits for, and ..."""
+    resource: Resource
+    """... what each takes."""
+    reasons: tuple[Reason, ...]
+    """What stops it, the check that a decision meets first comes first; empty when nothing does."""
+    turn: Turn
+    """Its place in the order."""
+    remedies: tuple[str, ...]
+    """The smallest change that would let it run at its turn: all of these together."""
+
+
 TURN = Reason(
-    "nothing: it is tried at the next decision", "nothing stops it: it is tried at the next decision"
+    "order",
+    "nothing: it is tried at the next decision",
+    "nothing stops it: it is tried at the next decision",
 )
 
 
@@ -45,7 +89,29 @@ def why(at: PartitionScheduler, ask: Ask) -> list[Reason]:
     """What stops `ask`, which waits in the partition `at`; empty when nothing does or it does not wait."""
     if not ask.pending or ask.app.queue is None:
         return []
-    found = [*of_application(at, ask.app), *_of_rest(at, ask.app), *_of_request(at, ask)]
+    return _or_turn(at, [*of_application(at, ask.app), *_of_rest(at, ask.app), *_of_request(at, ask)])
+
+
+def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Explanation]:
+    """Why the waiting requests of `app` wait, in their order; with an allocation key only that one."""
+    known: dict[Hashable, tuple[tuple[Reason, ...], tuple[str, ...]]] = {}
+    found = []
+    for each, turn in turns(app, at.partition.clock.now()).items():
+        if key not in ("", each):
+            continue
+        ask = app.asks[each]
+        likeness = _likeness(at, ask)
+        if likeness not in known:
+            reasons = tuple(why(at, ask))
+            changes = tuple(remedies(at, ask))
+            known[likeness] = (reasons, changes or tuple(remedy_of_turn(at) if reasons else ()))
+        found.append(
+            Explanation(each, ask.pending, ask.resource, known[likeness][0], turn, known[likeness][1])
+        )
+    return found
+
+
+def _or_turn(at: PartitionScheduler, found: list[Reason]) -> list[Reason]:
     turn = _turn(at)
     return found or ([] if turn is TURN else [turn])
 
@@ -55,7 +121,7 @@ def _turn(at: PartitionScheduler) -> Reason:
     for gang in at.partition.gangs.overdue.values():
         if gang.overdue:
             summary = "a gang that has waited long goes first"
-            return Reason(summary, f"{summary}: that of {gang.app.label}")
+            return Reason("order", summary, f"{summary}: that of {gang.app.label}")
     return TURN
 
 
@@ -72,11 +138,20 @@ def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
                 continue
             reason = of_app
             if reason is None:
-                key = (ask.claim.bit, app.chain[0].path, ask.reserved, app.id if ask.held else "")
+                key = _likeness(at, ask)
                 reason = known.get(key)
                 if reason is None:
                     reason = known[key] = next(_of_request(at, ask), None) or _turn(at)
             yield ask, reason
+
+
+def _likeness(at: PartitionScheduler, ask: Ask) -> Hashable:
+    """Equal for requests that the same checks answer."""
+    app = ask.app
+    if ask.held:
+        return (app.id, "" if app.atomic is not None else ask.task_group)
+    alone = 0 if at.policies.predicates.are_shared else ask.arrival
+    return (ask.claim.bit, app.chain[0].path, ask.reserved, ask.eviction, alone)
 
 
 # -- the application ------------------------------------------------------------------------------------
@@ -87,23 +162,24 @@ def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]
     partition = at.partition
     if partition.state != ACTIVE:
         state = partition.state.lower()
-        yield Reason(f"partition {at.name} is {state}", f"partition {at.name} is {state}")
+        yield Reason("stopped", f"partition {at.name} is {state}", f"partition {at.name} is {state}")
     for queue in app.chain:
         if queue.state == STOPPED:
-            yield Reason(f"queue {queue.path} is stopped", f"queue {queue.path} is stopped")
-    holder = app.held_by
-    if holder is not None:
-        yield Reason(f"no more applications may run: {holder.label}", app.hold)
+            yield Reason("stopped", f"queue {queue.path} is stopped", f"queue {queue.path} is stopped")
+    for holder in app.holders:
+        yield Reason("application limit", f"no more applications may run: {holder.label}", hold_by(holder))
     if app.queue is not None and not app.admitted:
         summary = f"others of queue {app.queue.path} go first"
-        yield Reason(summary, f"{summary}: {app.label} is {app.state}, and the queue's order lets it wait")
+        yield Reason(
+            "order", summary, f"{summary}: {app.label} is {app.state}, and the queue's order lets it wait"
+        )
 
 
 def _of_rest(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
     if app.rest is not None:
         left = describe_duration(max(app.rest.due - at.partition.clock.now(), 0))
         summary = "its application is left alone for a while: its requests found no node"
-        yield Reason(summary, f"{summary}; it is tried again in {left}")
+        yield Reason("back-off", summary, f"{summary}; it is tried again in {left}")
 
 
 # -- quotas and limits ----------------------------------------------------------------------------------
@@ -111,29 +187,47 @@ def _of_rest(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
 
 def _of_request(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     if ask.held:
-        yield from _of_gang(ask)
+        yield from _of_gang(at, ask)
         return
+    yield from _of_preemption(ask)
     yield from _of_quotas(ask)
     yield from _of_nodes(at, ask)
 
 
-def _of_gang(ask: Ask) -> Iterator[Reason]:
+def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     gang = ask.app.atomic
     if gang is None:
         summary = "it waits for a placeholder of its task group to make way"
-        yield Reason(summary, f"{summary}: {ask.task_group}")
+        yield Reason("gang", summary, f"{summary}: {ask.task_group}")
     elif gang.request is None:
         summary = "its gang is not whole yet"
-        yield Reason(summary, f"{summary}: it is when its members take {describe(gang.total)}")
+        yield Reason("gang", summary, f"{summary}: it is when its members take {in_words(gang.total)}")
     else:
         yield from _of_quotas(gang.request)
+        yield from _of_room(at, gang, gang.request)
+
+
+def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask) -> Iterator[Reason]:
+    size = sum(count for _, count in gang.members)
+    room = room_for(gang.members, at.partition.nodes.values(), at.policies.predicates)
+    if room < size or request.shape.closed:
+        pieces = (
+            f"there is room for {room} of {size}" if room < size else "the free room is in too small pieces"
+        )
         summary = "no room for its whole gang at once"
-        yield Reason(summary, f"{summary} (requested {describe(gang.request.resource)})")
+        yield Reason("gang", summary, f"{summary} (requested {in_words(request.resource)}; {pieces})")
+
+
+def _of_preemption(ask: Ask) -> Iterator[Reason]:
+    going = ask.making_way
+    if going:
+        summary = "it waits for what it preempted to end"
+        yield Reason("preemption", summary, f"{summary}: {len(going)} allocations, {in_words(sum_of(going))}")
 
 
 def _of_quotas(ask: Ask) -> Iterator[Reason]:
     pairs = ask.shape.pairs
-    requested = describe(ask.resource)
+    requested = in_words(ask.resource)
     for queue in ask.app.chain:
         if not queue.has_room(pairs):
             too_large = _exceeds(pairs, queue.max or {})
@@ -143,13 +237,13 @@ def _of_quotas(ask: Ask) -> Iterator[Reason]:
                 summary = f"larger than the quota of queue {queue.path}"
             else:
                 summary = f"over the quota of queue {queue.path}"
-            available = describe(queue.headroom or {})
-            yield Reason(summary, f"{summary} (requested {requested}, available {available})")
+            available = in_words(queue.headroom or {})
+            yield Reason("quota", summary, f"{summary} (requested {requested}, available {available})")
     for allowance in ask.app.owner:
         if not allowance.has_room(pairs):
             summary = f"over the limit of {allowance.label}"
-            available = describe(allowance.headroom)
-            yield Reason(summary, f"{summary} (requested {requested}, available {available})")
+            available = in_words(allowance.headroom)
+            yield Reason("limit", summary, f"{summary} (requested {requested}, available {available})")
 
 
 def _exceeds(pairs: Iterable[tuple[str, int]], most: Mapping[str, int]) -> bool:
@@ -159,85 +253,20 @@ def _exceeds(pairs: Iterable[tuple[str, int]], most: Mapping[str, int]) -> bool:
 # -- nodes ----------------------------------------------------------------------------------------------
 
 
-@attrs.define
-class _Survey:
-    """What nodes say to a request, counted."""
-
-    nodes: int = 0
-    drained: int = 0
-    reserved: int = 0
-    too_small: int = 0
-    """Those that could not take it if they were empty."""
-    lacking: Counter[str] = attrs.Factory(Counter)
-    """By resource type: nodes with too little of it left."""
-    short: int = 0
-    refused: Counter[str] = attrs.Factory(Counter)
-    """By reason: nodes with room that a predicate refuses."""
-
-    @property
-    def summary(self) -> str:
-        if not self.nodes:
-            return "there are no nodes"
-        if self.too_small == self.nodes:
-            return "larger than any node"
-        if self.refused and not self.short:
-            return "no node is allowed: " + "; ".join(sorted(self.refused))
-        if self.drained == self.nodes:
-            return "all nodes are drained"
-        if self.refused:
-            return "no node that is allowed has room"
-        return "no node has room"
-
-    def detail(self) -> str:
-        parts = [f"{count} lack {name}" for name, count in sorted(self.lacking.items())]
-        parts += [f"{count} refused: {reason}" for reason, count in sorted(self.refused.items())]
-        if self.reserved:
-            parts.append(f"{self.reserved} reserved for others")
-        if self.drained:
-            parts.append(f"{self.drained} drained")
-        if self.too_small:
-            parts.append(f"{self.too_small} too small even when empty")
-        return f"{self.summary} (of {self.nodes} nodes: {', '.join(parts)})" if parts else self.summary
-
-
 def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     nodes, required = at.partition.nodes, ask.shape.required
     if required and required not in nodes:
         summary = "its required node is not there"
-        yield Reason(summary, f"{summary}: {required}")
+        yield Reason("nodes", summary, f"{summary}: {required}")
         return
-    survey = _Survey()
-    for node in [nodes[required]] if required else nodes.values():
-        if _look(at, ask, node, survey):
-            return
+    found = survey(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
+    if found is None:
+        return
     if required:
         summary = "its required node does not take it"
-        yield Reason(summary, f"{summary}: {required}: {survey.detail()}")
+        yield Reason(found.check, summary, f"{summary}: {required}: {found.detail}")
     elif ask.reserved is not None:
         summary = "it waits for room on the node that is reserved for it"
-        yield Reason(summary, f"{summary}: {ask.reserved.id}; {survey.detail()}")
+        yield Reason("reservation", summary, f"{summary}: {ask.reserved.id}; {found.detail}")
     else:
-        yield Reason(survey.summary, survey.detail())
-
-
-def _look(at: PartitionScheduler, ask: Ask, node: Node, survey: _Survey) -> bool:
-    """Whether `node` would take the request now; else it is counted why not."""
-    survey.nodes += 1
-    pairs = ask.shape.pairs
-    survey.too_small += any(node.capacity.get(name, 0) < amount for name, amount in pairs)
-    if not node.schedulable and not ask.shape.required:
-        survey.drained += 1
-        return False
-    if node.reservations and ask not in node.reservations and not ask.shape.required:
-        survey.reserved += 1
-        return False
-    lacking = [name for name, amount in pairs if node.available.get(name, 0) < amount]
-    if lacking:
-        survey.lacking.update(lacking)
-        survey.short += 1
-        return False
-    refusal = at.policies.predicates.judge(ask, node) if at.policies.predicates else None
-    if refusal is None:
-        return True
-    survey.refused[refusal.reason] += 1
-    return False
+        yield Reason(found.check, found.summary, found.detail)

@@ -48,7 +48,7 @@ class MemberOrder:
 
     def is_due(self, now: int) -> bool:
         """Whether the policy's keys age and it is time to compute all of them anew; asks once a tick."""
-        if self.would_be_due(now):
+        if self._refresh and now // self._refresh != self._tick:
             self._tick = now // self._refresh
             return True
         return False

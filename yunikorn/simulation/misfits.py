@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from yunikorn.config.quantities import in_words
 from yunikorn.resources import Resource, fits
 from yunikorn.simulation.workload import Workload
 
@@ -55,21 +56,6 @@ def find_misfits(workload: Workload, examples: int = 3) -> Misfits:
         tasks += lost
         applications += bool(lost)
     return Misfits(tasks, applications, tuple(lines))
-
-
-def in_words(amount: Mapping[str, int]) -> str:
-    """An amount as a configuration writes it: `memory 4Gi, vcore 2`, `vcore 1500m`."""
-    return ", ".join(f"{name} {_quantity(name, value)}" for name, value in sorted(amount.items()))
-
-
-def _quantity(name: str, value: int) -> str:
-    if name == "vcore":
-        return f"{value}m" if value % 1000 else str(value // 1000)
-    if name == "memory":
-        for suffix, factor in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
-            if value and value % factor == 0:
-                return f"{value // factor}{suffix}"
-    return str(value)
 
 
 def partition_name(partition: str) -> str:

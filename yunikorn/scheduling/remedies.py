@@ -1,0 +1,214 @@
+"""What would have to change so that a waiting request could run at its turn: the least that does.
+
+One entry for each check that stops it; all of them together let it run, once those before it in the order
+have been served or passed. Amounts are what is lacking at this moment, no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from yunikorn.config.durations import describe_duration
+from yunikorn.config.quantities import in_words
+from yunikorn.errors import CONTAINED
+from yunikorn.resources import NOTHING, Tally, grow
+from yunikorn.scheduling.node_survey import Sight, nearest, room_for
+from yunikorn.states import ACTIVE, STOPPED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from yunikorn.api import Predicate
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.atomic_gang import AtomicGang
+    from yunikorn.objects.queue import Queue
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+
+
+def remedies(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
+    """What has to change for `ask`, in the order of the checks; nothing if nothing stops it."""
+    app = ask.app
+    yield from _of_switches(at, app)
+    yield from _of_running(app)
+    yield from _of_order(at, app)
+    going = ask.making_way
+    if ask.held:
+        yield from _of_gang(at, ask)
+    elif going:
+        yield f"the resource manager must confirm the end of {_count(len(going), 'allocation')}"
+    else:
+        yield from _of_quotas(ask)
+        yield from _of_limits(ask)
+        yield from _of_nodes(at, ask)
+
+
+def remedy_of_turn(at: PartitionScheduler) -> Iterator[str]:
+    """What has to change for a request that only a gang's long wait holds back."""
+    for gang in at.partition.gangs.overdue.values():
+        if gang.overdue:
+            yield f"the gang of {gang.app.label} must get its place, or go"
+
+
+# -- the application ------------------------------------------------------------------------------------
+
+
+def _of_switches(at: PartitionScheduler, app: Application) -> Iterator[str]:
+    if at.partition.state != ACTIVE:
+        yield f"start partition {at.name}"
+    for queue in app.chain:
+        if queue.state == STOPPED and queue.settings.stopped:
+            yield f"take queue.state: stopped from the configuration of queue {queue.path}"
+        elif queue.state == STOPPED:
+            yield f"start queue {queue.path}"
+
+
+def _of_running(app: Application) -> Iterator[str]:
+    for holder in app.holders:
+        over = holder.count - holder.max_applications + 1
+        yield f"{over} of the {_count(holder.count, 'running application')} of {holder.label} must end"
+
+
+def _of_order(at: PartitionScheduler, app: Application) -> Iterator[str]:
+    if app.queue is not None and not app.admitted:
+        yield f"an application that goes first in queue {app.queue.path} must start running, or end"
+    if app.rest is not None:
+        left = describe_duration(max(app.rest.due - at.partition.clock.now(), 0))
+        yield f"wait {left}, until its application is tried again"
+
+
+# -- gangs ----------------------------------------------------------------------------------------------
+
+
+def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
+    gang = ask.app.atomic
+    if gang is None:
+        yield f"a placeholder of task group {ask.task_group} must get its place and end"
+    elif gang.request is None:
+        yield f"requests for {in_words(_missing_of(gang))} more must arrive"
+    else:
+        yield from _of_quotas(gang.request)
+        yield from _of_limits(gang.request)
+        yield from _of_members(at, gang)
+
+
+def _missing_of(gang: AtomicGang) -> Tally:
+    missing: Tally = dict(gang.total)
+    for ask in gang.app.asks.values():
+        if ask.held:
+            grow(missing, ask.resource, -ask.pending)
+    return {name: amount for name, amount in missing.items() if amount > 0}
+
+
+def _of_members(at: PartitionScheduler, gang: AtomicGang) -> Iterator[str]:
+    size = sum(count for _, count in gang.members)
+    lacking = size - room_for(gang.members, at.partition.nodes.values(), at.policies.predicates)
+    if lacking:
+        each = {in_words(ask.resource) for ask, _ in gang.members}
+        amount = f" ({each.pop()} each)" if len(each) == 1 else ""
+        yield f"free room on nodes for {lacking} more of its {size} members{amount}"
+    elif gang.request is not None and gang.request.shape.closed:
+        yield f"free room in larger pieces: its {size} members must fit nodes together"
+
+
+# -- quotas and limits ----------------------------------------------------------------------------------
+
+
+def _of_quotas(ask: Ask) -> Iterator[str]:
+    for queue in ask.app.chain:
+        if queue.parent is not None:
+            quota: Mapping[str, int] = queue.max or NOTHING
+            yield from _more(f"the max of queue {queue.path}", quota, queue.allocated, ask, "there")
+
+
+def _of_limits(ask: Ask) -> Iterator[str]:
+    for allowance in ask.app.owner:
+        limit: Mapping[str, int] = allowance.max_resources or NOTHING
+        whose = f"of {allowance.kind} {allowance.name} there"
+        yield from _more(f"the limit of {allowance.label}", limit, allowance.usage, ask, whose)
+
+
+def _more(what: str, most: Mapping[str, int], used: Mapping[str, int], ask: Ask, where: str) -> Iterator[str]:
+    """Raise a bound, or end as much of what it bounds where that is enough."""
+    over = _over(most, used, ask)
+    if over:
+        can_end = all(used.get(name, 0) >= amount for name, amount in over.items())
+        yield f"raise {what} by {in_words(over)}" + (f", or end as much {where}" if can_end else "")
+
+
+def _over(most: Mapping[str, int], used: Mapping[str, int], ask: Ask) -> Tally:
+    """By how much `ask` would exceed a bound, per type that the bound names."""
+    over = {name: used.get(name, 0) + amount - most[name] for name, amount in ask.shape.pairs if name in most}
+    return {name: amount for name, amount in over.items() if amount > 0}
+
+
+# -- nodes ----------------------------------------------------------------------------------------------
+
+
+def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
+    nodes, required = at.partition.nodes, ask.shape.required
+    if required and required not in nodes:
+        yield f"node {required} must join"
+        return
+    best = nearest(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
+    if best is None or best.distance[0]:
+        yield _another_node(ask, best)
+        return
+    if not best.takes_it:
+        yield from _at_node(best, "" if required else " (the nearest)")
+    yield from _of_cluster(at.partition.queues.root, ask, best)
+
+
+def _at_node(sight: Sight, remark: str) -> Iterator[str]:
+    node = f"node {sight.node.id}{remark}"
+    if sight.drained:
+        yield f"have {node} take new work again: it is drained"
+    if sight.reserved:
+        other = next(iter(sight.node.reservations))
+        yield f"{other.label}, which {node} is reserved for, must get its place or go"
+    if sight.lacking:
+        yield f"free {in_words(sight.lacking)} on {node}"
+
+
+def _of_cluster(root: Queue, ask: Ask, sight: Sight) -> Iterator[str]:
+    """What the whole cluster lacks beyond that node, as when another one runs more than it can hold."""
+    over = _over(root.max or {}, root.allocated, ask)
+    rest = {name: amount - sight.lacking.get(name, 0) for name, amount in over.items()}
+    rest = {name: amount for name, amount in rest.items() if amount > 0}
+    if rest:
+        yield f"free {in_words(rest)} more anywhere in the cluster"
+
+
+def _another_node(ask: Ask, best: Sight | None) -> str:
+    """No node that is there would do, whatever ended on it."""
+    amount, required = in_words(ask.resource), ask.shape.required
+    refusal = best.refusal if best is not None else None
+    if best is not None and refusal is None:
+        if required:
+            return f"enlarge node {required} by {in_words(best.missing)}"
+        short = in_words(best.missing)
+        return f"a node with room for {amount}: the nearest, {best.node.id}, is too small by {short}"
+    if refusal is None:
+        return f"a node with room for {amount}"
+    wish = _wish(refusal[0], ask)
+    if required:
+        return (
+            f"give node {required} {wish}"
+            if wish
+            else f"predicate {refusal[0].name} must allow node {required}"
+        )
+    if wish:
+        return f"a node with {wish} and room for {amount}"
+    return f"a node with room for {amount} that predicate {refusal[0].name} allows"
+
+
+def _wish(predicate: Predicate, ask: Ask) -> str:
+    try:
+        return str(predicate.wanted(ask) or "")
+    except CONTAINED:
+        return ""  # what it cannot say it has not said: its refusal is told all the same
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,122 @@
+"""The turn of a request: its place among all that wait, by the orders of the policies at this moment.
+
+Found out for whoever asks. Lines are not brought up to date for it: members that a decision would put
+elsewhere are ranked anew aside, so that the next decision finds everything as it was left.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from yunikorn.errors import CONTAINED
+from yunikorn.scheduling.member_order import behind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.line import Rank
+    from yunikorn.objects.queue import Queue
+
+
+@attrs.frozen
+class Standing:
+    """The place of a queue among those with waiting requests below the same parent."""
+
+    queue: str
+    place: int
+    of: int
+    parent: str
+
+    def __str__(self) -> str:
+        if self.of == 1:
+            return f"queue {self.queue} is the only one that waits under {self.parent}"
+        return f"queue {self.queue} is {ordinal(self.place)} of {self.of} that wait under {self.parent}"
+
+
+@attrs.frozen
+class Turn:
+    """The place of a request in its queue, and of its queue and those above in theirs, leaf first.
+
+    Whoever waits counts, also where something stops it; a request for several counts as many times.
+    """
+
+    first: int
+    last: int
+    of: int
+    queue: str
+    standings: tuple[Standing, ...]
+
+    def __str__(self) -> str:
+        return "; ".join([self._own, *map(str, self.standings)])
+
+    @property
+    def _own(self) -> str:
+        if self.of == 1:
+            return f"the only request that waits in queue {self.queue}"
+        place = ordinal(self.first)
+        if self.last != self.first:
+            place = f"{place} to {ordinal(self.last)}"
+        return f"{place} of {self.of} requests that wait in queue {self.queue}"
+
+
+def turns(app: Application, now: int) -> dict[str, Turn]:
+    """The turn of each waiting request of `app`, by allocation key; nothing without a queue."""
+    leaf = app.queue
+    if leaf is None:
+        return {}
+    waiting = [other for other in leaf.applications.values() if other.has_waiting or other is app]
+    ahead = total = 0
+    for other in in_order(leaf, waiting, now):
+        if other is app:
+            ahead = total
+        total += sum(ask.pending for ask in other.asks.values())
+    standings = tuple(_standings(leaf, now))
+    found: dict[str, Turn] = {}
+    for ask in _in_order_of_app(app):
+        found[ask.key] = Turn(ahead + 1, ahead + ask.pending, total, leaf.path, standings)
+        ahead += ask.pending
+    return found
+
+
+def _in_order_of_app(app: Application) -> list[Ask]:
+    return sorted((ask for ask in app.asks.values() if ask.pending), key=lambda ask: ask.order)
+
+
+def _standings(leaf: Queue, now: int) -> Iterable[Standing]:
+    queue, parent = leaf, leaf.parent
+    while parent is not None:
+        waiting = [child for child in parent.children.values() if child.waiting or child is queue]
+        place = in_order(parent, waiting, now).index(queue) + 1
+        yield Standing(queue.path, place, len(waiting), parent.path)
+        queue, parent = parent, parent.parent
+
+
+def in_order(queue: Queue, members: Iterable[Any], now: int) -> list[Any]:
+    """`members` of `queue` as a decision at `now` would meet them; changes nothing."""
+    order = queue.order
+    anew = queue.line.version != queue.cluster.version or order.would_be_due(now)
+    ranks: list[Rank] = []
+    found: list[Any] = []
+    for member in members:
+        current = None if anew or member.touched else member.rank
+        rank = order.rank(member, quiet=True) if current is None else current
+        try:
+            at = bisect_left(ranks, rank)
+        except CONTAINED:
+            # Keys of a plugin that do not compare: behind all others, as in the line.
+            rank = behind(member)
+            at = bisect_left(ranks, rank)
+        ranks.insert(at, rank)
+        found.insert(at, member)
+    return found
+
+
+def ordinal(number: int) -> str:
+    """`1st`, `2nd`, `3rd`, `11th`, `21st`."""
+    last = number % 10 if number % 100 // 10 != 1 else 0
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
