@@ -44,6 +44,8 @@ class Cycle:
         self._predicates = predicates if predicates else None
         self.reservations = Reservations(partition, orders, predicates)
         self.reservations.foremost = self.foremost
+        self._held: dict[Queue, None] = {}
+        """Queues that may keep applications out, by their policy."""
         self.parking = Parking(partition.ledger, partition.claims, partition.timers)
         self._gangs = partition.gangs
         self.replacement = Replacement(partition, orders, self.parking, predicates)
@@ -84,6 +86,8 @@ class Cycle:
                     return self.decide()
                 if self._ledger.changed_nodes:
                     return self.decide()
+                if self._held and not self.atomic.stops and self._review_held():
+                    continue
                 if not self.atomic.stops and self.parking.wake_idle():
                     if self._gangs.ready:
                         return self.decide()
@@ -92,6 +96,16 @@ class Cycle:
             allocation = self._descend(root, wanted)
             if allocation is not None:
                 return allocation
+
+    def _review_held(self) -> bool:
+        """Review who takes part where keys changed though no application did; whether that found work."""
+        now = self._partition.clock.now()
+        for leaf in list(self._held):
+            if not leaf.held:
+                del self._held[leaf]
+            elif leaf.line.version != leaf.cluster.version or leaf.order.would_be_due(now):
+                self.settle(leaf)
+        return bool(self._root.bits & self._claims.open)
 
     def _descend(self, queue: Queue, wanted: int) -> Allocation | None:
         """Serve the foremost application with something worth trying; None after learning of a dead end."""
@@ -178,6 +192,8 @@ class Cycle:
                     leaf.awaken(app.bits)
                 else:
                     line.remove(app)
+            if leaf.held:
+                self._held[leaf] = None
 
     def _serve(self, app: Application, wanted: int) -> Allocation | None:
         ask = app.requests.first(wanted >> 1 if app.fresh else wanted)
