@@ -208,6 +208,23 @@ def test_a_time_below_zero_is_refused() -> None:
     assert "executionTimeoutMilliSeconds" in heard.rejected_allocations[0].reason
 
 
+def test_one_that_has_nothing_when_its_time_is_over_loses_all_its_requests() -> None:
+    rm = RM()
+    rm.node(memory=1)
+    submit(rm, seconds=60)
+    rm.ask(key="first", memory=1)
+    rm.schedule()
+    rm.ask(key="large", memory=9)
+    rm.ask(key="huge", count=2, memory=99)
+    rm.release(key="first")
+    rm.heard()
+    rm.pass_time(60)
+    heard = rm.heard()
+    assert [one.allocation_key for one in heard.released_allocation_asks] == ["large", "huge"]
+    assert [one.state for one in heard.updated_applications] == ["Failing", "Failed"]
+    assert rm.find_queue().waiting == 0
+
+
 def test_times_that_are_not_used_up_do_not_pile_up() -> None:
     rm = RM()
     rm.node(memory=1)

@@ -214,10 +214,14 @@ class Partition:
         self.ledger.rest(app)
 
     def _drop_asks(self, app: Application, reason: str) -> None:
-        for ask in list(app.asks.values()):
-            if ask.pending:
-                self.outbox.ask_releases.append(AskRelease(app.id, ask.key, TerminationType.TIMEOUT, reason))
-            self.ledger.drop_ask(ask, "REQUEST_TIMEOUT")
+        asks = list(app.asks.values())
+        self.outbox.ask_releases.extend(
+            AskRelease(app.id, ask.key, TerminationType.TIMEOUT, reason) for ask in asks if ask.pending
+        )
+        for ask in asks:
+            # Without allocations the first that goes lets the application fail, and the others with it.
+            if app.asks.get(ask.key) is ask:
+                self.ledger.drop_ask(ask, "REQUEST_TIMEOUT")
 
     # -- allocations --------------------------------------------------------------------------------
 
