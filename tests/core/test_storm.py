@@ -23,11 +23,11 @@ MADE = ["root.p.q.u", "root.p.q.v", "root.p.w.x"]
 class Storm:
     """Draws what happens from a seed; more of everything than hypothesis would dare."""
 
-    def __init__(self, kind: type[Twins], seed: int) -> None:
+    def __init__(self, kind: type[Twins], seed: int, shapes: int = 6) -> None:
         self.random = random.Random(seed)
         self.tight = bool(seed % 2)
         """Whether few applications may run, and many are submitted that want little."""
-        self.shapes = [self._amount() for _ in range(self.random.randint(1, 6))]
+        self.shapes = [self._amount() for _ in range(self.random.randint(1, shapes))]
         self.twins = kind(self.config())
         self.nodes = 0
         for _ in range(self.random.randint(2, 9)):
@@ -203,6 +203,29 @@ class Storm:
             case _:
                 self.ask()
         self.twins.check()
+
+
+TIGHT = {
+    "objects.line.BLOCK": 2,
+    "objects.requests._TRIM": 1,
+    "objects.shape.IDLE_SHAPES": 2,
+    "objects.claim.IDLE_CLAIMS": 2,
+    "scheduling.node_order.BLOCK": 2,
+    "scheduling.node_order.GROUP": 2,
+}
+"""Sizes from which things are split, trimmed or forgotten: so small that it happens all the time."""
+
+
+@pytest.mark.parametrize("kind", [Twins, RetryingTwins, ReservingTwins])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sizes_change_no_decision(kind: type[Twins], seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in TIGHT.items():
+        monkeypatch.setattr(f"yunikorn.{name}", size)
+    storm = Storm(kind, 1000 + seed, shapes=12)
+    for _ in range(STEPS):
+        storm.step()
+    storm.twins.schedule_all()
+    storm.twins.check()
 
 
 @pytest.mark.parametrize("kind", [Twins, RetryingTwins, ReservingTwins])
