@@ -20,7 +20,7 @@ class Ask:
     key: str
     group: TaskGroup
     waiting: int
-    """How many of its tasks have no place yet."""
+    """How many of its tasks, or placeholders, have no place yet."""
     asked: int
     """When it was sent (ns)."""
 
@@ -33,10 +33,23 @@ class Submitted:
     unfinished: int
     """Tasks that have neither ended nor been refused."""
     asks: dict[str, Ask] = attrs.Factory(dict)
+    places: dict[str, Ask] = attrs.Factory(dict)
+    """Asks for the placeholders of a gang."""
     running: int = 0
+    kept: int = 0
+    """Placeholders that have their place."""
     ended: int = 0
+    failed: int = 0
+    """Tasks that were preempted and do not start again."""
     restarts: int = 0
+    places_lost: int = 0
+    """Placeholders that lost their place and were asked for again."""
+    whole: bool = False
+    """Whether all of a gang has had a place at once, or the core gave up on that."""
+    started: bool = False
+    """Whether something of it, if only a placeholder, has or had a place."""
     first_start: int | None = None
+    """When its first task started (ns)."""
     failing: bool = False
     """The core lets it fail: what it loses is not asked for again."""
     queue: str = ""

@@ -28,11 +28,12 @@ from yunikorn.interface.messages import (
 from yunikorn.simulation.agenda import Agenda
 from yunikorn.simulation.books import Running
 from yunikorn.simulation.ledger import Ledger
+from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.misfits import find_misfits
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report, make_report
 from yunikorn.simulation.resource_manager import RM_ID, ResourceManager
-from yunikorn.simulation.workload import Workload
+from yunikorn.simulation.workload import RESTART, Workload
 
 ROUND = 5_000
 """Decisions the core is asked for at a time, so that an interrupt is noticed in between."""
@@ -101,10 +102,14 @@ class Simulation:
         until: int | None = None,
         recorder: Recorder | None = None,
         watch: Callable[[Progress], bool] | None = None,
+        limits: LimitWaits | None = None,
+        preempted: str = RESTART,
     ) -> None:
         """`config` is the text of queues.yaml. `until` ends the run at that moment (ns), itself included.
 
-        `watch` is told how far it is, often; the run ends early when it answers False.
+        `watch` is told how far it is, often; the run ends early when it answers False. `limits` watches what
+        quotas and limits hold. `preempted`, one of `PREEMPTED`, says what becomes of preempted tasks whose
+        application says nothing of it.
         """
         self._workload = workload
         self._core = core
@@ -115,7 +120,10 @@ class Simulation:
         self._agenda: Agenda[Running] = Agenda(workload)
         self._ledger = Ledger()
         self._recorder = recorder or Recorder()
-        self._manager = ResourceManager(self._agenda, self._ledger, self._recorder, clock, workload.nodes)
+        self._limits = limits or LimitWaits(lambda partition, application: None)
+        self._manager = ResourceManager(
+            self._agenda, self._ledger, self._recorder, clock, workload.nodes, self._limits, preempted
+        )
         self._last_change = clock.now()
 
     def run(self) -> Report:
@@ -139,7 +147,14 @@ class Simulation:
             moment = self._next()
         self._manager.closed = True
         return make_report(
-            self._workload, misfits, self._ledger, self._manager, self._agenda, self._clock.now(), outcome
+            self._workload,
+            misfits,
+            self._ledger,
+            self._manager,
+            self._agenda,
+            self._limits,
+            self._clock.now(),
+            outcome,
         )
 
     def _step(self, moment: int) -> bool:
@@ -159,6 +174,7 @@ class Simulation:
             going = self._watch(self._progress(moment))
         if busy or self._manager.changes != changes:
             self._last_change = moment
+            self._limits.review(moment)
         return going
 
     def _next(self) -> int | None:

@@ -7,6 +7,7 @@ import re
 import attrs
 
 from yunikorn.simulation.books import Running, Submitted
+from yunikorn.simulation.losses import PREEMPTED, GangFigures, Losses
 from yunikorn.simulation.misfits import partition_name
 from yunikorn.simulation.statistics import Capacity, Usage, Waits
 
@@ -25,6 +26,7 @@ class QueueFigures:
     finished: int = 0
     tasks: int = 0
     ended: int = 0
+    preempted: int = 0
     application_waits: Waits = attrs.Factory(Waits)
     task_waits: Waits = attrs.Factory(Waits)
     usage: Usage = attrs.Factory(Usage)
@@ -80,7 +82,13 @@ class Ledger:
     """Tasks that never ended because their application was rejected or failed."""
     tasks_refused: int = 0
     refusals: Reasons = attrs.Factory(Reasons)
+    tasks_failed: int = 0
+    """Tasks that were preempted and do not start again."""
+    tasks_timed_out: int = 0
+    """Of those that ended, the ones that the core ended because their time was over."""
     restarts: int = 0
+    losses: Losses = attrs.Factory(Losses)
+    gangs: GangFigures = attrs.Factory(GangFigures)
     decisions: int = 0
     allocations: int = 0
     releases: int = 0
@@ -97,6 +105,8 @@ class Ledger:
         """An application was submitted with all its tasks."""
         self.submitted += 1
         self.tasks_asked += record.unfinished
+        if record.plan.gang:
+            self.gangs.submitted += 1
         if self.first_submission is None:
             self.first_submission = moment
 
@@ -113,12 +123,15 @@ class Ledger:
         figures.task_waits.add(moment - task.ask.asked)
         self.allocations += 1
 
-    def left(self, task: Running, moment: int, *, ended: bool) -> None:
-        """A task gave its place back: because it ended, or because it was taken away."""
+    def left(self, task: Running, moment: int, lost: str = "") -> None:
+        """A task gave its place back: because it ended, or because of `lost`, and its work with it."""
         figures = self.queue(task)
         figures.usage.add(task.allocation.resource_per_alloc, moment - task.started)
         self.releases += 1
-        if ended:
+        if lost:
+            self.losses.add(lost, moment - task.started)
+            figures.preempted += lost == PREEMPTED
+        else:
             figures.ended += 1
             self.tasks_ended += 1
             self.last_end = moment

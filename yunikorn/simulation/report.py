@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from yunikorn.simulation.ledger import Ledger, QueueFigures, Reason
+from yunikorn.simulation.limit_waits import LimitReport, LimitWaits
+from yunikorn.simulation.losses import PREEMPTED, GangReport, LostWork
 from yunikorn.simulation.misfits import Misfits, partition_name
 from yunikorn.simulation.statistics import Usage, WaitSummary, seconds, used_share
 from yunikorn.simulation.workload import Workload
@@ -39,10 +41,14 @@ class ApplicationCounts:
 
 @attrs.frozen
 class TaskCounts:
-    """`asked` is the sum of ended, dropped, refused, running and waiting."""
+    """`asked` is the sum of ended, failed, dropped, refused, running and waiting."""
 
     asked: int
     ended: int
+    timed_out: int
+    """Of those that ended: the core ended them, because their time was over."""
+    failed: int
+    """Were preempted, and do not start again."""
     dropped: int
     """Of rejected and failed applications."""
     refused: int
@@ -77,6 +83,7 @@ class QueueReport:
     finished: int
     tasks: int
     ended: int
+    preempted: int
     application_wait: WaitSummary | None
     task_wait: WaitSummary | None
     utilisation: dict[str, float]
@@ -100,6 +107,14 @@ class Report:
     """From submission to the first task's start."""
     task_wait: WaitSummary | None
     """From the ask to the task's start."""
+    preemptions: int
+    """Tasks that were ended for others; placeholders are counted by themselves."""
+    preempted_placeholders: int
+    lost_work: list[LostWork]
+    """Tasks that lost their place before their end, by reason, and for how long they had run."""
+    gangs: GangReport | None
+    """None when there were none."""
+    limit_waits: LimitReport
     times: Times
     decisions: int
     allocations: int
@@ -129,6 +144,7 @@ def make_report(
     ledger: Ledger,
     manager: ResourceManager,
     agenda: Agenda[Any],
+    limits: LimitWaits,
     now: int,
     outcome: str,
 ) -> Report:
@@ -153,6 +169,11 @@ def make_report(
         refusals=ledger.refusals.ranked(),
         application_wait=everything.application_waits.summary(),
         task_wait=everything.task_waits.summary(),
+        preemptions=ledger.losses.tasks(PREEMPTED),
+        preempted_placeholders=ledger.losses.preempted_places,
+        lost_work=ledger.losses.listed(),
+        gangs=ledger.gangs.report(),
+        limit_waits=limits.report(stopped),
         times=_times(ledger, stopped),
         decisions=ledger.decisions,
         allocations=ledger.allocations,
@@ -190,6 +211,8 @@ def _count_tasks(ledger: Ledger, manager: ResourceManager, misfits: Misfits) -> 
     return TaskCounts(
         asked=ledger.tasks_asked,
         ended=ledger.tasks_ended,
+        timed_out=ledger.tasks_timed_out,
+        failed=ledger.tasks_failed,
         dropped=ledger.tasks_dropped,
         refused=ledger.tasks_refused,
         running=len(manager.running),
@@ -230,6 +253,7 @@ def _queue_reports(ledger: Ledger, capacities: dict[str, dict[str, int]]) -> lis
             finished=figures.finished,
             tasks=figures.tasks,
             ended=figures.ended,
+            preempted=figures.preempted,
             application_wait=figures.application_waits.summary(),
             task_wait=figures.task_waits.summary(),
             utilisation=used_share(figures.usage.spent, capacities.get(partition, {})),

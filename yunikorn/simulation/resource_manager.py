@@ -1,17 +1,16 @@
 """The simulated resource manager: it speaks to the core in messages and knows only what it is told.
 
 Its manners: an application is submitted together with all its asks. A task whose place is taken away
-(its node left, it was preempted) is asked for again and starts from its beginning; what the core
-wants confirmed is confirmed at once.
+(its node left, it was preempted) is asked for again and starts from its beginning, unless preempted ones
+are to fail; so is a placeholder while its gang gathers. What the core wants confirmed is confirmed at once.
 """
 
 from __future__ import annotations
 
 import attrs
 
-from yunikorn.clock import MILLISECOND, Clock
+from yunikorn.clock import Clock
 from yunikorn.interface.messages import (
-    AddApplicationRequest,
     Allocation,
     AllocationAsk,
     AllocationAskRelease,
@@ -24,18 +23,19 @@ from yunikorn.interface.messages import (
     UpdateNodeInfo,
     UpdateRequest,
     UpdateResponse,
-    UserGroupInformation,
 )
 from yunikorn.simulation.agenda import Agenda
 from yunikorn.simulation.books import Ask, ProtocolError, Running, Submitted
 from yunikorn.simulation.ledger import Ledger
+from yunikorn.simulation.limit_waits import LimitWaits
+from yunikorn.simulation.losses import PREEMPTED
 from yunikorn.simulation.recorder import Recorder
-from yunikorn.simulation.workload import Application, Node, NodeChange, NodeEvent, TaskGroup
+from yunikorn.simulation.requests import add_application, ask_for, ask_for_place, ask_for_tasks, attributes
+from yunikorn.simulation.workload import FAIL, Application, Node, NodeChange, NodeEvent, TaskGroup
 
 RM_ID = "simulation"
-NODE_PARTITION = "si/node-partition"
-PLACEHOLDER = "~placeholder"
-"""Ends the key of an ask that keeps room for the tasks of its group."""
+
+FAILED = "application failed"
 
 _ACTIONS = {
     NodeChange.DRAIN: NodeAction.DRAIN_NODE,
@@ -48,17 +48,28 @@ _WHY = {
     TerminationType.UNKNOWN: "taken away",
     TerminationType.STOPPED_BY_RM: "node left",
     TerminationType.TIMEOUT: "timed out",
-    TerminationType.PREEMPTED_BY_SCHEDULER: "preempted",
+    TerminationType.PREEMPTED_BY_SCHEDULER: PREEMPTED,
     TerminationType.PLACEHOLDER_REPLACED: "replaced",
 }
+
+_RESTARTED = (TerminationType.STOPPED_BY_RM, TerminationType.PREEMPTED_BY_SCHEDULER)
+"""Why placeholders go that are asked for again."""
 
 
 class ResourceManager:
     """One resource manager with its books; the engine carries its messages."""
 
     def __init__(
-        self, agenda: Agenda[Running], ledger: Ledger, recorder: Recorder, clock: Clock, nodes: list[Node]
+        self,
+        agenda: Agenda[Running],
+        ledger: Ledger,
+        recorder: Recorder,
+        clock: Clock,
+        nodes: list[Node],
+        limits: LimitWaits,
+        preempted: str,
     ) -> None:
+        """`preempted` says what becomes of preempted tasks whose application says nothing of it."""
         self.live: dict[str, Submitted] = {}
         """Applications that were submitted and have not come to their end."""
         self.running: dict[tuple[str, str], Running] = {}
@@ -71,8 +82,10 @@ class ResourceManager:
         self._ledger = ledger
         self._recorder = recorder
         self._clock = clock
+        self._limits = limits
+        self._preempted = preempted
         self._node_events = [NodeEvent(clock.now(), NodeChange.ADD, node) for node in reversed(nodes)]
-        self._placeholders: dict[tuple[str, str], Allocation] = {}
+        self._placeholders: dict[tuple[str, str], tuple[Allocation, Submitted, TaskGroup]] = {}
         self._gathering: dict[str, Submitted] = {}
         """By application: gangs that wait for their placeholders before they ask for real tasks."""
         self._present: dict[str, Node] = {}
@@ -113,22 +126,11 @@ class ResourceManager:
 
     def _submit(self, plan: Application, moment: int, request: UpdateRequest) -> None:
         record = self.live[plan.id] = Submitted(plan, plan.size)
-        request.new_applications.append(
-            AddApplicationRequest(
-                plan.id,
-                plan.queue,
-                plan.partition,
-                UserGroupInformation(plan.user, list(plan.groups)),
-                dict(plan.tags),
-            )
-        )
-        if plan.gang:
-            _form_gang(plan, request)
+        add_application(request, record, moment)
         if plan.has_placeholders:
             self._gathering[plan.id] = record
-        else:
-            request.asks.extend(_ask_for_all(record, moment))
         self._ledger.arrived(record, moment)
+        self._limits.moved(record, moment)
 
     def _end(self, task: Running, moment: int) -> AllocationRelease:
         allocation, owner = task.allocation, task.owner
@@ -136,7 +138,7 @@ class ResourceManager:
         owner.running -= 1
         owner.ended += 1
         owner.unfinished -= 1
-        self._ledger.left(task, moment, ended=True)
+        self._ledger.left(task, moment)
         self._recorder.released(moment, allocation, "ended")
         self._close_if_done(owner)
         return AllocationRelease(allocation.application_id, allocation.uuid, allocation.partition_name)
@@ -153,7 +155,7 @@ class ResourceManager:
                 return
             if event.change is NodeChange.ADD:
                 request.new_schedulable_nodes.append(
-                    NewNodeInfo(event.node.name, _attributes(event.node), event.node.resources)
+                    NewNodeInfo(event.node.name, attributes(event.node), event.node.resources)
                 )
             else:
                 changed.add(event.node.name)
@@ -161,7 +163,7 @@ class ResourceManager:
                     UpdateNodeInfo(
                         event.node.name,
                         _ACTIONS[event.change],
-                        _attributes(event.node),
+                        attributes(event.node),
                         event.resources if event.change is NodeChange.CAPACITY else None,
                     )
                 )
@@ -240,25 +242,60 @@ class ResourceManager:
         if key in self.running:
             raise ProtocolError(f"the core gave the identifier '{allocation.uuid}' to two allocations")
         task = self.running[key] = Running(owner, ask, allocation, moment)
-        ask.waiting -= 1
+        self._served(owner, ask, owner.asks, moment)
         owner.running += 1
         self._ledger.placed(task, moment)
         self._recorder.allocated(moment, allocation)
+        self._see_gang(owner, moment)
         self._agenda.add_end(moment + ask.group.runtime, task)
 
+    def _served(self, owner: Submitted, ask: Ask, of: dict[str, Ask], moment: int) -> None:
+        """One of the requests of an ask has its place."""
+        ask.waiting -= 1
+        self._limits.placed(ask, moment)
+        if not ask.waiting:
+            del of[ask.key]
+        if not owner.started:
+            owner.started = True
+            self._limits.started(owner, moment)
+            self._limits.moved(owner, moment)
+
+    def _see_gang(self, owner: Submitted, moment: int) -> None:
+        if owner.plan.gang and not owner.whole and owner.running + owner.kept >= owner.plan.size:
+            owner.whole = True
+            self._ledger.gangs.waits.add(moment - owner.plan.submit)
+
     def _kept(self, placeholder: Allocation, moment: int) -> None:
+        owner = self.live.get(placeholder.application_id)
+        ask = owner.places.get(placeholder.allocation_key) if owner else None
+        if owner is None or ask is None:
+            raise ProtocolError(
+                f"the core placed placeholder '{placeholder.allocation_key}' of application "
+                f"'{placeholder.application_id}', which nobody waits for"
+            )
         self.changes += 1
-        self._placeholders[placeholder.partition_name, placeholder.uuid] = placeholder
+        self._placeholders[placeholder.partition_name, placeholder.uuid] = (placeholder, owner, ask.group)
+        self._served(owner, ask, owner.places, moment)
+        owner.kept += 1
         self._recorder.allocated(moment, placeholder)
+        self._see_gang(owner, moment)
 
     def _given_up(self, release: AllocationRelease, moment: int) -> bool:
         """Whether it was a placeholder that had to go: it goes at once, and that is confirmed."""
-        placeholder = self._placeholders.pop((release.partition_name, release.uuid), None)
-        if placeholder is None:
+        found = self._placeholders.pop((release.partition_name, release.uuid), None)
+        if found is None:
             return False
+        placeholder, owner, group = found
         self.changes += 1
-        self._recorder.released(moment, placeholder, _WHY[release.termination_type])
+        owner.kept -= 1
+        kind = release.termination_type
+        self._ledger.losses.preempted_places += kind is TerminationType.PREEMPTED_BY_SCHEDULER
+        self._recorder.released(moment, placeholder, _WHY[kind])
         self._confirm(release)
+        if kind in _RESTARTED and owner.plan.id in self._gathering and not owner.failing:
+            owner.places_lost += 1
+            self._asks.append(ask_for_place(owner, group, 1, moment))
+            self._limits.moved(owner, moment)
         return True
 
     def _confirm(self, release: AllocationRelease) -> None:
@@ -277,17 +314,23 @@ class ResourceManager:
         owner = task.owner
         owner.running -= 1
         kind = release.termination_type
-        timed_out = kind is TerminationType.TIMEOUT
-        self._ledger.left(task, moment, ended=timed_out)
         self._recorder.released(moment, task.allocation, _WHY[kind])
         self._confirm(release)
+        timed_out = kind is TerminationType.TIMEOUT and not owner.failing
+        self._ledger.left(task, moment, "" if timed_out else FAILED if owner.failing else _WHY[kind])
         if timed_out:
             owner.unfinished -= 1
             owner.ended += 1
+            self._ledger.tasks_timed_out += 1
             self._close_if_done(owner)
         elif owner.failing:
             owner.unfinished -= 1
             self._ledger.tasks_dropped += 1
+        elif _WHY[kind] == PREEMPTED and (owner.plan.preempted or self._preempted) == FAIL:
+            owner.unfinished -= 1
+            owner.failed += 1
+            self._ledger.tasks_failed += 1
+            self._close_if_done(owner)
         else:
             self._ask_again(owner, task.ask.group, moment)
 
@@ -295,44 +338,76 @@ class ResourceManager:
         owner.restarts += 1
         self._ledger.restarts += 1
         ask = owner.ask(f"{group.name}~{owner.restarts}", group, 1, moment)
-        self._asks.append(_ask_message(owner.plan, ask.key, group, 1))
+        self._asks.append(ask_for(owner.plan, ask.key, group, 1))
+        self._limits.moved(owner, moment)
 
     def _refused(self, refused: RejectedAllocationAsk) -> None:
         owner = self.live.get(refused.application_id)
         ask = owner.asks.pop(refused.allocation_key, None) if owner else None
         if owner is not None and ask is not None:
             self._give_up(owner, ask, refused.reason)
+        elif owner is not None:
+            self._drop_place(owner, refused.allocation_key)
 
     def _dropped(self, dropped: AllocationAskRelease) -> None:
         owner = self.live.get(dropped.application_id)
         if owner is None:
             return
-        keys = [dropped.allocation_key] if dropped.allocation_key else list(owner.asks)
+        keys = [dropped.allocation_key] if dropped.allocation_key else [*owner.asks, *owner.places]
         for key in keys:
+            self._drop_place(owner, key)
             ask = owner.asks.pop(key, None)
             if ask is not None:
                 self._give_up(owner, ask, dropped.message or "the core dropped the ask")
 
+    def _drop_place(self, owner: Submitted, key: str) -> None:
+        place = owner.places.pop(key, None)
+        if place is not None:
+            self.changes += 1
+            self._limits.gone(place, self._clock.now())
+
     def _give_up(self, owner: Submitted, ask: Ask, reason: str) -> None:
         self.changes += 1
-        if ask.waiting:
-            owner.unfinished -= ask.waiting
-            self._ledger.refused(owner, ask.waiting, reason)
-        if not owner.unfinished and not owner.ended:
+        owner.unfinished -= ask.waiting
+        self._limits.gone(ask, self._clock.now())
+        if owner.failing:
+            self._ledger.tasks_dropped += ask.waiting
+            return
+        self._ledger.refused(owner, ask.waiting, reason)
+        if not (owner.unfinished or owner.ended or owner.failed):
             self._turned_away(owner.plan.id, f"all its tasks were refused: {reason}")
         else:
             self._close_if_done(owner)
 
     def _close_if_done(self, owner: Submitted) -> None:
-        if not owner.unfinished and not owner.failing:
-            del self.live[owner.plan.id]
+        if owner.unfinished or owner.failing:
+            return
+        self._close(owner)
+        if owner.ended:
             self._ledger.done(owner)
             self._recorder.application_ended(self._clock.now(), owner, "finished", "")
+        else:
+            self._ledger.broke(owner)
+            reason = "all its tasks were preempted"
+            self._recorder.application_ended(self._clock.now(), owner, "failed", reason)
+
+    def _close(self, owner: Submitted) -> None:
+        """An application came to its end."""
+        del self.live[owner.plan.id]
+        self._gathering.pop(owner.plan.id, None)
+        self._limits.closed(owner, self._clock.now())
+        self._give_up_gang(owner)
+
+    def _give_up_gang(self, owner: Submitted) -> None:
+        if owner.plan.gang and not owner.whole:
+            owner.whole = True
+            self._ledger.gangs.given_up += 1
 
     def _turned_away(self, application_id: str, reason: str) -> None:
-        owner = self.live.pop(application_id, None)
+        owner = self.live.get(application_id)
         if owner is not None:
             self.changes += 1
+            self._close(owner)
             self._ledger.turned_away(owner, reason)
             self._recorder.application_ended(self._clock.now(), owner, "rejected", reason)
 
@@ -340,48 +415,18 @@ class ResourceManager:
         self.changes += 1
         owner = self.live.get(update.application_id)
         gathered = update.state in ("Starting", "Running", "Resuming")
-        if gathered and self._gathering.pop(update.application_id, None) is not None and owner is not None:
-            self._asks.extend(_ask_for_all(owner, self._clock.now()))
-        if owner is None or update.state not in ("Failing", "Failed"):
+        moment = self._clock.now()
+        if owner is None:
+            return
+        if update.state == "Resuming":
+            self._give_up_gang(owner)
+        if gathered and self._gathering.pop(update.application_id, None) is not None:
+            self._asks.extend(ask_for_tasks(owner, moment))
+        self._limits.moved(owner, moment)
+        if update.state not in ("Failing", "Failed"):
             return
         owner.failing = True
         if update.state == "Failed":
-            del self.live[owner.plan.id]
+            self._close(owner)
             self._ledger.broke(owner)
             self._recorder.application_ended(self._clock.now(), owner, "failed", update.message)
-
-
-def _ask_message(plan: Application, key: str, group: TaskGroup, count: int) -> AllocationAsk:
-    ask = AllocationAsk(
-        key, plan.id, plan.partition, group.resources, count, group.priority, tags=dict(group.tags)
-    )
-    if plan.gang:
-        ask.task_group_name = group.name
-    return ask
-
-
-def _ask_for_all(record: Submitted, moment: int) -> list[AllocationAsk]:
-    plan = record.plan
-    for group in plan.tasks:
-        record.ask(group.name, group, group.count, moment)
-    return [_ask_message(plan, group.name, group, group.count) for group in plan.tasks]
-
-
-def _form_gang(plan: Application, request: UpdateRequest) -> None:
-    """Say of the newest application that it is a gang, and ask for its placeholders if it has any."""
-    application = request.new_applications[-1]
-    application.gang_scheduling_style, application.placeholder_ask = plan.gang, plan.total
-    if not plan.has_placeholders:
-        return
-    application.execution_timeout_ms = plan.patience // MILLISECOND
-    for group in plan.tasks:
-        ask = _ask_message(plan, f"{group.name}{PLACEHOLDER}", group, group.count)
-        ask.placeholder = True
-        request.asks.append(ask)
-
-
-def _attributes(node: Node) -> dict[str, str]:
-    attributes = dict(node.attributes)
-    if node.partition:
-        attributes[NODE_PARTITION] = node.partition
-    return attributes

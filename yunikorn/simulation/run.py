@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import attrs
 
 from yunikorn.clock import ManualClock
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.objects.application import Application
 from yunikorn.registry import Registry
 from yunikorn.scheduling.faults import Fault
 from yunikorn.simulation.engine import Progress, Simulation
 from yunikorn.simulation.ledger import Reason, Reasons
+from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.resource_manager import RM_ID
-from yunikorn.simulation.workload import Workload
+from yunikorn.simulation.workload import RESTART, Workload
 
 
 def simulate(
@@ -26,19 +29,35 @@ def simulate(
     until: int | None = None,
     recorder: Recorder | None = None,
     watch: Callable[[Progress], bool] | None = None,
+    preempted: str = RESTART,
 ) -> Report:
     """Play `workload` under `config` (the text of queues.yaml); raises `ConfigError`.
 
-    `until`, `recorder` and `watch` are as for `Simulation`.
+    `until`, `recorder`, `watch` and `preempted` are as for `Simulation`.
     """
     clock = ManualClock()
     core = Scheduler(registry, clock)
-    simulation = Simulation(workload, core, clock, config=config, until=until, recorder=recorder, watch=watch)
+    simulation = Simulation(
+        workload,
+        core,
+        clock,
+        config=config,
+        until=until,
+        recorder=recorder,
+        watch=watch,
+        limits=LimitWaits(partial(_find, core)),
+        preempted=preempted,
+    )
     report = simulation.run()
     waiting = _what_stops(core)
     core.close()
     faults = [_describe(fault) for fault in core.faults]
     return attrs.evolve(report, waiting=waiting, plugin_faults=faults)
+
+
+def _find(core: Scheduler, partition: str, application: str) -> Application | None:
+    at = core.partition(RM_ID, partition)
+    return None if at is None else at.partition.applications.get(application)
 
 
 def _what_stops(core: Scheduler) -> list[Reason]:

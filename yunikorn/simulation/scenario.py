@@ -9,12 +9,12 @@ import attrs
 from yunikorn.config.document import Mapping, compose, show
 from yunikorn.config.reading import Findings, Table
 from yunikorn.errors import ConfigError, Problem
-from yunikorn.objects.gang import STYLES
+from yunikorn.objects.gang import HARD, SOFT, STYLES
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.machines import numbered
 from yunikorn.simulation.scenario_nodes import read_events, read_nodes
 from yunikorn.simulation.scenario_values import read_count, read_name, read_resources, read_time
-from yunikorn.simulation.workload import Application, Node, NodeEvent, TaskGroup, Workload
+from yunikorn.simulation.workload import PREEMPTED, Application, Node, NodeEvent, TaskGroup, Workload
 
 KEYS = ("name", "nodes", "events", "applications")
 CLUSTER_KEYS = ("name", "nodes", "events")
@@ -31,8 +31,10 @@ APPLICATION_KEYS = (
     "tasks",
     "gang",
     "gangtimeout",
+    "timeout",
+    "preempted",
 )
-TASK_KEYS = ("name", "count", "resources", "runtime", "priority", "tags")
+TASK_KEYS = ("name", "count", "resources", "runtime", "priority", "tags", "timeout")
 NOBODY = "nobody"
 """The owner of an application that names none: the core takes no application without."""
 
@@ -131,18 +133,35 @@ def _read_alike(table: Table) -> Iterator[Application]:
         groups=tuple(text for text, _ in table.texts("groups")),
         partition=table.text("partition"),
         tags=table.pairs("tags"),
-        gang=_read_gang(table),
+        gang=_read_choice(table, "gang", STYLES),
         patience=read_time(table, "gangtimeout", 0),
+        timeout=read_time(table, "timeout", 0),
+        preempted=_read_choice(table, "preempted", PREEMPTED),
     )
+    _check_times(table, application)
     for index, name in enumerate(numbered(application.id, count)):
         yield attrs.evolve(application, id=name, submit=first + index * every)
 
 
-def _read_gang(table: Table) -> str:
-    style = table.text("gang")
-    if style and style not in STYLES:
-        table.findings.problem(table.spot("gang"), f"expected {' or '.join(STYLES)}, got '{style}'")
-    return style
+def _read_choice(table: Table, key: str, known: tuple[str, ...]) -> str:
+    text = table.text(key)
+    if text and text not in known:
+        table.findings.problem(table.spot(key), f"expected {' or '.join(known)}, got '{text}'")
+    return text
+
+
+def _check_times(table: Table, application: Application) -> None:
+    """An application has one time: for its placeholders if it has any, else for itself."""
+    if application.patience and not application.has_placeholders:
+        what_to_do = f"say gang: {SOFT} or gang: {HARD}, or leave it out"
+        table.findings.problem(
+            table.spot("gangtimeout"), f"only a gang with placeholders has one: {what_to_do}"
+        )
+    if application.timeout and application.has_placeholders:
+        table.findings.problem(
+            table.spot("timeout"),
+            "a gang with placeholders has only gangtimeout: limit its tasks, each with a timeout, instead",
+        )
 
 
 def _read_tasks(application: Table) -> tuple[TaskGroup, ...]:
@@ -162,6 +181,7 @@ def _read_tasks(application: Table) -> tuple[TaskGroup, ...]:
             runtime=read_time(table, "runtime"),
             priority=_read_priority(table),
             tags=table.pairs("tags"),
+            timeout=read_time(table, "timeout", 0),
         )
     if not groups and len(application.findings.problems) == wrong:
         application.findings.problem(application.spot("tasks"), "an application needs tasks")

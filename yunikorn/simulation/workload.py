@@ -16,6 +16,10 @@ from yunikorn.resources import NOTHING, Resource, multiply, sum_of
 
 NO_TAGS: Mapping[str, str] = {}
 
+RESTART, FAIL = "restart", "fail"
+PREEMPTED = (RESTART, FAIL)
+"""What may become of a task that was preempted: it starts again from its beginning, or it has failed."""
+
 
 @attrs.frozen(slots=True)
 class Node:
@@ -59,6 +63,8 @@ class TaskGroup:
     runtime: int
     priority: int | None = None
     tags: Mapping[str, str] = NO_TAGS
+    timeout: int = 0
+    """How long each may run before the core ends it; 0 is for as long as it likes."""
 
 
 @attrs.frozen(slots=True)
@@ -77,6 +83,10 @@ class Application:
     """Its gang scheduling style, `Soft`, `Hard` or `Atomic`; empty if its tasks start one by one."""
     patience: int = 0
     """How long the placeholders of a gang are held; 0 is as long as the core sees fit."""
+    timeout: int = 0
+    """How long it may run before the core lets it fail; 0 is for as long as it likes."""
+    preempted: str = ""
+    """What becomes of its tasks that are preempted, one of `PREEMPTED`; empty is as the simulation says."""
 
     @property
     def size(self) -> int:
