@@ -41,6 +41,17 @@ def describe_duration(nanoseconds: int) -> str:
     return f"{nanoseconds / _UNITS['s']:.12g}s"
 
 
+def spell_duration(nanoseconds: int) -> str:
+    """A duration as it can be read again, exactly: `1h2m0.5s`, `10m`, `0s`."""
+    minutes, rest = divmod(nanoseconds, _UNITS["m"])
+    hours, minutes = divmod(minutes, 60)
+    whole, fraction = divmod(rest, _UNITS["s"])
+    parts = [f"{hours}h" if hours else "", f"{minutes}m" if minutes else ""]
+    if rest or not nanoseconds:
+        parts.append(f"{whole}.{fraction:09}".rstrip("0").rstrip(".") + "s")
+    return "".join(parts)
+
+
 def _amount(number: str, unit: int) -> int:
     whole, _, fraction = number.partition(".")
     # Longer numbers make no difference (a fraction) or cannot fit (a whole); Python refuses to read them.

@@ -74,7 +74,7 @@ class MemberOrder:
             key = self._key(member)
             parted = type(key) is tuple
             sound = _is_sound(key) if parted else bool(key == key)
-            cause: Exception | str = "" if sound else f"{key!r} compares to nothing"
+            cause: BaseException | str = "" if sound else f"{key!r} compares to nothing"
         except CONTAINED as error:
             cause = error
         if cause:
