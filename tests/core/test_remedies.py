@@ -1,0 +1,375 @@
+"""What would let a waiting request run, and where it stands in the order: told with the numbers, and true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.gangs import GangRM
+from tests.core.kit import RM, configuration, queue, with_plugins
+from yunikorn import api
+from yunikorn.errors import UsageError
+from yunikorn.interface.messages import NodeAction
+from yunikorn.scheduling.turn import ordinal
+
+
+def remedies(rm: RM, app_id: str = "app", key: str = "ask") -> tuple[str, ...]:
+    """What would have to change."""
+    return rm.scheduler.explain("rm", "default", app_id, key)[key].remedies
+
+
+def place(rm: RM, app_id: str = "app", key: str = "ask") -> str:
+    """Where a request stands."""
+    return str(rm.scheduler.explain("rm", "default", app_id, key)[key].turn)
+
+
+def with_quota(memory: str, **keys: Any) -> str:
+    """One queue with a max."""
+    return configuration(queue("a", resources={"max": {"memory": memory}}, **keys))
+
+
+# -- the smallest change ------------------------------------------------------------------------------------
+
+
+def test_a_max_is_raised_by_what_is_lacking_and_the_request_runs() -> None:
+    rm = RM(with_quota("3Gi"))
+    rm.node(memory=20 << 30)
+    rm.app()
+    rm.ask(key="first", memory=2 << 30)
+    rm.ask(memory=3 << 30)
+    assert rm.schedule() == [("app", "first", "n1")]
+    assert remedies(rm) == ("raise the max of queue root.a by memory 2Gi, or end as much there",)
+    rm.reload(with_quota("5Gi"))
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_ending_work_does_not_help_a_request_that_is_larger_than_the_max() -> None:
+    rm = RM(with_quota("3"))
+    rm.node(memory=20)
+    rm.app()
+    rm.ask(memory=4)
+    rm.schedule()
+    assert remedies(rm) == ("raise the max of queue root.a by memory 1",)
+
+
+def test_every_max_on_the_way_up_is_named() -> None:
+    tree = queue("p", queue("c", resources={"max": {"vcore": "1"}}), resources={"max": {"vcore": "1500m"}})
+    rm = RM(configuration(tree))
+    rm.node(vcore=9000)
+    rm.app(queue_name="root.p.c")
+    rm.ask(key="first", vcore=1000)
+    rm.ask(vcore=1000)
+    rm.schedule()
+    assert remedies(rm) == (
+        "raise the max of queue root.p.c by vcore 1, or end as much there",
+        "raise the max of queue root.p by vcore 500m, or end as much there",
+    )
+
+
+def test_a_limit_of_a_user_is_raised_or_the_user_ends_something() -> None:
+    limits = [{"limit": "one user", "users": ["*"], "maxresources": {"memory": "3"}}]
+    rm = RM(configuration(queue("a", limits=limits)))
+    rm.node(memory=20)
+    rm.app(user="ann")
+    rm.ask(key="first", memory=2)
+    rm.ask(memory=2)
+    rm.schedule()
+    assert remedies(rm) == (
+        "raise the limit of user ann in queue root.a by memory 1, or end as much of user ann there",
+    )
+    rm.release(key="first")
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_running_applications_that_must_end_are_counted() -> None:
+    limits = [{"limit": "three each", "users": ["*"], "maxapplications": 3}]
+    rm = RM(configuration(queue("a", limits=limits)))
+    rm.node(memory=20)
+    for number in range(4):
+        rm.app(f"app{number}", user="ann")
+        rm.ask(f"app{number}", memory=1)
+    assert len(rm.schedule()) == 3
+    assert remedies(rm, "app3") == ("1 of the 3 running applications of user ann in queue root.a must end",)
+    rm.release("app1")
+    assert rm.schedule() == [("app3", "ask", "n1")]
+
+
+def test_two_must_end_where_the_number_was_lowered_below_what_runs() -> None:
+    rm = RM(configuration(queue("a", maxapplications=3)))
+    rm.node(memory=20)
+    for number in range(4):
+        rm.app(f"app{number}")
+        rm.ask(f"app{number}", memory=1)
+    assert len(rm.schedule()) == 3
+    rm.reload(configuration(queue("a", maxapplications=2)))
+    assert remedies(rm, "app3") == ("2 of the 3 running applications of queue root.a must end",)
+
+
+def test_the_nearest_node_is_the_one_where_least_has_to_end() -> None:
+    rm = RM()
+    rm.app()
+    for number, free in enumerate([1000, 3500, 2000], start=1):
+        rm.node(f"n{number}", vcore=8000, memory=8)
+        used = {"vcore": 8000 - free}
+        where = {"yunikorn.apache.org/requiredNode": f"n{number}"}
+        rm.ask(key=f"filler{number}", tags=where, resource=used)
+    rm.node("small", vcore=3900, memory=8)
+    rm.ask(vcore=4000, memory=2)
+    rm.schedule()
+    assert remedies(rm) == ("free vcore 500m on node n2 (the nearest)",)
+    rm.release(key="filler2")
+    assert rm.schedule() == [("app", "ask", "n2")]
+
+
+def test_a_drained_node_with_room_is_nearer_than_one_where_something_must_end() -> None:
+    rm = RM()
+    rm.app()
+    rm.node("n1", memory=4)
+    rm.ask(key="first", memory=3)
+    rm.schedule()
+    rm.node("n2", memory=4)
+    rm.change_node("n2", NodeAction.DRAIN_NODE)
+    rm.ask(memory=2)
+    assert rm.schedule() == []
+    # Both are one change away; to end one's work is the smaller one only among nodes that take work.
+    assert remedies(rm) == ("free memory 1 on node n1 (the nearest)",)
+    rm.ask(key="large", memory=5)
+    rm.schedule()
+    assert remedies(rm, key="large") == (
+        "a node with room for memory 5: the nearest, n1, is too small by memory 1",
+    )
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    assert remedies(rm) == ("have node n2 (the nearest) take new work again: it is drained",)
+    rm.change_node("n2", NodeAction.DRAIN_TO_SCHEDULABLE)
+    assert rm.schedule() == [("app", "ask", "n2")]
+
+
+def test_without_nodes_and_without_the_required_one() -> None:
+    rm = RM()
+    rm.app()
+    rm.ask(memory=5)
+    rm.ask(key="bound", memory=5, priority=1, tags={"yunikorn.apache.org/requiredNode": "n9"})
+    rm.schedule()
+    assert remedies(rm) == ("a node with room for memory 5",)
+    assert remedies(rm, key="bound") == ("node n9 must join",)
+    rm.node("n9", memory=4)
+    rm.schedule()
+    assert remedies(rm, key="bound") == ("enlarge node n9 by memory 1",)
+    rm.change_node("n9", memory=5)
+    assert rm.schedule() == [("app", "bound", "n9")]
+    assert remedies(rm) == ("free memory 5 on node n9 (the nearest)",)
+
+
+class Zone(api.Predicate):
+    """Only nodes of the zone that is asked for; says what it wants."""
+
+    name = "zone"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        wanted = ask.tags.get("zone", "")
+        return None if wanted in ("", node.attributes.get("zone")) else f"not in zone {wanted}"
+
+    def wanted(self, ask: api.Ask) -> str | None:
+        return f"attribute zone={ask.tags['zone']}"
+
+
+class Mute(Zone):
+    """The same without a word of what it wants."""
+
+    name = "mute"
+
+    def wanted(self, ask: api.Ask) -> str | None:
+        raise RuntimeError("I cannot say")
+
+
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        ("zone", "a node with attribute zone=b and room for memory 2"),
+        ("mute", "a node with room for memory 2 that predicate mute allows"),
+    ],
+)
+def test_a_predicate_says_what_a_node_must_have(predicate: str, expected: str) -> None:
+    rm = RM(configuration(predicates=[predicate]), with_plugins(predicates=[Zone, Mute]))
+    rm.app()
+    rm.node("n1", {"zone": "a"}, memory=4)
+    rm.ask(memory=2, tags={"zone": "b"})
+    rm.schedule()
+    assert remedies(rm) == (expected,)
+    assert list(rm.scheduler.faults) == []
+    rm.change_node("n1", attributes={"zone": "b"})
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_a_node_that_is_kept_for_another() -> None:
+    rm = RM()
+    rm.app()
+    rm.node("n1", memory=4)
+    rm.ask(key="filler", memory=2)
+    rm.schedule()
+    rm.ask(key="big", memory=4, priority=5)
+    rm.schedule()
+    rm.pass_time(3)
+    rm.schedule()
+    rm.ask(key="small", memory=2)
+    assert rm.schedule() == []
+    big = rm.scheduler.explain("rm", "default", "app", "big")["big"]
+    assert [reason.check for reason in big.reasons] == ["quota", "reservation"]
+    assert remedies(rm, key="small") == (
+        "ask big of application app, which node n1 (the nearest) is reserved for, must get its place or go",
+    )
+    rm.release_ask("app", "big")
+    assert rm.schedule() == [("app", "small", "n1")]
+
+
+def test_what_preempted_waits_for_the_end_of_its_victims() -> None:
+    guarantee = {"guaranteed": {"memory": "4"}}
+    rm = RM(configuration(queue("a", resources=guarantee), queue("b")))
+    rm.node("n1", memory=4)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 4, memory=1)
+    rm.schedule()
+    rm.app()
+    rm.ask(memory=2)
+    rm.schedule()
+    rm.pass_time(30)
+    rm.schedule()
+    found = rm.scheduler.explain("rm", "default", "app")["ask"]
+    assert found.reasons[0].detail == "it waits for what it preempted to end: 2 allocations, memory 2"
+    assert found.reasons[0].check == "preemption"
+    assert found.remedies == ("the resource manager must confirm the end of 2 allocations",)
+    rm.confirm()
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_switches_and_rests() -> None:
+    rm = RM(configuration(queue("a", properties={"queue.state": "stopped"})))
+    rm.app()
+    rm.node(memory=1)
+    rm.ask(memory=1)
+    rm.scheduler.stop_queue("rm", "default", "root")
+    rm.scheduler.stop_partition("rm", "default")
+    assert remedies(rm) == (
+        "start partition default",
+        "take queue.state: stopped from the configuration of queue root.a",
+        "start queue root",
+    )
+    assert place(rm) == (
+        "the only request that waits in queue root.a; queue root.a is the only one that waits under root"
+    )
+
+
+def test_an_application_that_rests_is_tried_again_by_itself() -> None:
+    rm = RM(configuration(queue("a", properties={"application.unschedasks.backoff": "1"})))
+    rm.app()
+    rm.node("n1", memory=2)
+    rm.node("n2", memory=2)
+    rm.ask(memory=3)
+    rm.schedule()
+    rm.pass_time(10)
+    assert remedies(rm)[0] == "wait 20s, until its application is tried again"
+
+
+def test_gangs_of_either_kind() -> None:
+    rm = GangRM()
+    rm.gang("whole", "Atomic", memory=6)
+    rm.task("whole", "t", "g", 4, memory=1)
+    assert remedies(rm, "whole", "t") == ("requests for memory 2 more must arrive",)
+    rm.task("whole", "t", "g", 6, memory=1)
+    rm.node("n1", memory=4)
+    rm.schedule()
+    found = rm.scheduler.explain("rm", "default", "whole")["t"]
+    assert [reason.detail for reason in found.reasons] == [
+        "larger than the whole cluster (requested memory 6, available memory 4)",
+        "no room for its whole gang at once (requested memory 6; there is room for 4 of 6)",
+    ]
+    assert found.remedies == ("free room on nodes for 2 more of its 6 members (memory 1 each)",)
+    rm.node("n2", memory=2)
+    assert len(rm.schedule(1)) == 6
+
+
+# -- the order ----------------------------------------------------------------------------------------------
+
+
+def test_requests_are_counted_in_the_order_of_the_policies() -> None:
+    rm = RM(configuration(queue("a"), queue("b"), queue("c")))
+    for name in "abc":
+        rm.app(f"app-{name}", f"root.{name}")
+    rm.app("later", "root.a")
+    rm.ask("app-a", "low", 3, memory=1)
+    rm.ask("app-a", "high", priority=5, memory=1)
+    rm.ask("later", "x", memory=1)
+    rm.ask("app-b", "x", priority=9, memory=1)
+    assert place(rm, "app-a", "high") == (
+        "1st of 5 requests that wait in queue root.a; queue root.a is 2nd of 2 that wait under root"
+    )
+    assert place(rm, "app-a", "low").startswith("2nd to 4th of 5 requests that wait in queue root.a; ")
+    assert place(rm, "later", "x").startswith("5th of 5 requests")
+    # And these are the places in which they are served.
+    rm.node(memory=6)
+    served = [(app, key) for app, key, _ in rm.schedule()]
+    low = [("app-a", "low")] * 3
+    assert served == [("app-b", "x"), ("app-a", "high"), *low, ("later", "x")]
+
+
+def test_the_order_is_that_of_this_moment_and_stays_unseen_by_the_scheduler() -> None:
+    rm = RM(configuration(queue("a", properties={"application.sort.policy": "fair"})))
+    rm.node("n1", memory=3)
+    for app_id in ("one", "two"):
+        rm.app(app_id)
+        rm.ask(app_id, count=3, memory=1)
+    assert place(rm, "two", "ask").startswith("4th to 6th of 6")
+    assert rm.schedule(1) == [("one", "ask", "n1")]
+    # Now the other has less.
+    assert place(rm, "two", "ask").startswith("1st to 3rd of 5")
+    assert rm.schedule(1) == [("two", "ask", "n1")]
+    assert place(rm, "two", "ask").startswith("3rd to 4th of 4")
+
+
+def test_queues_above_have_their_places_too() -> None:
+    tree = [queue("p", queue("x"), queue("y")), queue("q")]
+    rm = RM(configuration(*tree))
+    for app_id, path in (("one", "root.q"), ("two", "root.p.y"), ("three", "root.p.x")):
+        rm.app(app_id, path)
+        rm.ask(app_id, memory=1)
+    assert place(rm, "two") == (
+        "the only request that waits in queue root.p.y; queue root.p.y is 2nd of 2 that wait under root.p; "
+        "queue root.p is 1st of 2 that wait under root"
+    )
+
+
+def test_keys_that_do_not_compare_stand_last_and_nobody_hears_of_the_question() -> None:
+    class Torn(api.AppSortPolicy):
+        """Numbers for some, texts for others."""
+
+        name = "torn"
+
+        def key(self, app: api.Application) -> Any:
+            if app.id == "fails":
+                raise RuntimeError("no key")
+            return app.id if app.id == "text" else 1
+
+    properties = {"application.sort.policy": "torn"}
+    rm = RM(configuration(queue("a", properties=properties)), with_plugins(app_sort_policies=[Torn]))
+    for app_id in ("fails", "number", "text"):
+        rm.app(app_id)
+        rm.ask(app_id, memory=1)
+    places = [place(rm, app_id, "ask")[:3] for app_id in ("number", "fails", "text")]
+    assert places == ["1st", "2nd", "3rd"]
+    assert list(rm.scheduler.faults) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "word"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"),
+                         (13, "13th"), (21, "21st"), (102, "102nd"), (111, "111th"), (1003, "1003rd")]
+)  # fmt: skip
+def test_ordinals(number: int, word: str) -> None:
+    assert ordinal(number) == word
+
+
+def test_an_unknown_application_is_named_with_what_may_be_meant() -> None:
+    rm = RM()
+    rm.app("nightly-1")
+    with pytest.raises(UsageError, match="did you mean 'nightly-1'"):
+        rm.scheduler.explain("rm", "default", "nighly-1")
