@@ -31,7 +31,7 @@ PROPERTIES = st.fixed_dictionaries(
         "application.sort.priority": st.sampled_from(["enabled", "disabled"]),
         "priority.policy": st.sampled_from(["default", "fence"]),
         "priority.offset": st.sampled_from(["-1", "0", "2"]),
-        "node.sort.policy": st.just("packed"),
+        "node.sort.policy": st.sampled_from(["packed", "snug"]),
         "queue.state": st.sampled_from(["stopped", "active", "active"]),
     },
 )
@@ -52,7 +52,7 @@ NODE_IDS = [f"n{number}" for number in range(5)]
 KEYS = ["k0", "k1", "k2"]
 APP_TAGS = st.fixed_dictionaries(
     {},
-    optional={"yunikorn.apache.org/node-sort-policy": st.sampled_from(["packed", "nonsense"])},
+    optional={"yunikorn.apache.org/node-sort-policy": st.sampled_from(["packed", "snug", "nonsense"])},
 )
 APPS = st.tuples(st.sampled_from(QUEUE_PATHS), APP_TAGS, st.sampled_from(sorted(GROUPS)))
 LIMITS = st.fixed_dictionaries(
@@ -139,7 +139,8 @@ def partition_configs(draw: Any) -> dict[str, Any]:
             name: value for name, value in draw(PROPERTIES).items() if name != "queue.state"
         }
     config["nodesortpolicies"] = [
-        {"name": "packed", "type": "binpacking", "resourceweights": {"memory": 1.0}}
+        {"name": "packed", "type": "binpacking", "resourceweights": {"memory": 1.0}},
+        {"name": "snug", "type": "snug"},
     ]
     kind = draw(st.sampled_from(["fair", "binpacking"]))
     config["nodesortpolicy"] = {"type": kind}

@@ -566,10 +566,13 @@ class Reference:
             chosen = ""
         chosen = chosen or ask.app.queue.properties.get("node.sort.policy", "")
         policy = self.node_sorts.get(chosen, self.node_sorts[""])
-        return sorted(self.nodes.values(), key=lambda node: (self._score(policy, node), node.id))
+        return sorted(self.nodes.values(), key=lambda node: (self._score(policy, node, ask), node.id))
 
     @staticmethod
-    def _score(policy: Mapping[str, Any], node: Node) -> Fraction:
+    def _score(policy: Mapping[str, Any], node: Node, ask: Ask) -> Fraction:
+        if policy["type"] == "snug":
+            left = [node.available(name) - amount for name, amount in ask.resource.items() if amount]
+            return Fraction(sum(left))
         weights = policy.get("resourceweights") or {"vcore": 1, "memory": 1}
         used = whole = Fraction(0)
         for name, weight in weights.items():

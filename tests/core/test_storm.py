@@ -59,7 +59,7 @@ class Storm:
         if self.chance(5):
             properties["priority.policy"] = "fence"
         if self.chance(5):
-            properties["node.sort.policy"] = "packed"
+            properties["node.sort.policy"] = pick(["packed", "snug"])
         if self.chance(12):
             properties["queue.state"] = "stopped"
         config["properties"] = properties
@@ -101,7 +101,10 @@ class Storm:
             config["queues"][0]["limits"] = self.limits()
         config["placementrules"] = [{"name": "provided", "create": not self.chance(5)}]
         kinds = ["fair", "binpacking"]
-        config["nodesortpolicies"] = [{"name": "packed", "type": "binpacking"}]
+        config["nodesortpolicies"] = [
+            {"name": "packed", "type": "binpacking"},
+            {"name": "snug", "type": "snug"},
+        ]
         config["nodesortpolicy"] = {"type": self.random.choice(kinds)}
         if self.chance(2):
             config["nodesortpolicy"]["resourceweights"] = {"vcore": 4.0, "memory": 1.0}
@@ -118,7 +121,9 @@ class Storm:
 
     def submit(self) -> None:
         user = self.random.choice(sorted(GROUPS))
-        tags = {"yunikorn.apache.org/node-sort-policy": "packed"} if self.chance(5) else {}
+        tags: dict[str, str] = {}
+        if self.chance(4):
+            tags["yunikorn.apache.org/node-sort-policy"] = self.random.choice(["packed", "snug"])
         paths = MADE if self.chance(4) else LEAVES
         self.twins.submit(self.random.choice(paths), tags, user, GROUPS[user])
 
