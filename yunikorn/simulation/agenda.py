@@ -23,10 +23,12 @@ class Agenda(Generic[T]):
         self._applications = list(reversed(workload.applications))
         self._events = list(reversed(workload.events))
         self._moments: list[int] = []
-        self._ends: dict[int, list[T]] = {}
+        self._ends: dict[int, dict[T, None]] = {}
 
     def next(self) -> int | None:
         """When something happens next (ns), or None when nothing does any more."""
+        while self._moments and not self._ends[self._moments[0]]:
+            del self._ends[heapq.heappop(self._moments)]
         candidates = [
             *(entry.submit for entry in self._applications[-1:]),
             *(event.at for event in self._events[-1:]),
@@ -58,10 +60,16 @@ class Agenda(Generic[T]):
         """Have `task` end at `moment`."""
         ends = self._ends.get(moment)
         if ends is None:
-            self._ends[moment] = [task]
+            self._ends[moment] = {task: None}
             heapq.heappush(self._moments, moment)
         else:
-            ends.append(task)
+            ends[task] = None
+
+    def drop_end(self, moment: int, task: T) -> None:
+        """`task` will not end at `moment`, as it was to."""
+        ends = self._ends.get(moment)
+        if ends is not None:
+            ends.pop(task, None)
 
     @property
     def still_to_arrive(self) -> int:

@@ -74,5 +74,8 @@ class Running:
     ask: Ask
     allocation: Allocation
     started: int
-    gone: bool = False
-    """The core took its place away; its planned end means nothing any more."""
+
+    @property
+    def end(self) -> int:
+        """When it will have run for its time (ns)."""
+        return self.started + self.ask.group.runtime

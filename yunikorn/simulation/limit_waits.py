@@ -222,16 +222,21 @@ class LimitWaits:
     # -- the report -----------------------------------------------------------------------------------
 
     def report(self, moment: int) -> LimitReport:
-        """Close the books at `moment`; what still waits counts with what it was held until then."""
+        """The figures at `moment`; what still waits counts with what it was held until then."""
         for line in self._lines.values():
             line.wind(moment, self._spent)
-        open_ends = [(who, stay.held, stay.count) for who, stay in self._stays.items()]
-        open_ends += [
-            (who, held, who.waiting if isinstance(who, Ask) else 1) for who, held in self._held.items()
-        ]
-        for who, held, count in open_ends:
-            self._note(self._tasks if isinstance(who, Ask) else self._applications, held, count)
-        return LimitReport(self._applications.summary(), self._tasks.summary(), _ranked(self._spent))
+        waiting = [(who, stay.held, stay.count) for who, stay in self._stays.items()]
+        waiting += [(who, held, _count(who)) for who, held in self._held.items()]
+        tasks, applications = Waits(), Waits()
+        tasks.merge(self._tasks)
+        applications.merge(self._applications)
+        for who, held, count in waiting:
+            self._note(tasks if isinstance(who, Ask) else applications, held, count)
+        return LimitReport(applications.summary(), tasks.summary(), _ranked(self._spent))
+
+
+def _count(who: Ask | Submitted) -> int:
+    return who.waiting if isinstance(who, Ask) else 1
 
 
 def _is_limited(app: Application) -> bool:

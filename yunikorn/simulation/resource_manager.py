@@ -110,8 +110,7 @@ class ResourceManager:
         self._confirmations.clear()
         self._asks.clear()
         for task in self._agenda.ends(moment):
-            if not task.gone:
-                releases.append(self._end(task, moment))
+            releases.append(self._end(task, moment))
         for application in self._agenda.arrivals(moment):
             self._submit(application, moment, request)
         self._node_events[:0] = reversed(self._agenda.node_events(moment))
@@ -247,7 +246,7 @@ class ResourceManager:
         self._ledger.placed(task, moment)
         self._recorder.allocated(moment, allocation)
         self._see_gang(owner, moment)
-        self._agenda.add_end(moment + ask.group.runtime, task)
+        self._agenda.add_end(task.end, task)
 
     def _served(self, owner: Submitted, ask: Ask, of: dict[str, Ask], moment: int) -> None:
         """One of the requests of an ask has its place."""
@@ -310,7 +309,7 @@ class ResourceManager:
         if task is None:
             return  # the echo of a release of ours
         self.changes += 1
-        task.gone = True
+        self._agenda.drop_end(task.end, task)
         owner = task.owner
         owner.running -= 1
         kind = release.termination_type

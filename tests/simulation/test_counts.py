@@ -1,0 +1,391 @@
+"""What a report counts of preemption, lost work, gangs, limits and time limits, checked by hand.
+
+All of it with the real core: each answer of it that asks for another one is heard here.
+"""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from yunikorn.clock import SECOND
+from yunikorn.registry import Registry
+from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.report import Report
+from yunikorn.simulation.run import simulate
+from yunikorn.simulation.scenario import read_scenario
+from yunikorn.simulation.statistics import WaitSummary
+
+CONFIG = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues: [%s]
+"""
+ONE_QUEUE = CONFIG % "{name: a}"
+TEAMS = CONFIG % "{name: batch}, {name: web, resources: {guaranteed: {vcore: 2}}}"
+BATCH = "{id: batch, queue: root.batch, tasks: [{count: 4, resources: {vcore: 1}, runtime: 100}]%s}"
+WEB = "{id: web, queue: root.web, submit: 10, tasks: [{count: 2, resources: {vcore: 1}, runtime: 20}]}"
+
+
+class Diary(Recorder):
+    """Remembers (second, what, application) of every decision, how often, and how applications ended."""
+
+    def __init__(self) -> None:
+        self.lines: dict[tuple[float, str, str], int] = {}
+        self.fates: list[tuple[float, str, str, str]] = []
+
+    def _note(self, moment: int, what: str, application: str) -> None:
+        line = (moment / SECOND, what, application)
+        self.lines[line] = self.lines.get(line, 0) + 1
+
+    def allocated(self, moment: int, allocation: object) -> None:
+        kind = "place" if allocation.placeholder else "start"  # type: ignore[attr-defined]
+        self._note(moment, kind, allocation.application_id)  # type: ignore[attr-defined]
+
+    def released(self, moment: int, allocation: object, reason: str) -> None:
+        self._note(moment, reason, allocation.application_id)  # type: ignore[attr-defined]
+
+    def application_ended(self, moment: int, record: object, outcome: str, reason: str) -> None:
+        self.fates.append((moment / SECOND, record.plan.id, outcome, reason))  # type: ignore[attr-defined]
+
+
+def play(
+    registry: Registry,
+    config: str,
+    *applications: str,
+    nodes: str = "{name: n, resources: {vcore: 4}}",
+    events: str = "",
+    preempted: str = "restart",
+) -> tuple[Report, Diary]:
+    """The report of a scenario with these applications, and what happened; it must add up."""
+    text = f"nodes: [{nodes}]\nevents: [{events}]\napplications: [{', '.join(applications)}]"
+    diary = Diary()
+    workload = read_scenario(text, "file", "name")
+    report = simulate(config, workload, registry, recorder=diary, preempted=preempted)
+    counts, tasks = report.applications, report.tasks
+    assert counts.submitted == counts.finished + counts.failed + counts.rejected + (
+        counts.running + counts.waiting
+    )
+    assert tasks.asked == tasks.ended + tasks.failed + tasks.dropped + tasks.refused + (
+        tasks.running + tasks.waiting
+    )
+    return report, diary
+
+
+def figures(wait: WaitSummary | None) -> tuple[float, ...] | None:
+    """Number, mean and longest."""
+    return None if wait is None else (wait.count, wait.mean, wait.max)
+
+
+def lost(report: Report) -> list[tuple[str, int, float]]:
+    """Reason, tasks and seconds of lost work."""
+    return [attrs.astuple(loss) for loss in report.lost_work]
+
+
+def held(report: Report) -> list[tuple[str, float]]:
+    """Each limit and the seconds that it held requests."""
+    return [attrs.astuple(limit) for limit in report.limit_waits.limits]
+
+
+# -- preemption and lost work ---------------------------------------------------------------------------
+
+
+def test_preempted_tasks_start_again_and_what_they_had_done_is_lost(registry: Registry) -> None:
+    report, diary = play(registry, TEAMS, BATCH % "", WEB)
+    assert diary.lines == {
+        (0, "start", "batch"): 4,
+        # The guarantee of web is 2. It has waited for the delay of 30 s.
+        (40, "preempted", "batch"): 2,
+        (40, "start", "web"): 2,
+        (60, "ended", "web"): 2,
+        (60, "start", "batch"): 2,
+        (100, "ended", "batch"): 2,
+        (160, "ended", "batch"): 2,
+    }
+    assert (report.preemptions, report.tasks.restarted, report.tasks.failed) == (2, 2, 0)
+    assert lost(report) == [("preempted", 2, 80)]
+    assert [(queue.queue, queue.preempted) for queue in report.queues] == [
+        ("root.batch", 2),
+        ("root.web", 0),
+    ]
+    # Of 8 starts four had waited not at all, two 30 s and two 20 s.
+    assert figures(report.task_wait) == (8, 12.5, 30)
+    assert report.times.makespan == 160
+
+
+def test_preempted_tasks_fail_if_so_wanted(registry: Registry) -> None:
+    report, diary = play(registry, TEAMS, BATCH % "", WEB, preempted="fail")
+    assert (report.preemptions, report.tasks.restarted, report.tasks.failed) == (2, 0, 2)
+    assert (report.applications.finished, report.applications.failed) == (2, 0)
+    assert lost(report) == [("preempted", 2, 80)]
+    assert report.times.makespan == 100
+
+
+def test_an_application_says_itself_what_becomes_of_its_preempted_tasks(registry: Registry) -> None:
+    report, _ = play(registry, TEAMS, BATCH % ", preempted: restart", WEB, preempted="fail")
+    assert (report.tasks.restarted, report.tasks.failed) == (2, 0)
+    report, _ = play(registry, TEAMS, BATCH % ", preempted: fail", WEB)
+    assert (report.tasks.restarted, report.tasks.failed) == (0, 2)
+
+
+def test_an_application_of_which_everything_was_preempted_has_failed(registry: Registry) -> None:
+    one = "{id: one, queue: root.batch, tasks: [{resources: {vcore: 4}, runtime: 100}], preempted: fail}"
+    report, diary = play(registry, TEAMS, one, WEB)
+    assert (40, "one", "failed", "all its tasks were preempted") in diary.fates
+    assert (report.applications.finished, report.applications.failed) == (1, 1)
+    assert lost(report) == [("preempted", 1, 40)]
+
+
+def test_more_urgent_work_preempts_less_urgent_work_of_its_queue(registry: Registry) -> None:
+    config = CONFIG % "{name: a, properties: {preemption.within.queue: enabled, preemption.delay: 5s}}"
+    task = "{resources: {vcore: 4}, runtime: 50, priority: %d}"
+    report, diary = play(
+        registry,
+        config,
+        f"{{id: low, queue: root.a, tasks: [{task % 1}]}}",
+        f"{{id: high, queue: root.a, submit: 10, tasks: [{task % 2}]}}",
+    )
+    assert list(diary.lines) == [
+        (0, "start", "low"),
+        (15, "preempted", "low"),
+        (15, "start", "high"),
+        (65, "ended", "high"),
+        (65, "start", "low"),
+        (115, "ended", "low"),
+    ]
+    assert lost(report) == [("preempted", 1, 15)]
+
+
+def test_what_a_lost_node_had_done_is_lost(registry: Registry) -> None:
+    report, _ = play(
+        registry,
+        ONE_QUEUE,
+        "{id: one, queue: root.a, tasks: [{count: 3, resources: {vcore: 1}, runtime: 100}]}",
+        events="{at: 25, node: n, action: remove}, {at: 30, node: m, action: add, resources: {vcore: 4}}",
+    )
+    assert lost(report) == [("node left", 3, 75)]
+    assert (report.preemptions, report.tasks.restarted, report.times.makespan) == (0, 3, 130)
+
+
+# -- time limits ----------------------------------------------------------------------------------------
+
+
+def test_a_task_whose_time_is_over_has_ended(registry: Registry) -> None:
+    report, diary = play(
+        registry,
+        ONE_QUEUE,
+        "{id: one, queue: root.a, tasks: [{count: 2, resources: {vcore: 4}, runtime: 100, timeout: 30},"
+        " {resources: {vcore: 4}, runtime: 10, timeout: 30}]}",
+    )
+    assert diary.lines == {
+        (0, "start", "one"): 1,
+        (30, "timed out", "one"): 1,
+        (30, "start", "one"): 1,
+        (60, "timed out", "one"): 1,
+        (60, "start", "one"): 1,
+        (70, "ended", "one"): 1,
+    }
+    assert (report.tasks.ended, report.tasks.timed_out, report.applications.finished) == (3, 2, 1)
+    assert lost(report) == []
+
+
+def test_an_application_whose_time_is_over_has_failed(registry: Registry) -> None:
+    report, diary = play(
+        registry,
+        ONE_QUEUE,
+        "{id: one, queue: root.a, timeout: 30, tasks: ["
+        "{count: 2, resources: {vcore: 2}, runtime: 100}, {count: 5, resources: {vcore: 2}, runtime: 1}]}",
+    )
+    assert (30, "timed out", "one") in diary.lines
+    assert [fate[:3] for fate in diary.fates] == [(30, "one", "failed")]
+    assert (report.tasks.dropped, report.tasks.ended, report.tasks.timed_out) == (7, 0, 0)
+    assert lost(report) == [("application failed", 2, 60)]
+
+
+def test_times_that_mean_nothing_are_problems_of_the_scenario() -> None:
+    task = "tasks: [{resources: {vcore: 1}, runtime: 1}]"
+    text = f"""
+    nodes: [{{name: n, resources: {{vcore: 4}}}}]
+    applications:
+      - {{id: a, gang: Atomic, gangtimeout: 5m, {task}}}
+      - {{id: b, gang: Hard, timeout: 5m, {task}}}
+      - {{id: c, preempted: retry, {task}}}
+    """
+    with pytest.raises(InputError) as error:
+        read_scenario(text, "file", "name")
+    assert [f"{one.path}: {one.message}" for one in error.value.problems] == [
+        "applications[0].gangtimeout: only a gang with placeholders has one: say gang: Soft or gang: Hard, "
+        "or leave it out",
+        "applications[1].timeout: a gang with placeholders has only gangtimeout: limit its tasks, each with "
+        "a timeout, instead",
+        "applications[2].preempted: expected restart or fail, got 'retry'",
+    ]
+
+
+# -- gangs ----------------------------------------------------------------------------------------------
+
+ONE = "{id: one, queue: root.a, tasks: [{count: 3, resources: {vcore: 1}, runtime: 50}]}"
+GANG = (
+    "{id: gang, queue: root.a, submit: 10, gang: %s,"
+    " tasks: [{count: 2, resources: {vcore: 1}, runtime: 10}, {resources: {vcore: 1}, runtime: 10}]}"
+)
+
+
+@pytest.mark.parametrize("style", ["Atomic", "Soft", "Hard"])
+def test_a_gang_waits_until_all_of_it_has_a_place(registry: Registry, style: str) -> None:
+    report, diary = play(registry, ONE_QUEUE, ONE, GANG % style)
+    gangs = report.gangs
+    assert gangs is not None
+    assert (gangs.submitted, gangs.whole, gangs.given_up, gangs.waiting) == (1, 1, 0, 0)
+    assert figures(gangs.wait) == (1, 40, 40)
+    assert diary.lines[50, "start", "gang"] == 3
+    placeholders = {} if style == "Atomic" else {(10, "place", "gang"): 1, (50, "place", "gang"): 2}
+    assert {line: count for line, count in diary.lines.items() if line[1] == "place"} == placeholders
+    assert diary.lines.get((50, "replaced", "gang"), 0) == sum(placeholders.values())
+    assert report.applications.finished == 2
+
+
+@pytest.mark.parametrize("style", ["Soft", "Hard"])
+def test_a_gang_that_is_given_up_has_waited_for_nothing(registry: Registry, style: str) -> None:
+    gang = GANG.replace("gang: %s", f"gang: {style}, gangtimeout: 20")
+    report, diary = play(registry, ONE_QUEUE, ONE, gang)
+    gangs = report.gangs
+    assert gangs is not None
+    assert (gangs.submitted, gangs.whole, gangs.given_up, gangs.wait) == (1, 0, 1, None)
+    assert diary.lines[30, "timed out", "gang"] == 1
+    if style == "Soft":
+        # Its tasks start one by one.
+        assert (diary.lines[30, "start", "gang"], diary.lines[40, "start", "gang"]) == (1, 1)
+        assert report.applications.finished == 2
+    else:
+        assert (report.applications.failed, report.tasks.dropped) == (1, 3)
+
+
+def test_a_gang_that_waits_at_the_end_is_counted_as_that(registry: Registry) -> None:
+    large = "{id: large, queue: root.a, gang: Atomic, tasks: [{count: 9, resources: {vcore: 1}, runtime: 1}]}"
+    report, _ = play(registry, ONE_QUEUE, ONE, large)
+    gangs = report.gangs
+    assert gangs is not None
+    assert (gangs.submitted, gangs.whole, gangs.given_up, gangs.waiting) == (1, 0, 0, 1)
+
+
+def test_a_placeholder_that_loses_its_node_is_asked_for_again(registry: Registry) -> None:
+    report, diary = play(
+        registry,
+        ONE_QUEUE,
+        "{id: gang, queue: root.a, gang: Hard, tasks: [{count: 3, resources: {vcore: 4}, runtime: 10}]}",
+        nodes="{name: n, count: 2, resources: {vcore: 4}}",
+        events="{at: 5, node: n-1, action: remove}, {at: 20, node: m, action: add, resources: {vcore: 8}}",
+    )
+    assert diary.lines == {
+        (0, "place", "gang"): 2,
+        (5, "node left", "gang"): 1,
+        (20, "place", "gang"): 2,
+        (20, "replaced", "gang"): 3,
+        (20, "start", "gang"): 3,
+        (30, "ended", "gang"): 3,
+    }
+    assert report.gangs is not None
+    assert figures(report.gangs.wait) == (1, 20, 20)
+    # A placeholder does no work that could be lost.
+    assert (lost(report), report.tasks.restarted, report.applications.finished) == ([], 0, 1)
+
+
+def test_preempted_placeholders_are_counted_and_asked_for_again(registry: Registry) -> None:
+    gang = (
+        "{id: gang, queue: root.batch, gang: Soft, tasks: [{count: 5, resources: {vcore: 1}, runtime: 10}]}"
+    )
+    report, diary = play(
+        registry, TEAMS, gang, WEB, events="{at: 90, node: m, action: add, resources: {vcore: 1}}"
+    )
+    assert diary.lines == {
+        (0, "place", "gang"): 4,
+        (40, "preempted", "gang"): 2,
+        (40, "start", "web"): 2,
+        (60, "ended", "web"): 2,
+        (60, "place", "gang"): 2,
+        (90, "place", "gang"): 1,
+        (90, "replaced", "gang"): 5,
+        (90, "start", "gang"): 5,
+        (100, "ended", "gang"): 5,
+    }
+    assert (report.preemptions, report.preempted_placeholders, lost(report)) == (0, 2, [])
+    assert report.gangs is not None
+    assert figures(report.gangs.wait) == (1, 90, 90)
+
+
+# -- limits ---------------------------------------------------------------------------------------------
+
+
+def test_a_quota_holds_what_is_above_it(registry: Registry) -> None:
+    config = CONFIG % "{name: a, resources: {max: {vcore: 2}}}, {name: b}"
+    report, _ = play(
+        registry,
+        config,
+        "{id: one, queue: root.a, tasks: [{count: 6, resources: {vcore: 1}, runtime: 10}]}",
+        # Waits from 25 on for room on the node only: no limit holds it.
+        "{id: two, queue: root.b, submit: 25, tasks: [{resources: {vcore: 3}, runtime: 10}]}",
+    )
+    # Two tasks are held for 10 s, two for 20 s.
+    limits = report.limit_waits
+    assert figures(limits.tasks) == (4, 15, 20)
+    assert limits.applications is None
+    assert held(report) == [("over the quota of queue root.a", 60)]
+
+
+def test_too_many_applications_keep_others_from_starting(registry: Registry) -> None:
+    app = "{id: %s, queue: root.a, submit: %d, tasks: [{count: 2, resources: {vcore: 1}, runtime: 10}]}"
+    config = CONFIG % "{name: a, maxapplications: 1}"
+    report, diary = play(registry, config, app % ("one", 0), app % ("two", 4), app % ("three", 7))
+    assert [(second, who) for second, what, who in diary.lines if what == "start"] == [
+        (0, "one"),
+        (10, "two"),
+        (20, "three"),
+    ]
+    assert figures(report.limit_waits.applications) == (2, 9.5, 13)
+    assert figures(report.limit_waits.tasks) == (4, 9.5, 13)
+    assert held(report) == [("no more applications may run: queue root.a", 38)]
+
+
+def test_the_limit_of_a_user_holds_requests_of_that_user_only(registry: Registry) -> None:
+    config = CONFIG % "{name: a, limits: [{limit: one, users: [ann], maxresources: {vcore: 1}}]}"
+    app = "{id: %s, user: %s, queue: root.a, tasks: [{count: %d, resources: {vcore: 1}, runtime: 10}]}"
+    report, _ = play(registry, config, app % ("one", "ann", 3), app % ("two", "bob", 3))
+    assert figures(report.limit_waits.tasks) == (2, 15, 20)
+    assert held(report) == [("over the limit of user ann in queue root.a", 30)]
+
+
+def test_a_gang_is_held_as_a_whole(registry: Registry) -> None:
+    config = CONFIG % "{name: a, resources: {max: {vcore: 3}}}"
+    app = "{id: %s, queue: root.a, %stasks: [{count: %d, resources: {vcore: 1}, runtime: 10}]}"
+    report, _ = play(registry, config, app % ("one", "", 1), app % ("gang", "gang: Atomic, ", 3))
+    # One of them would fit at once. All three do when the first application has ended.
+    assert figures(report.limit_waits.tasks) == (3, 10, 10)
+    report, _ = play(registry, config, app % ("one", "", 1), app % ("gang", "gang: Hard, ", 3))
+    # Two placeholders have their place at once, the third is held.
+    assert figures(report.limit_waits.tasks) == (1, 10, 10)
+    assert report.gangs is not None
+    assert figures(report.gangs.wait) == (1, 10, 10)
+
+
+def test_what_is_held_at_the_end_counts_until_then(registry: Registry) -> None:
+    config = CONFIG % "{name: a, resources: {max: {vcore: 2}}}"
+    report, _ = play(
+        registry,
+        config,
+        "{id: one, queue: root.a, tasks: ["
+        "{resources: {vcore: 3}, runtime: 1}, {resources: {vcore: 1}, runtime: 30}]}",
+    )
+    assert (report.tasks.waiting, report.times.stopped) == (1, 30)
+    assert held(report) == [("over the quota of queue root.a", 30)]
+    assert figures(report.limit_waits.tasks) == (1, 30, 30)
+
+
+def test_without_limits_nothing_is_held(registry: Registry) -> None:
+    report, _ = play(registry, ONE_QUEUE, ONE, GANG % "Atomic")
+    limits = report.limit_waits
+    assert (limits.applications, limits.tasks, limits.limits) == (None, None, [])
