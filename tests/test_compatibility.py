@@ -5,23 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
 
+from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
 from yunikorn.api import UserGroupResolver
 from yunikorn.cli.main import main
-from yunikorn.errors import ConfigError
+from yunikorn.errors import ConfigError, UsageError
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
-    AllocationAsk,
     NewNodeInfo,
     NodeAction,
+    PreemptionPolicy,
+    TerminationType,
     UpdateRequest,
     UserGroupInformation,
 )
+from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
 
 CHECKOUT = Path(__file__).parent.parent
@@ -319,23 +323,48 @@ def test_one_update_may_bring_an_application_and_what_it_runs() -> None:
     assert rm.said("new_allocations") == []
 
 
-def test_execution_timeouts_end_allocations_and_fail_applications() -> None:
+def test_what_has_run_out_of_time_counts_as_used_until_the_rm_confirms() -> None:
     rm = RM()
-    rm.node(vcore=2)
-    rm.app("short-task")
+    rm.node(vcore=1)
     owner = UserGroupInformation("ann")
     rm.update(
-        new_applications=[AddApplicationRequest("short", "root.a", ugi=owner, execution_timeout_ms=2000)],
-        asks=[AllocationAsk("task", "short-task", resource_ask=ONE_CORE, execution_timeout_ms=1000)],
+        new_applications=[AddApplicationRequest("short", "root.a", ugi=owner, execution_timeout_ms=2000)]
     )
     rm.ask("short", vcore=1)
-    rm.schedule()
-    rm.pass_time(1)
-    assert [(one.allocation_key, one.termination_type.name) for one in rm.said("released_allocations")] == [
-        ("task", "TIMEOUT")
-    ]
-    rm.pass_time(1)
-    assert rm.state("short") == "Failed"
+    rm.app()
+    rm.ask(vcore=1)
+    assert rm.schedule() == [("short", "ask", "n1")]
+    rm.pass_time(2)
+    (told,) = rm.said("released_allocations")
+    assert (told.allocation_key, told.termination_type) == ("ask", TerminationType.TIMEOUT)
+    assert (rm.state("short"), rm.schedule()) == ("Failing", [])
+    rm.confirm()
+    assert (rm.state("short"), rm.schedule()) == ("Failed", [("app", "ask", "n1")])
+
+
+def test_a_new_size_makes_room_and_moves_the_node_in_its_order() -> None:
+    rm = RM()
+    rm.node("n1", vcore=4)
+    rm.node("n2", vcore=4)
+    rm.app()
+    rm.ask(key="k1", vcore=3)
+    rm.ask(key="k2", vcore=2)
+    assert rm.schedule() == [("app", "k1", "n1"), ("app", "k2", "n2")]
+    rm.update(allocations=[Allocation("k1", "app", node_id="n1", resource_per_alloc=ONE_CORE)])
+    rm.ask(key="next", vcore=1)
+    assert rm.schedule() == [("app", "next", "n1")]
+    rm.update(allocations=[Allocation("k2", "app", node_id="n1", resource_per_alloc=ONE_CORE)])
+    assert "is on node n2 and cannot move to n1" in rm.said("rejected_allocations")[0].reason
+
+
+def test_a_release_of_what_is_not_known_is_answered_and_counted() -> None:
+    rm = RM()
+    rm.app()
+    rm.release(uuid="ask#7")
+    (answer,) = rm.said("released_allocations")
+    assert answer.termination_type == TerminationType.STOPPED_BY_RM
+    assert answer.message == "allocation 'ask#7' is not known, or not any more: nothing was released"
+    assert rm.at_work().partition.strays.releases == 1
 
 
 def test_a_node_that_does_not_drain_cannot_be_made_schedulable() -> None:
@@ -346,36 +375,194 @@ def test_a_node_that_does_not_drain_cannot_be_made_schedulable() -> None:
     assert (failed.node_id, failed.reason) == ("n1", "node n1 is Schedulable: event schedule is not possible")
 
 
+def test_what_others_use_of_a_node_can_be_said_in_both_ways() -> None:
+    rm = RM()
+    rm.node("n1", vcore=10, occupied={"vcore": 3})
+    rm.node("n2", vcore=10)
+    foreign = Allocation("daemon", "", node_id="n1", resource_per_alloc=Resource(vcore=2))
+    foreign.allocation_tags = {"foreign": "default"}
+    rm.update(allocations=[foreign])
+    assert rm.find_node("n1").available == {"vcore": 5}
+    rm.update(allocations=[attrs.evolve(foreign, node_id="n2")])
+    assert [rm.find_node(name).available["vcore"] for name in ("n1", "n2")] == [7, 8]
+    rm.update(allocations=[attrs.evolve(foreign, resource_per_alloc=Resource(vcore=-1))])
+    assert rm.said("rejected_allocations")[0].reason == "allocation contains negative resources"
+
+
+# -- stopping -----------------------------------------------------------------------------------------
+
+
+def test_a_reload_never_starts_what_a_call_stopped_and_a_call_not_what_the_configuration_stops() -> None:
+    rm = RM()
+    rm.node(vcore=2)
+    rm.app()
+    rm.ask(vcore=1)
+    rm.scheduler.stop_queue("rm", "default", "root")
+    rm.reload(configuration(queue("a"), queue("b", properties={"queue.state": "stopped"})))
+    assert rm.schedule() == []
+    rm.scheduler.start_queue("rm", "default", "root")
+    assert rm.schedule() == [("app", "ask", "n1")]
+    with pytest.raises(UsageError, match=r"root\.b is stopped by its property queue\.state"):
+        rm.scheduler.start_queue("rm", "default", "root.b")
+
+
+# -- gangs --------------------------------------------------------------------------------------------
+
+
+def test_placeholders_need_fifo_or_stateaware_and_atomic_gangs_take_any_policy() -> None:
+    leaves = [
+        queue(name, properties={"application.sort.policy": name}) for name in ("fifo", "stateaware", "fair")
+    ]
+    rm = GangRM(configuration(*leaves))
+    for name in ("fifo", "stateaware", "fair"):
+        rm.gang(f"held-{name}", queue_name=f"root.{name}", vcore=2)
+        rm.gang(f"atomic-{name}", "Atomic", f"root.{name}", vcore=2)
+    rm.gang("forced", queue_name="root.fair", tags=FORCED, vcore=2)
+    (refused,) = rm.said("rejected_applications")
+    assert refused.application_id == "held-fair"
+    assert "placeholders need one of fifo, stateaware" in refused.reason
+
+
+def test_an_atomic_gang_is_placed_in_one_decision_or_not_at_all() -> None:
+    rm = GangRM()
+    rm.node("n1", vcore=2)
+    rm.gang("app", "Atomic", vcore=3)
+    rm.task("app", "t", "workers", 3, vcore=1)
+    assert rm.schedule() == []
+    rm.node("n2", vcore=1)
+    assert len(rm.schedule(1)) == 3
+
+
+def test_a_gang_has_gathered_when_placeholders_cover_what_it_announced() -> None:
+    rm = GangRM()
+    rm.node("n1", vcore=10)
+    rm.gang("app", vcore=3)
+    rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
+    rm.schedule()
+    assert rm.state() == "Starting"
+
+
+def test_when_the_time_of_a_soft_gang_is_over_its_real_asks_stay_and_more_may_come() -> None:
+    rm = GangRM()
+    rm.node("n1", vcore=5)
+    rm.gang("app", "Soft", seconds=60, vcore=6)
+    rm.task("app", "ph", "workers", 3, placeholder=True, vcore=2)
+    rm.ask("app", "t", vcore=4)
+    rm.schedule()
+    rm.pass_time(60)
+    assert rm.state() == "Resuming"
+    rm.ask("app", "more", vcore=1)
+    assert rm.schedule() == [("app", "more", "n1")]
+    rm.confirmed()
+    assert rm.schedule() == [("app", "t", "n1")]
+
+
+def test_however_a_placeholder_ends_that_is_being_replaced_the_real_task_takes_its_place() -> None:
+    rm = GangRM()
+    rm.node("n1", vcore=2)
+    rm.gang("app", vcore=2)
+    rm.task("app", "ph", "workers", placeholder=True, vcore=2)
+    rm.schedule()
+    rm.task("app", "t", "workers", vcore=2)
+    assert rm.schedule() == []
+    rm.heard()
+    rm.release(uuid="ph#1")
+    assert [one.allocation_key for one in rm.heard().new_allocations] == ["t"]
+    assert rm.counts("app", "workers") == (1, 1, 0)
+
+
+# -- preemption ---------------------------------------------------------------------------------------
+
+
+def preempted(rm: RM, **amounts: int) -> list[str]:
+    """A request of `root.a`, which is guaranteed 4 memory, has waited long: who has to go for it?"""
+    rm.app("late", "root.a")
+    rm.ask("late", resource=amounts)
+    rm.pass_time(60)
+    rm.schedule()
+    return sorted(rm.evicted)
+
+
+def full(**of_b: Any) -> RM:
+    """Work of `root.b` fills the only node."""
+    rm = RM(configuration(queue("a", resources={"guaranteed": {"memory": 4}}), queue("b", **of_b)))
+    rm.node(memory=4, vcore=4)
+    rm.app("big", "root.b")
+    return rm
+
+
+def test_only_an_explicit_no_keeps_an_ask_from_being_preempted_and_that_one_always() -> None:
+    rm = full()
+    rm.ask("big", "driver", memory=1, vcore=1, originator=True)
+    rm.ask("big", "kept", memory=1, vcore=1, policy=PreemptionPolicy(allow_preempt_self=False))
+    rm.ask("big", "says-nothing", 2, memory=1, vcore=1)
+    rm.schedule()
+    assert preempted(rm, memory=3) == []
+    assert preempted(rm, memory=2) == ["says-nothing#3", "says-nothing#4"]
+
+
+def test_no_queue_is_taken_below_its_guarantee() -> None:
+    rm = full(resources={"guaranteed": {"memory": 3}})
+    rm.ask("big", "t", 2, memory=2)
+    rm.schedule()
+    # One of the two is above the guarantee by half: it stays.
+    assert preempted(rm, memory=1) == []
+
+
+def test_there_is_room_in_every_type_or_nothing_is_preempted() -> None:
+    rm = full()
+    rm.ask("big", "memory", memory=4)
+    rm.ask("big", "cores", vcore=4, policy=PreemptionPolicy(allow_preempt_self=False))
+    rm.schedule()
+    assert preempted(rm, memory=1, vcore=1) == []
+
+
+def test_a_guarantee_of_other_types_is_none() -> None:
+    rm = full()
+    rm.ask("big", "cores", vcore=4)
+    rm.schedule()
+    assert preempted(rm, vcore=1) == []
+
+
+def test_a_first_max_counts_as_lowered_and_originators_go_last() -> None:
+    delayed = queue("a", properties={"quota.preemption.delay": "10s"})
+    switch = {"quotapreemptionenabled": True}
+    rm = RM(configuration(delayed, preemption=switch))
+    rm.node(memory=3)
+    rm.app()
+    rm.ask(key="driver", memory=1, originator=True)
+    rm.ask(key="task", count=2, memory=1)
+    rm.schedule()
+    rm.reload(configuration({**delayed, "resources": {"max": {"memory": 1}}}, preemption=switch))
+    rm.pass_time(10)
+    assert sorted(rm.evicted) == ["task#2", "task#3"]
+
+
 # -- not in this version ------------------------------------------------------------------------------
 
 LATER = PAGE.partition("## Decided, not in this version")[2]
 LONG = "it is there now? Then the table 'Decided, not in this version' of docs/compatibility.md is too long"
 
 
-def test_gangs_are_refused_as_long_as_the_page_says_so() -> None:
-    rm = RM()
-    rm.app()
-    owner = UserGroupInformation("ann")
-    gang = AddApplicationRequest("gang", "root.a", ugi=owner, placeholder_ask=ONE_CORE)
-    held = AllocationAsk("held", "app", resource_ask=ONE_CORE, placeholder=True, task_group_name="group")
-    rm.update(new_applications=[gang], asks=[held])
-    reasons = [each.reason for each in (*rm.said("rejected_applications"), *rm.said("rejected_allocations"))]
-    refused = [reason for reason in reasons if "not available in this version" in reason]
-    assert len(refused) == 2 * ("| gangs |" in LATER), LONG
-
-
 @pytest.mark.parametrize(
-    ("key", "value", "row"),
+    ("call", "row"),
     [
-        ("preemption.policy", "fence", "| preemption |"),
-        ("preemption.delay", "1s", "| preemption |"),
-        ("quota.preemption.delay", "1s", "| preemption |"),
-        ("application.unschedasks.backoff", "3", "| `application.unschedasks.backoff` |"),
+        ("update_configuration", "| `update_configuration` |"),
+        ("fail_application", "| `fail_application` |"),
     ],
 )
-def test_a_property_without_effect_is_said_as_long_as_the_page_says_so(
-    key: str, value: str, row: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    RM(configuration(queue("a", properties={key: value})))
-    said = [record.getMessage() for record in caplog.records if record.name == "yunikorn.config"]
-    assert any(key in line and "has no effect" in line for line in said) == (row in LATER), LONG
+def test_calls_are_missing_as_long_as_the_page_says_so(call: str, row: str) -> None:
+    assert hasattr(Scheduler, call) == (row not in LATER), LONG
+
+
+def test_there_is_no_serve_as_long_as_the_page_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["serve", "--help"])
+    assert ("no command is called 'serve'" in capsys.readouterr().err) == ("`yunikorn serve`" in LATER), LONG
+
+
+def test_rm_is_an_unknown_name_as_long_as_the_page_says_so() -> None:
+    text = document(partition(predicates=[{"name": "rm"}]), events={"sinks": [{"name": "rm"}]})
+    with pytest.raises(ConfigError) as refused:
+        RM(text)
+    assert len(refused.value.problems) == 2
+    assert "| `rm` is an unknown name |" in LATER
