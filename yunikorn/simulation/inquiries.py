@@ -1,0 +1,223 @@
+"""Inquiries: `--explain APP[@TIME]`, put to the core at their moment while a simulation runs.
+
+A question with a time is answered when everything of that instant has happened, one without when the
+simulation ends. Asking changes nothing: decisions are the same as without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import attrs
+
+from yunikorn.config.durations import spell_duration
+from yunikorn.errors import UsageError
+from yunikorn.interface.messages import Allocation
+from yunikorn.simulation.answers import Answer, LongestWait, WaitingRequest, describe_request
+from yunikorn.simulation.books import Running, Submitted
+from yunikorn.simulation.misfits import partition_name
+from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.requests import PLACEHOLDER
+from yunikorn.simulation.scenario_values import parse_time
+from yunikorn.simulation.statistics import seconds
+from yunikorn.simulation.workload import Application, NodeEvent, Workload
+from yunikorn.suggestions import suggest
+
+if TYPE_CHECKING:
+    from yunikorn.clock import ManualClock
+    from yunikorn.scheduling.explain import Explanation
+
+
+@attrs.frozen
+class Question:
+    """Why an application waits, at a moment (ns), or when the simulation ends."""
+
+    plan: Application
+    moment: int | None = None
+
+
+def parse_questions(texts: Sequence[str], workload: Workload, until: int | None) -> list[Question]:
+    """The questions that `APP` and `APP@TIME` ask; raises `UsageError` with all that is wrong.
+
+    What is an application's id as a whole is one, whatever it contains.
+    """
+    plans = {plan.id: plan for plan in workload.applications} if texts else {}
+    questions: list[Question] = []
+    problems: list[str] = []
+    for text in texts:
+        try:
+            questions.append(_parse(text, plans, until))
+        except ValueError as error:
+            problems.append(f"--explain {text}: {error}")
+    if problems:
+        raise UsageError("\n".join(problems))
+    return questions
+
+
+def _parse(text: str, plans: dict[str, Application], until: int | None) -> Question:
+    name, at, time = text.rpartition("@")
+    if text in plans or not at:
+        name, at = text, ""
+    plan = plans.get(name)
+    if plan is None:
+        raise ValueError(f"the workload has no application '{name}'{suggest(name, plans)}")
+    if not at:
+        return Question(plan)
+    moment = parse_time(time)
+    if until is not None and moment > until:
+        raise ValueError(f"{time} is later than --until, where the simulation ends")
+    return Question(plan, moment)
+
+
+class Books(Protocol):
+    """The resource manager's books, as far as answers need them."""
+
+    live: dict[str, Submitted]
+    running: dict[tuple[str, str], Running]
+
+
+class Explainer(Protocol):
+    """What of the core answers."""
+
+    def explain(
+        self, rm_id: str, partition: str, app_id: str, allocation_key: str = ""
+    ) -> dict[str, Explanation]:
+        """Why the requests of an application wait."""
+        ...
+
+
+@attrs.define
+class Fate:
+    """What was seen of an application that is asked about."""
+
+    longest: LongestWait | None = None
+    waited: int = 0
+    """How long that was (ns)."""
+    ended: str = ""
+    """How it came to its end, in words."""
+
+    @property
+    def never(self) -> str:
+        """To be added to what else is said of it."""
+        return "" if self.longest else "; none of its tasks that got a place had to wait for it"
+
+
+class Inquiries:
+    """The questions of one simulation and their answers."""
+
+    def __init__(
+        self, questions: Iterable[Question], core: Explainer, clock: ManualClock, rm_id: str
+    ) -> None:
+        asked = list(enumerate(questions))
+        self._timed = sorted(
+            ((one.moment, number, one) for number, one in asked if one.moment is not None), reverse=True
+        )
+        self._rest = [(number, one) for number, one in asked if one.moment is None]
+        self._core = core
+        self._clock = clock
+        self._rm_id = rm_id
+        self.fates = {one.plan.id: Fate() for _, one in asked}
+        """By id: what was seen of the applications that are asked about."""
+        self.books: Books
+        """Given before the simulation starts."""
+        self._answers: dict[int, Answer] = {}
+
+    def witness(self, recorder: Recorder) -> Recorder:
+        """`recorder`, with an eye on the applications that are asked about."""
+        return _Witness(recorder, self) if self.fates else recorder
+
+    def answer_before(self, moment: int) -> None:
+        """All has happened that happens before `moment`: answer what is asked about the time up to it."""
+        while self._timed and self._timed[-1][0] < moment:
+            asked, number, question = self._timed.pop()
+            self._clock.set(max(asked, self._clock.now()))
+            self._answers[number] = self._answer(question.plan)
+
+    def answer_rest(self) -> list[Answer]:
+        """The simulation is over: answer what is left; returns all answers, in the order of the questions."""
+        left = [(number, question) for _, number, question in self._timed] + self._rest
+        self._timed, self._rest = [], []
+        for number, question in left:
+            self._answers[number] = self._answer(question.plan)
+        return [self._answers[number] for number in sorted(self._answers)]
+
+    def _answer(self, plan: Application) -> Answer:
+        now, fate, record = self._clock.now(), self.fates[plan.id], self.books.live.get(plan.id)
+        found: dict[str, Explanation] = {}
+        if record is not None:
+            # The core may have done with it: then nothing of it waits.
+            with contextlib.suppress(UsageError):
+                found = self._core.explain(self._rm_id, partition_name(plan.partition), plan.id)
+        requests = [describe_request(one) for one in found.values()]
+        return Answer(
+            application=plan.id,
+            time=seconds(now),
+            queue=next(iter(found.values())).turn.queue if found else "",
+            state=_state(plan, record, requests, fate, now) if record is not None else _elsewhere(plan, fate),
+            requests=requests,
+            longest_wait=fate.longest,
+        )
+
+
+def _state(plan: Application, record: Submitted, requests: list[WaitingRequest], fate: Fate, now: int) -> str:
+    running = f"{record.running} of its tasks run" if record.running else "none of its tasks runs"
+    if not requests:
+        return f"does not wait: {running}{fate.never}"
+    waiting = sum(request.waiting for request in requests)
+    return f"{waiting} waiting, {running}; it was submitted {spell_duration(now - plan.submit)} before"
+
+
+def _elsewhere(plan: Application, fate: Fate) -> str:
+    if not fate.ended:
+        return f"does not wait: it is submitted at {spell_duration(plan.submit)}"
+    return f"does not wait: {fate.ended}{fate.never}"
+
+
+class _Witness(Recorder):
+    """Passes everything on, and notes the waits and the end of some applications."""
+
+    def __init__(self, inner: Recorder, inquiries: Inquiries) -> None:
+        self._inner = inner
+        self._inquiries = inquiries
+        self._fates = inquiries.fates
+
+    def begin(self) -> None:
+        """Passed on."""
+        self._inner.begin()
+
+    def allocated(self, moment: int, allocation: Allocation) -> None:
+        """A wait is over."""
+        fate = self._fates.get(allocation.application_id)
+        if fate is not None:
+            asked = self._asked(allocation, moment)
+            if moment - asked > fate.waited:
+                fate.waited = moment - asked
+                fate.longest = LongestWait(allocation.allocation_key, seconds(asked), seconds(moment))
+        self._inner.allocated(moment, allocation)
+
+    def _asked(self, allocation: Allocation, moment: int) -> int:
+        task = self._inquiries.books.running.get((allocation.partition_name, allocation.uuid))
+        if task is not None:
+            return task.ask.asked
+        # A placeholder. The first ones are asked for at once; when the others were is not told.
+        first = allocation.allocation_key.endswith(PLACEHOLDER)
+        return self._inquiries.books.live[allocation.application_id].plan.submit if first else moment
+
+    def released(self, moment: int, allocation: Allocation, reason: str) -> None:
+        """Passed on."""
+        self._inner.released(moment, allocation, reason)
+
+    def node_changed(self, event: NodeEvent) -> None:
+        """Passed on."""
+        self._inner.node_changed(event)
+
+    def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
+        """An application came to its end."""
+        fate = self._fates.get(record.plan.id)
+        if fate is not None:
+            because = f": {reason}" if reason else ""
+            verb = "was rejected" if outcome == "rejected" else outcome
+            fate.ended = f"it {verb} at {spell_duration(moment)}{because}"
+        self._inner.application_ended(moment, record, outcome, reason)
