@@ -6,6 +6,8 @@ import attrs
 
 from yunikorn.config.limits import check_limits
 from yunikorn.config.node_sorts import read_node_sort, read_node_sorts
+from yunikorn.config.periods import KEY as PERIODS
+from yunikorn.config.periods import read_periods
 from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
 from yunikorn.config.queue_policies import QueuePolicies
 from yunikorn.config.queues import QueueDraft, read_queues
@@ -17,7 +19,7 @@ from yunikorn.errors import UnknownPlugin
 from yunikorn.kinds import PREDICATE, RESOLVER
 
 DEFAULT_NAME = "default"
-OWN_KEYS = ("predicates", "nodesortpolicies")
+OWN_KEYS = ("predicates", "nodesortpolicies", PERIODS)
 """Keys that YuniKorn 1.9 does not have (decision 4)."""
 SHRUNK_NODES = "shrunknodes"
 """Our own key of `preemption` (decision 36)."""
@@ -48,6 +50,7 @@ class PartitionDraft:
     node_sorts: dict[str, PluginRef]
     resolver: PluginRef | None
     predicates: tuple[PluginRef, ...]
+    periods: dict[str, int | None]
 
     def build(self) -> PartitionConfig:
         """What the scheduler gets."""
@@ -60,6 +63,7 @@ class PartitionDraft:
             node_sorts=self.node_sorts,
             user_group_resolver=self.resolver,
             predicates=self.predicates,
+            periods=self.periods,
         )
 
 
@@ -81,6 +85,7 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
         node_sorts=read_node_sorts(table, plugins),
         resolver=_read_resolver(table, plugins),
         predicates=read_plugin_list(table, "predicates", PREDICATE, plugins),
+        periods=read_periods(table),
     )
     check_resources(draft.root, findings)
     check_applications(draft.root, findings)

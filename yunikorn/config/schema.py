@@ -131,6 +131,8 @@ class PartitionConfig:
     user_group_resolver: PluginRef | None = None
     """None: a user is the only member of the group of the same name."""
     predicates: tuple[PluginRef, ...] = ()
+    periods: Mapping[str, int | None] = attrs.field(factory=dict)
+    """Delays that are not the default ones, by field of `yunikorn.objects.periods.Periods` (ns)."""
 
 
 @attrs.frozen

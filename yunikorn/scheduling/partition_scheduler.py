@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.environment import Environment
+    from yunikorn.objects.periods import Periods
     from yunikorn.objects.shape import Shape
     from yunikorn.registry import Registry
     from yunikorn.scheduling.faults import FaultLog
@@ -93,10 +94,12 @@ class PartitionScheduler:
         faults: FaultLog,
     ) -> None:
         self.config = config
+        self._delays = environment.periods
         self.faults = faults
         clock = environment.clock
         self.context = Context(config.name, clock.now)
         self.partition = Partition(name, config.root, environment)
+        self.partition.periods = self._periods()
         tree = self.partition.queues
         self.policies = Policies(config, registry, tree, clock, faults)
         self.queue_policies = QueuePolicies(registry, faults, self.context)
@@ -425,12 +428,17 @@ class PartitionScheduler:
 
     # -- configuration ------------------------------------------------------------------------------
 
+    def _periods(self) -> Periods:
+        """The delays of the scheduler, but for those that the partition sets itself."""
+        return attrs.evolve(self._delays, **self.config.periods)  # type: ignore[arg-type]
+
     def reconfigure(
         self, config: PartitionConfig, policies: Policies, queue_policies: Made, registry: Registry
     ) -> None:
         """Work by another configuration from now on; its policies are made already."""
         partition = self.partition
         before, self.policies, self.config = self.policies, policies, config
+        partition.periods = self._periods()
         policies.open(self.context, self.faults)
         for node in partition.nodes.values():
             node.classes = policies.predicates.node_classes(node)

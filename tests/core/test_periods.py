@@ -1,0 +1,75 @@
+"""Delays that a configuration sets for a partition."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.kit import RM, configuration, queue
+from yunikorn.clock import SECOND
+from yunikorn.config.load import check_config
+from yunikorn.objects.periods import Periods
+from yunikorn.registry import Registry
+
+
+def run_one_task(rm: RM) -> None:
+    rm.node(vcore=10)
+    rm.app()
+    rm.ask(vcore=1)
+    rm.schedule()
+
+
+def test_states_time_out_as_configured() -> None:
+    rm = RM(configuration(periods={"starting": "1m", "completing": "5s", "retention": "1h"}))
+    run_one_task(rm)
+    rm.pass_time(59)
+    assert rm.state() == "Starting"
+    rm.pass_time(1)
+    assert rm.state() == "Running"
+    rm.release(uuid=next(iter(rm.running)))
+    rm.pass_time(5)
+    assert rm.state() == "Completed"
+    rm.pass_time(3600)
+    assert rm.said("updated_applications")[-1].state == "Expired"
+
+
+def test_what_is_not_set_is_as_in_yunikorn() -> None:
+    rm = RM(configuration(periods={"cleanup": "1s"}))
+    assert rm.at_work().partition.periods == Periods(cleanup=SECOND)
+
+
+def test_reservations_can_be_switched_off() -> None:
+    rm = RM(configuration(periods={"reservation": "never"}))
+    assert rm.at_work().partition.periods.reservation is None
+
+
+def test_a_reload_changes_delays_from_then_on() -> None:
+    rm = RM(configuration(queue("a"), periods={"completing": "5s"}))
+    run_one_task(rm)
+    rm.reload(configuration(queue("a"), periods={"completing": "1h"}))
+    rm.release(uuid=next(iter(rm.running)))
+    rm.pass_time(3599)
+    assert rm.state() == "Completing"
+    rm.pass_time(1)
+    assert rm.state() == "Completed"
+
+
+@pytest.mark.parametrize(
+    ("periods", "path", "message"),
+    [
+        ({"starting": "soon"}, "starting", "expected a duration such as 30s"),
+        ({"completing": "-5s"}, "completing", "a delay is 0 or more, got -5s"),
+        ({"completing": "never"}, "completing", "expected a duration"),
+        ({"reservation": "no"}, "reservation", "or never"),
+        ({"reservations": "2s"}, "reservations", "did you mean 'reservation'?"),
+    ],
+)
+def test_a_bad_delay_is_named(periods: dict[str, str], path: str, message: str) -> None:
+    outcome = check_config(configuration(periods=periods), Registry.load(third_party=False))
+    (problem,) = outcome.problems
+    assert problem.path == f"partitions[0].periods.{path}"
+    assert message in problem.message
+
+
+def test_yunikorn_does_not_know_the_key() -> None:
+    outcome = check_config(configuration(periods={}), Registry.load(third_party=False))
+    assert [note.path for note in outcome.notes] == ["partitions[0].periods"]
