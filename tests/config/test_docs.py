@@ -36,7 +36,7 @@ def test_the_examples_are_valid_and_without_doubt(example: str, registry: Regist
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 4
+    assert len(EXAMPLES) == 5
 
 
 KEYS: dict[str, Iterable[str]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.clock import ManualClock
-from yunikorn.interface.messages import Allocation, NodeAction
+from yunikorn.interface.messages import Allocation, NodeAction, PreemptionPolicy
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource
@@ -98,3 +98,14 @@ def test_what_is_lost_with_its_node_is_told_as_stopped_by_the_rm() -> None:
     rm.change_node("n1", NodeAction.DECOMMISSION)
     (release,) = rm.said("released_allocations")
     assert (release.termination_type.name, release.message) == ("STOPPED_BY_RM", "Node n1 Removed")
+
+
+def test_an_allocation_tells_who_it_is_back() -> None:
+    rm = RM()
+    rm.node(vcore=10)
+    rm.app()
+    rm.ask(key="driver", originator=True, policy=PreemptionPolicy(False, True), vcore=1)
+    rm.ask(key="worker", vcore=1)
+    rm.schedule()
+    told = {one.allocation_key: (one.originator, one.preemption_policy) for one in rm.said("new_allocations")}
+    assert told == {"driver": (True, PreemptionPolicy(False, True)), "worker": (False, None)}

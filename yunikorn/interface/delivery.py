@@ -11,6 +11,7 @@ from yunikorn.interface.messages import (
     AllocationAskRelease,
     AllocationRelease,
     FailedNodeUpdate,
+    PreemptionPolicy,
     RejectedAllocationAsk,
     RejectedApplication,
     RejectedNode,
@@ -84,7 +85,17 @@ def _allocation(placed: Placed, name: str) -> Allocation:
         dict(placed.tags) if placed.tags else {},
         placed.task_group,
         placed.placeholder,
+        placed.originator,
+        _policy(placed),
     )
+
+
+def _policy(placed: Placed) -> PreemptionPolicy | None:
+    """What preemption may not do with it or for it; None where all is allowed, as when nothing was said."""
+    other = placed.ask is None or placed.ask.may_preempt
+    if placed.may_be_preempted and other:
+        return None
+    return PreemptionPolicy(placed.may_be_preempted, other)
 
 
 def _release(release: Release, name: str) -> AllocationRelease:
