@@ -1,7 +1,7 @@
 """Replacement: real requests take the places of their task group's placeholders (facts §8.4).
 
-Decided before anything else, in the order in which it became possible, and only looked at when it did: a
-real request came, or a placeholder got its place.
+Decided before all but reservations, in the order in which it became possible, and only looked at when
+it did: a real request came, or a placeholder got its place.
 """
 
 from __future__ import annotations
