@@ -23,6 +23,7 @@ from yunikorn.registry import Registry
 from yunikorn.simulation.decisions import FolderRecorder
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.inquiries import parse_questions
 from yunikorn.simulation.reader import FORMATS, read_workload
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
@@ -54,6 +55,13 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> int | Non
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--until", metavar="TIME", callback=_time, help="End at this simulated time, such as 36h.")
+@click.option(
+    "--explain",
+    "questions",
+    multiple=True,
+    metavar="APP[@TIME]",
+    help="Say why an application waits at a simulated time, or at the end; may be given several times.",
+)
 @click.option("--strict", is_flag=True, help="Refuse a trace with lines that make no sense.")
 @click.option("--swf-queue", default=DEFAULTS.queue, show_default=True, help="Queue of a trace's jobs.")
 @click.option("--swf-user", default=DEFAULTS.user, show_default=True, help="User of a trace's jobs.")
@@ -80,6 +88,7 @@ def command(
     out: Path | None,
     as_json: bool,
     until: int | None,
+    questions: tuple[str, ...],
     strict: bool,
     swf_queue: str,
     swf_user: str,
@@ -95,6 +104,7 @@ def command(
     text = _read_config(config)
     options = SwfOptions(swf_queue, swf_user, swf_group, swf_memory, swf_jobs)
     plan = read_workload(workload, format=format_ or "", nodes=nodes, swf=options, strict=strict)
+    asked = parse_questions(questions, plan, until)
     for remark in plan.remarks:
         click.echo(f"note: {printable(remark)}", err=True)
     clock = SystemClock()
@@ -104,7 +114,13 @@ def command(
         started = clock.now()
         try:
             report = simulate(
-                text, plan, Registry.load(), until=until, recorder=recorder or Recorder(), watch=watch
+                text,
+                plan,
+                Registry.load(),
+                until=until,
+                recorder=recorder or Recorder(),
+                watch=watch,
+                questions=asked,
             )
         except ConfigError as error:
             raise InputError(str(config), error.problems) from error

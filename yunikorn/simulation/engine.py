@@ -27,8 +27,9 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.simulation.agenda import Agenda
 from yunikorn.simulation.books import Running
+from yunikorn.simulation.inquiries import Inquiries
 from yunikorn.simulation.ledger import Ledger
-from yunikorn.simulation.limit_waits import LimitWaits
+from yunikorn.simulation.limit_waits import LimitReport, LimitWaits
 from yunikorn.simulation.misfits import find_misfits
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report, make_report
@@ -104,12 +105,13 @@ class Simulation:
         watch: Callable[[Progress], bool] | None = None,
         limits: LimitWaits | None = None,
         preempted: str = RESTART,
+        inquiries: Inquiries | None = None,
     ) -> None:
         """`config` is the text of queues.yaml. `until` ends the run at that moment (ns), itself included.
 
         `watch` is told how far it is, often; the run ends early when it answers False. `limits` watches what
         quotas and limits hold. `preempted`, one of `PREEMPTED`, says what becomes of preempted tasks whose
-        application says nothing of it.
+        application says nothing of it. `inquiries` are answered at their moments.
         """
         self._workload = workload
         self._core = core
@@ -120,11 +122,18 @@ class Simulation:
         self._agenda: Agenda[Running] = Agenda(workload)
         self._ledger = Ledger()
         self._recorder = recorder or Recorder()
+        self._inquiries = inquiries
+        if inquiries is not None:
+            self._recorder = inquiries.witness(self._recorder)
         self._limits = limits or LimitWaits(lambda partition, application: None)
         self._manager = ResourceManager(
             self._agenda, self._ledger, self._recorder, clock, workload.nodes, self._limits, preempted
         )
+        if inquiries is not None:
+            inquiries.books = self._manager
         self._last_change = clock.now()
+        self._held: LimitReport | None = None
+        """What limits held up to the end of the last task, if nothing follows it."""
 
     def run(self) -> Report:
         """Play the workload to its end; raises `ConfigError` when the core refuses the configuration."""
@@ -136,6 +145,7 @@ class Simulation:
         outcome = "complete"
         moment: int | None = self._clock.now()
         while moment is not None:
+            self._answer_before(moment)
             if self._until is not None and moment > self._until:
                 self._clock.set(self._until)
                 outcome = "until"
@@ -144,6 +154,7 @@ class Simulation:
             if not self._step(moment):
                 outcome = "interrupted"
                 break
+            self._see_the_end(moment)
             moment = self._next()
         self._manager.closed = True
         return make_report(
@@ -152,10 +163,21 @@ class Simulation:
             self._ledger,
             self._manager,
             self._agenda,
-            self._limits,
+            self._held or self._limits.report(self._clock.now()),
             self._clock.now(),
             outcome,
         )
+
+    def _see_the_end(self, moment: int) -> None:
+        """When nothing runs and nothing is to come, what may yet be held by limits is not counted."""
+        if self._manager.running or self._agenda.next() is not None:
+            self._held = None
+        elif self._held is None:
+            self._held = self._limits.report(moment)
+
+    def _answer_before(self, moment: int) -> None:
+        if self._inquiries is not None:
+            self._inquiries.answer_before(moment if self._until is None else min(moment, self._until + 1))
 
     def _step(self, moment: int) -> bool:
         """One round at `moment`; False when the watcher wants no more."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from yunikorn.simulation.answers import Answer
 from yunikorn.simulation.ledger import Ledger, QueueFigures, Reason
-from yunikorn.simulation.limit_waits import LimitReport, LimitWaits
+from yunikorn.simulation.limit_waits import LimitReport
 from yunikorn.simulation.losses import PREEMPTED, GangReport, LostWork
 from yunikorn.simulation.misfits import Misfits, partition_name
 from yunikorn.simulation.statistics import Usage, WaitSummary, seconds, used_share
@@ -130,6 +131,8 @@ class Report:
     remarks: list[str]
     waiting: list[Reason] = attrs.Factory(list)
     """What stops the tasks that wait at the end: how many each reason, and the first application."""
+    explanations: list[Answer] = attrs.Factory(list)
+    """Why the applications wait that were asked about, in the order of the questions."""
     plugin_faults: list[str] = attrs.Factory(list)
     """What plugins did wrong while scheduling."""
 
@@ -144,7 +147,7 @@ def make_report(
     ledger: Ledger,
     manager: ResourceManager,
     agenda: Agenda[Any],
-    limits: LimitWaits,
+    held: LimitReport,
     now: int,
     outcome: str,
 ) -> Report:
@@ -173,7 +176,7 @@ def make_report(
         preempted_placeholders=ledger.losses.preempted_places,
         lost_work=ledger.losses.listed(),
         gangs=ledger.gangs.report(),
-        limit_waits=limits.report(stopped),
+        limit_waits=held,
         times=_times(ledger, stopped),
         decisions=ledger.decisions,
         allocations=ledger.allocations,

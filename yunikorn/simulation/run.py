@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import attrs
@@ -13,6 +13,7 @@ from yunikorn.objects.application import Application
 from yunikorn.registry import Registry
 from yunikorn.scheduling.faults import Fault
 from yunikorn.simulation.engine import Progress, Simulation
+from yunikorn.simulation.inquiries import Inquiries, Question
 from yunikorn.simulation.ledger import Reason, Reasons
 from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder
@@ -30,13 +31,16 @@ def simulate(
     recorder: Recorder | None = None,
     watch: Callable[[Progress], bool] | None = None,
     preempted: str = RESTART,
+    questions: Sequence[Question] = (),
 ) -> Report:
     """Play `workload` under `config` (the text of queues.yaml); raises `ConfigError`.
 
-    `until`, `recorder`, `watch` and `preempted` are as for `Simulation`.
+    `until`, `recorder`, `watch` and `preempted` are as for `Simulation`. `questions` ask why
+    applications wait; the report answers them in their order.
     """
     clock = ManualClock()
     core = Scheduler(registry, clock)
+    inquiries = Inquiries(questions, core, clock, RM_ID)
     simulation = Simulation(
         workload,
         core,
@@ -47,12 +51,14 @@ def simulate(
         watch=watch,
         limits=LimitWaits(partial(_find, core)),
         preempted=preempted,
+        inquiries=inquiries,
     )
     report = simulation.run()
     waiting = _what_stops(core)
+    explanations = inquiries.answer_rest()
     core.close()
     faults = [_describe(fault) for fault in core.faults]
-    return attrs.evolve(report, waiting=waiting, plugin_faults=faults)
+    return attrs.evolve(report, waiting=waiting, explanations=explanations, plugin_faults=faults)
 
 
 def _find(core: Scheduler, partition: str, application: str) -> Application | None:

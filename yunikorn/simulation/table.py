@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from yunikorn.errors import printable
+from yunikorn.simulation.answers import in_lines
 from yunikorn.simulation.report import QueueReport, Report
 from yunikorn.simulation.statistics import WaitSummary
 
@@ -48,6 +49,10 @@ def print_report(report: Report, console: Console, rate: str) -> None:
             if len(reasons) > REASONS:
                 table.add_row(f"and {len(reasons) - REASONS} more reasons", "", "")
             console.print(table)
+    for answer in report.explanations:
+        for line in in_lines(answer):
+            console.print(printable(line), soft_wrap=True)
+        console.print()
     for fault in report.plugin_faults:
         console.print(f"Fault: {fault}")
 
