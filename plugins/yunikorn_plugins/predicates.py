@@ -115,6 +115,16 @@ class NodeSelector(Predicate):
         attributes = node.attributes
         return tuple(map(attributes.get, self.keys)) if self.keys else frozenset(attributes.items())
 
+    def wanted(self, ask: Ask) -> str | None:
+        """All requirements; None when a selector cannot be read."""
+        texts: list[str] = []
+        for text in (ask.app.tags.get(self.tag, ""), ask.tags.get(self.tag, "")):
+            requirements = read_selector(text)
+            if isinstance(requirements, str):
+                return None
+            texts += [requirement.text for requirement in requirements]
+        return f"attribute{'s' if len(texts) > 1 else ''} {', '.join(texts)}" if texts else None
+
 
 # -- taints -------------------------------------------------------------------------------------------
 
@@ -188,6 +198,16 @@ class Taints(Predicate):
     def node_class(self, node: Node) -> Hashable:
         """The taints, as text."""
         return node.attributes.get(self.attribute, "")
+
+    def wanted(self, ask: Ask) -> str | None:
+        """No taints but those that are tolerated; None when the tolerations cannot be read."""
+        texts: list[str] = []
+        for text in (ask.app.tags.get(self.tag, ""), ask.tags.get(self.tag, "")):
+            marks = read_marks(text)
+            if isinstance(marks, str):
+                return None
+            texts += [mark.text for mark in marks]
+        return f"no taints but {', '.join(texts)}" if texts else "no taints"
 
 
 @hookimpl

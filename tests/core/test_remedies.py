@@ -202,6 +202,36 @@ def test_a_predicate_says_what_a_node_must_have(predicate: str, expected: str) -
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
+SELECTOR = "yunikorn.apache.org/node-selector"
+TOLERATIONS = "yunikorn.apache.org/tolerations"
+
+
+@pytest.mark.parametrize(
+    ("app_tags", "tags", "expected"),
+    [
+        ({}, {SELECTOR: "zone=b"}, "a node with attribute zone=b and room for memory 2"),
+        (
+            {SELECTOR: "zone=b"},
+            {SELECTOR: "disk in (ssd, nvme), !spot"},
+            "a node with attributes zone=b, disk in (ssd, nvme), !spot and room for memory 2",
+        ),
+        ({}, {SELECTOR: "zone=(b"}, "a node with room for memory 2 that predicate node-selector allows"),
+        ({}, {}, "a node with no taints and room for memory 2"),
+        ({}, {TOLERATIONS: "old"}, "a node with no taints but old and room for memory 2"),
+        ({}, {TOLERATIONS: "=,="}, "a node with room for memory 2 that predicate taints allows"),
+    ],
+)
+def test_the_default_predicates_say_what_a_node_must_have(
+    app_tags: dict[str, str], tags: dict[str, str], expected: str
+) -> None:
+    rm = RM(configuration(predicates=["node-selector", "taints"]))
+    rm.app_tagged("app", "root.a", app_tags)
+    rm.node("n1", {"zone": "a", "taints": "team=red"}, memory=4)
+    rm.ask(memory=2, tags=tags)
+    rm.schedule()
+    assert remedies(rm) == (expected,)
+
+
 def test_a_node_that_is_kept_for_another() -> None:
     rm = RM()
     rm.app()
