@@ -1,4 +1,8 @@
-"""Anything in any order: the books stay right, and every decision is the one the slow reference takes."""
+"""Anything in any order: the books stay right, and every decision is the one the slow reference takes.
+
+To look for more: YUNIKORN_EXAMPLES=2000 YUNIKORN_STEPS=60 pytest --hypothesis-profile=explore on this
+file, and YUNIKORN_STORMS=1000 on test_storm.py.
+"""
 
 from __future__ import annotations
 
