@@ -590,3 +590,15 @@ def test_a_reload_leaves_gangs_as_they_are() -> None:
     assert rm.schedule() == []
     rm.reload(configuration(queue("a"), queue("b")))
     assert rm.schedule() == [("app", "t", "n1")]
+
+
+def test_a_creation_time_that_is_no_time_is_ignored() -> None:
+    rm = GangRM()
+    rm.node("n1", vcore=5)
+    rm.gang("app", seconds=MINUTE, tags={"yunikorn.apache.org/creationTime": "9" * 5000}, vcore=6)
+    rm.task("app", "ph", "workers", 6, placeholder=True, vcore=1)
+    rm.schedule()
+    rm.pass_time(59)
+    assert rm.state("app") == "Accepted"
+    rm.pass_time(1)
+    assert rm.state("app") == "Resuming"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.core.kit import RM, configuration, queue
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import NodeAction
+from yunikorn.objects.ask import Ask
 from yunikorn.objects.periods import Periods
 
 
@@ -227,3 +230,67 @@ def test_room_on_a_kept_node_goes_by_the_order_of_the_policies() -> None:
         served += [(app, node) for app, _, node in rm.schedule()]
     assert [app for app, _ in served] == ["first", "first", "second", "second", "third", "third"]
     assert [node for _, node in served] == ["n3", "n2", "n1", "n3", "n2", "n1"]
+
+
+def test_a_node_that_became_too_small_is_kept_no_longer() -> None:
+    rm = busy()
+    rm.pass_time(2)
+    assert reserved(rm) == {"n1": ["B"]}
+    rm.change_node("n1", vcore=9)
+    assert reserved(rm) == {"n2": ["B"]}
+    # Or what others occupy there leaves too little.
+    rm.node("n3", vcore=12, occupied={"vcore": 6})
+    rm.change_node("n2", occupied={"vcore": 1})
+    assert reserved(rm) == {}
+    rm.change_node("n3", occupied={"vcore": 3})
+    assert reserved(rm) == {}
+    rm.change_node("n1", vcore=10)
+    assert reserved(rm) == {"n1": ["B"]}
+
+
+def test_a_required_node_that_became_too_small_is_kept_no_longer() -> None:
+    rm = busy(1)
+    rm.ask("big", "daemon", vcore=5, tags={"yunikorn.apache.org/requiredNode": "n1"})
+    assert reserved(rm) == {"n1": ["daemon"]}
+    rm.change_node("n1", vcore=4)
+    assert reserved(rm) == {}
+    rm.change_node("n1", vcore=10)
+    assert reserved(rm) == {"n1": ["daemon"]}
+
+
+def test_a_node_that_others_occupy_less_is_kept_for_who_waits() -> None:
+    rm = RM(configuration(queue("a")))
+    rm.node("n1", vcore=10, occupied={"vcore": 4})
+    rm.app("small", "root.a")
+    rm.ask("small", "s", 6, vcore=1)
+    rm.schedule()
+    rm.ask("small", "B", vcore=8)
+    rm.pass_time(2)
+    assert reserved(rm) == {}
+    rm.change_node("n1", occupied={"vcore": 2})
+    assert reserved(rm) == {"n1": ["B"]}
+
+
+def test_nodes_that_could_not_host_what_waits_do_not_have_it_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rm = RM(configuration(queue("a")))
+    for number in (1, 2, 3):
+        rm.node(f"n{number}", vcore=10)
+    rm.app("app")
+    rm.ask("app", "small", 3, vcore=7)
+    rm.schedule()
+    for vcore in (9, 8, 7, 6):
+        rm.ask("app", f"of {vcore}", vcore=vcore)
+    rm.pass_time(2)
+    assert reserved(rm) == {"n1": ["of 9"], "n2": ["of 8"], "n3": ["of 7"]}
+
+    tried: list[Ask] = []
+    monkeypatch.setattr(rm.at_work().cycle.reservations, "consider", tried.append)
+    rm.node("n4", vcore=5)
+    rm.node("n5", vcore=6, occupied={"vcore": 1})
+    rm.node("n6", vcore=9, occupied={"vcore": 9}, schedulable=False)
+    assert rm.schedule() == []
+    assert tried == []
+    rm.change_node("n5", occupied={"vcore": 0})
+    assert rm.schedule() == [("app", "of 6", "n5")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue
 from yunikorn.errors import UsageError
 from yunikorn.resources import Resource
@@ -188,3 +189,81 @@ def test_a_started_partition_goes_on_where_it_was_stopped() -> None:
     assert rm.schedule() == []
     rm.scheduler.start_partition("rm", "default")
     assert rm.schedule() == [("a", "first", "n1"), ("a", "first", "n1")]
+
+
+@pytest.mark.parametrize("by_call", [True, False])
+def test_a_stopped_queue_has_no_node_kept_for_it(by_call: bool) -> None:
+    rm = cluster()
+    rm.ask("p.b", "small", memory=6)
+    rm.schedule()
+    rm.ask("a", "big", memory=8)
+    rm.pass_time(2)
+    rm.schedule()
+    assert [ask.key for ask in rm.find_node().reservations] == ["big"]
+
+    stopped = configuration(queue("a", properties=STOPPED), queue("p", queue("b"), queue("c")))
+    if by_call:
+        rm.scheduler.stop_queue("rm", "default", "root.a")
+    else:
+        rm.reload(stopped)
+    # Others have the room again, and what waited for it does not get it behind the operator's back.
+    rm.ask("p.b", "more", memory=1)
+    assert rm.schedule() == [("p.b", "more", "n1")]
+    rm.release("p.b")
+    assert rm.schedule() == []
+    assert not rm.find_node().reservations
+
+    if by_call:
+        rm.scheduler.start_queue("rm", "default", "root.a")
+    else:
+        rm.reload(TWO)
+    assert rm.schedule() == [("a", "big", "n1")]
+
+
+def test_what_waits_in_a_stopped_queue_has_a_node_kept_for_it_again_once_that_is_started() -> None:
+    rm = cluster()
+    rm.ask("p.b", "small", memory=6)
+    rm.schedule()
+    rm.ask("a", "big", memory=8)
+    rm.pass_time(2)
+    rm.schedule()
+    rm.scheduler.stop_queue("rm", "default", "root.a")
+    rm.schedule()
+    rm.scheduler.start_queue("rm", "default", "root.a")
+    rm.schedule()
+    assert [ask.key for ask in rm.find_node().reservations] == ["big"]
+
+
+def test_what_was_preempted_for_a_queue_that_is_stopped_meanwhile_serves_others() -> None:
+    guaranteed = queue("a", resources={"guaranteed": {"memory": "10"}})
+    rm = cluster(configuration(guaranteed, queue("p", queue("b"), queue("c"))))
+    rm.ask("p.b", "work", 10, memory=1)
+    rm.schedule()
+    rm.ask("a", "entitled", memory=2)
+    rm.pass_time(30)
+    rm.schedule()
+    assert len(rm.evicted) == 2
+    rm.scheduler.stop_queue("rm", "default", "root.a")
+    rm.confirm()
+    assert rm.schedule() == []
+    rm.ask("p.c", "other", memory=1)
+    assert rm.schedule() == [("p.c", "other", "n1")]
+
+
+def test_in_a_stopped_queue_no_placeholder_is_replaced_until_it_is_started() -> None:
+    rm = GangRM(configuration(queue("a")))
+    rm.node(memory=10)
+    rm.gang("gang", "Soft", memory=4)
+    rm.task("gang", "p", "workers", 2, placeholder=True, memory=2)
+    assert len(rm.schedule()) == 2
+    rm.scheduler.stop_queue("rm", "default", "root.a")
+    rm.task("gang", "task", "workers", 2, memory=2)
+    rm.schedule()
+    assert not rm.evicted
+    rm.scheduler.start_queue("rm", "default", "root.a")
+    rm.schedule()
+    assert len(rm.evicted) == 2
+    # What was decided before a queue is stopped is carried out.
+    rm.scheduler.stop_queue("rm", "default", "root.a")
+    rm.confirm()
+    assert [one.allocation_key for one in rm.running.values()] == ["task", "task"]

@@ -25,6 +25,8 @@ STYLES = (SOFT, HARD, ATOMIC)
 """Gang scheduling styles; any other is Soft (facts §8.1)."""
 
 CREATION_TAG = "yunikorn.apache.org/creationTime"
+TIME_DIGITS = 18
+"""Longest time that is read: more seconds are no time, and Python refuses to read very long numbers."""
 DEFAULT_TIMEOUT = 900 * SECOND
 
 
@@ -126,6 +128,6 @@ def placeholder_timeout(wanted: int, tags: Mapping[str, str], now: int) -> int:
     """How long placeholders are held (ns), less the application's age so far (facts §8.1)."""
     timeout = wanted if wanted > 0 else DEFAULT_TIMEOUT
     created = tags.get(CREATION_TAG, "")
-    if created.isdecimal():
+    if created.isdecimal() and len(created) <= TIME_DIGITS:
         timeout = max(MILLISECOND, int(created) * SECOND + timeout - now)
     return timeout

@@ -66,8 +66,10 @@ class Ledger:
         """Asks that are served or gone, whose node is still kept: for the next of their shape."""
         self.bereft: dict[Shape, None] = {}
         """Shapes whose request lost the node that was kept for it, and still waits."""
-        self.new_hosts = False
-        """Whether a node came, or grew, that may be kept for a request."""
+        self.new_hosts: dict[Node, None] = {}
+        """Nodes that came, or could host something else than before: they may be kept for a request."""
+        self.alterations = 0
+        """Counts what changed what the nodes could host if nothing ran on them."""
         self.changed_nodes: list[Node] = []
         """Nodes whose room changed since the node orders were last brought up to date."""
         self._serial = serial
@@ -501,6 +503,13 @@ class Ledger:
         self.journal.record("NODE", node.id, ask.key, change="REMOVE", detail="NODE_RESERVATION")
 
     # -- nodes and applications ---------------------------------------------------------------------
+
+    def node_altered(self, node: Node) -> None:
+        """A node came, or what it could host if nothing ran on it has changed."""
+        self.alterations += 1
+        self.new_hosts[node] = None
+        for ask in [ask for ask in node.reservations if not node.could_host(ask.shape.pairs)]:
+            self.unreserve(ask)
 
     def node_changed(self, node: Node, *, gained: bool) -> None:
         """A node's room or state changed; `gained` when it may take more than before."""

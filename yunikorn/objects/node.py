@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from yunikorn.resources import Resource, Tally, shrink, sum_of, without_zeros
@@ -81,6 +81,14 @@ class Node:
     def is_free(self) -> bool:
         """Whether any request may come here: schedulable, and not reserved."""
         return self.state == SCHEDULABLE and not self.reservations
+
+    def could_host(self, pairs: Sequence[tuple[str, int]]) -> bool:
+        """Whether so much would have room if nothing were allocated here; what others take stays theirs."""
+        capacity, occupied = self.capacity, self.occupied
+        for name, amount in pairs:
+            if amount > capacity.get(name, 0) - occupied.get(name, 0):
+                return False
+        return True
 
     def on_state_change(self, before: str, reason: str) -> None:
         """Called by the state machine; a node has nothing more to do."""

@@ -61,8 +61,6 @@ class Partition:
         self.usage.rebuild((), self.queues)
         self.claims.on_forget.append(self._forget_claims)
         self.nodes: dict[str, Node] = {}
-        self.node_moves = 0
-        """Counts what changed how much the nodes could host if they were empty."""
         self.applications: dict[str, Application] = {}
         """Those that have not ended."""
         self.ended: dict[str, Application] = {}
@@ -279,10 +277,9 @@ class Partition:
     def add_node(self, node: Node) -> None:
         """Take in a node."""
         self.nodes[node.id] = node
-        self.node_moves += 1
+        self.ledger.node_altered(node)
         self._resize(add(self.cluster.total, node.capacity))
         self.ledger.node_changed(node, gained=True)
-        self.ledger.new_hosts = True
         self.outbox.accepted_nodes.append(node.id)
         self.journal.record("NODE", node.id, change="ADD", message="Node added to the scheduler")
         self._record_schedulable(node)
@@ -304,15 +301,14 @@ class Partition:
     ) -> None:
         """Change a node; None leaves that part as it is."""
         before = node.capacity
-        self.node_moves += 1
         if capacity is not None or occupied is not None:
             node.resize(capacity, occupied)
         if attributes is not None:
             node.attributes = dict(attributes)
             node.version += 1
+        self.ledger.node_altered(node)
         if node.capacity != before:
             self._resize(subtract(add(self.cluster.total, node.capacity), before))
-            self.ledger.new_hosts = True
             self.journal.record("NODE", node.id, change="SET", detail="NODE_CAPACITY", resource=node.capacity)
         if occupied is not None:
             self.journal.record("NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied)
@@ -322,11 +318,9 @@ class Partition:
         """Take a node through `drain` or `schedule`; raises `StateError` where its state forbids it."""
         before = node.state
         NODE.fire(node, event)
-        self.node_moves += 1
         if node.state != before:
-            if node.schedulable:
-                self.ledger.new_hosts = True
-            else:
+            self.ledger.node_altered(node)
+            if not node.schedulable:
                 for ask in [ask for ask in node.reservations if not ask.shape.required]:
                     self.ledger.unreserve(ask)
             self.ledger.node_changed(node, gained=node.schedulable)
@@ -336,7 +330,7 @@ class Partition:
         """Decommission a node: its allocations end and the RM is told (facts §10.3)."""
         NODE.fire(node, "decommission")
         del self.nodes[node.id]
-        self.node_moves += 1
+        self.ledger.alterations += 1
         for ask in list(node.reservations):
             self.ledger.unreserve(ask)
         for allocation in list(node.allocations.values()):

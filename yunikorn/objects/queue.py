@@ -28,7 +28,7 @@ RECOVERY = "root.@recovery@"
 class Cluster:
     """The size of a partition, shared by its queues."""
 
-    __slots__ = ("fills", "total", "version")
+    __slots__ = ("fills", "switches", "total", "version")
 
     def __init__(self) -> None:
         self.total: Resource = NOTHING
@@ -37,6 +37,8 @@ class Cluster:
         """Counts the changes of the total."""
         self.fills = 0
         """Counts how often a queue came to run as many applications as it may."""
+        self.switches = 0
+        """Counts the changes of queues' states: stops and starts."""
 
     def set(self, total: Resource) -> None:
         """The cluster has another size now."""
@@ -112,6 +114,7 @@ class Queue:
     def on_state_change(self, before: str, reason: str) -> None:
         """Called by the state machine: a queue that is started again may have much to try."""
         self.touch()
+        self.cluster.switches += 1
         if self.parent is not None and self.state != STOPPED:
             self.parent.awaken(self.bits)
 

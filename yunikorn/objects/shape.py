@@ -39,6 +39,7 @@ class Shape:
         "classes",
         "closed",
         "holder",
+        "hopeless",
         "key",
         "node_order",
         "pairs",
@@ -60,6 +61,8 @@ class Shape:
         """Whether no node had room when it was last tried."""
         self.holder: Ask | None = None
         """The one of its requests that has reserved a node."""
+        self.hopeless = -1
+        """At which count of alterations of nodes none could have been kept for it."""
         self.tries = 0
         """How often it was parked."""
         self.asks = 0

@@ -51,6 +51,8 @@ class Cycle:
         self.replacement = Replacement(partition, orders, self.parking, predicates)
         self.atomic = AtomicGangs(partition, orders, self.parking, predicates)
         self.backoff = BackOff(partition)
+        self._switches = 0
+        """Stops and starts of queues that are known here."""
 
     def use(self, predicates: PredicateChain) -> None:
         """Ask these predicates from now on."""
@@ -62,6 +64,10 @@ class Cycle:
         """Place the next request; None when nothing can be placed now."""
         if self._root.state == STOPPED or self._partition.state == STOPPED:
             return None
+        if self._switches != self._root.cluster.switches:
+            self._switches = self._root.cluster.switches
+            self.reservations.give_up_stopped()
+            self.replacement.resume()
         if self._ledger.changed_nodes:
             self._orders.settle(self._ledger)
             self.parking.wake_due()

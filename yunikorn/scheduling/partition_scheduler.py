@@ -11,6 +11,7 @@ from yunikorn.api import Context
 from yunikorn.clock import SECOND
 from yunikorn.objects.application import Application
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
+from yunikorn.objects.gang import TIME_DIGITS
 from yunikorn.objects.node import Node
 from yunikorn.objects.outbox import AskRelease, Refusal
 from yunikorn.objects.partition import Partition
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
 REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 CREATION_TAG = "creationTime"
-TIME_DIGITS = 18
-"""Longest time that is read: more seconds are no time, and Python refuses to read very long numbers."""
 
 
 @attrs.define

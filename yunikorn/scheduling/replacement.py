@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.objects.termination import TerminationType
 from yunikorn.resources import describe, fits
+from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
@@ -33,6 +34,13 @@ class Replacement:
         self._orders = orders
         self._parking = parking
         self.predicates = predicates
+        self._stopped: list[TaskGroup] = []
+        """Task groups whose turn came while their queue was stopped."""
+
+    def resume(self) -> None:
+        """Queues were stopped or started: look again at what was in stopped ones."""
+        self._gangs.ready.extend(self._stopped)
+        self._stopped = []
 
     def decide(self) -> Allocation | None:
         """Let the next real request take its placeholder's place; None when none can now."""
@@ -43,6 +51,9 @@ class Replacement:
             if ask is None:
                 ready.popleft()
                 group.is_ready = False
+                continue
+            if any(queue.state == STOPPED for queue in ask.app.chain):
+                self._stopped.append(ready.popleft())
                 continue
             found = self._find(group, ask)
             if found is not None:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from yunikorn.states import STOPPED
+
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.allowance import Allowance
@@ -40,8 +42,6 @@ class Reservations:
         """The cycle's answer to which request with these bits stands before all others."""
         self._waiting: set[Shape] = set()
         """Shapes whose foremost request is still too young, with a timer that tries them again."""
-        self._hopeless: dict[Shape, int] = {}
-        """Shapes that no node of the cluster can ever host, by the version of the cluster that was."""
 
     # -- making -------------------------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ class Reservations:
 
     def _require(self, ask: Ask) -> None:
         node = self._partition.nodes.get(ask.shape.required)
-        if node is None or ask.reserved is not None or not self._can_host(node, ask.shape):
+        if node is None or ask.reserved is not None or not node.could_host(ask.shape.pairs):
             return
         if ask.shape.fits(node):
             return  # it is a predicate that keeps the request away, and room would not help
@@ -85,20 +85,34 @@ class Reservations:
         shape = ask.shape
         if shape not in self._waiting:
             self._waiting.add(shape)
-            self._partition.timers.at(due, lambda: self._retry(shape))
+            self._partition.timers.at(due, lambda: self._come_of_age(shape))
+
+    def _come_of_age(self, shape: Shape) -> None:
+        self._waiting.discard(shape)
+        self._retry(shape)
 
     def reconsider(self) -> None:
-        """Nodes came, or requests lost theirs: try the requests again that have none."""
+        """Nodes came or changed, or requests lost theirs: try the requests again that have none."""
         ledger = self._ledger
-        shapes = list(self._partition.shapes) if ledger.new_hosts else list(ledger.bereft)
-        ledger.new_hosts = False
+        shapes = dict(ledger.bereft)
+        hosts = list(ledger.new_hosts)
+        if hosts and self._partition.periods.reservation is not None:
+            waiting = (shape for shape in self._partition.shapes if shape.asks and shape.holder is None)
+            shapes |= {shape: None for shape in waiting if any(may_be_kept(node, shape) for node in hosts)}
+        ledger.new_hosts.clear()
         ledger.bereft.clear()
         for shape in shapes:
             if shape.holder is None:
                 self._retry(shape)
 
+    def give_up_stopped(self) -> None:
+        """Queues were stopped: keep no node for what waits in them."""
+        for node in self._partition.nodes.values():
+            for ask in list(node.reservations):
+                if any(queue.state == STOPPED for queue in ask.app.chain):
+                    self._ledger.unreserve(ask)
+
     def _retry(self, shape: Shape) -> None:
-        self._waiting.discard(shape)
         if shape.asks:
             self._partition.claims.reopen(shape)
             root = self._partition.queues.root
@@ -108,8 +122,8 @@ class Reservations:
     # -- choosing -----------------------------------------------------------------------------------
 
     def _best_node(self, ask: Ask) -> Node | None:
-        shape, version = ask.shape, self._partition.cluster.version
-        if self._hopeless.get(shape) == version:
+        shape, alterations = ask.shape, self._ledger.alterations
+        if shape.hopeless == alterations:
             return None
         order = self._orders.of(shape)
         ends = (*islice(order, SAMPLE), *islice(reversed(order), SAMPLE))
@@ -117,26 +131,21 @@ class Reservations:
             node = self._nearest(ask, candidates)
             if node is not None:
                 return node
-        if not any(self._can_host(node, shape) for node in self._partition.nodes.values()):
-            self._hopeless[shape] = version
+        if not any(node.could_host(shape.pairs) for node in self._partition.nodes.values()):
+            shape.hopeless = alterations
         return None
 
     def _nearest(self, ask: Ask, candidates: Iterator[Node]) -> Node | None:
         best: Node | None = None
         least = 0.0
         for node in candidates:
-            if not node.is_free or not self._can_host(node, ask.shape):
+            if not node.is_free or not node.could_host(ask.shape.pairs):
                 continue
             if self.predicates.judge(ask, node) is None:
                 score = misfit(ask.shape, node)
                 if best is None or score < least:
                     best, least = node, score
         return best
-
-    @staticmethod
-    def _can_host(node: Node, shape: Shape) -> bool:
-        capacity = node.capacity
-        return all(capacity.get(name, 0) >= amount for name, amount in shape.pairs)
 
     # -- serving ------------------------------------------------------------------------------------
 
@@ -211,6 +220,13 @@ class Reservations:
         for ask in vacated:
             self._ledger.unreserve(ask)
         return bool(vacated)
+
+
+def may_be_kept(node: Node, shape: Shape) -> bool:
+    """Whether `node` could be reserved for a request of `shape`, as far as room goes."""
+    if shape.required:
+        return shape.required == node.id and node.could_host(shape.pairs)
+    return node.is_free and node.could_host(shape.pairs)
 
 
 def _is_making_room(ask: Ask) -> bool:

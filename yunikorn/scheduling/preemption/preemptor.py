@@ -222,7 +222,7 @@ class Preemptor:
     def _nodes(self, ask: Ask) -> Iterator[Node]:
         """The nodes that could be kept for `ask`: large enough, and kept for nothing that counts more."""
         for node in self._partition.nodes.values():
-            if node.schedulable and _can_host(node, ask) and self._may_take_over(node, ask):
+            if node.schedulable and node.could_host(ask.shape.pairs) and self._may_take_over(node, ask):
                 yield node
 
     def _may_take_over(self, node: Node, ask: Ask) -> bool:
@@ -264,7 +264,7 @@ class Preemptor:
         allowed = all(queue.has_room(pairs) and queue.state != STOPPED for queue in app.chain[:-1])
         if not allowed or not _may_start(app) or not all(one.has_room(pairs) for one in app.owner):
             return
-        if not _can_host(node, ask) or ask.shape.fits(node):
+        if not node.could_host(pairs) or ask.shape.fits(node):
             return
         rivals = [other for other in self.evictor.promised() if other.reserved is node]
         victims = victims_on(node, ask, rivals)
@@ -290,10 +290,4 @@ def _may_start(app: Application) -> bool:
     """Whether limits on running applications allow this one to hold something."""
     return not app.fresh or not (
         any(queue.full for queue in app.chain) or any(allowance.full for allowance in app.owner)
-    )
-
-
-def _can_host(node: Node, ask: Ask) -> bool:
-    return all(
-        node.capacity.get(name, 0) - node.occupied.get(name, 0) >= amount for name, amount in ask.shape.pairs
     )
