@@ -1,0 +1,205 @@
+"""`--explain APP[@TIME]`: asked at its moment, answered with the numbers, and without any effect."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from yunikorn.cli.main import main
+from yunikorn.clock import SECOND
+from yunikorn.config.durations import parse_duration, spell_duration
+from yunikorn.errors import UsageError
+from yunikorn.registry import Registry
+from yunikorn.simulation.answers import Answer
+from yunikorn.simulation.inquiries import parse_questions
+from yunikorn.simulation.reader import read_workload
+from yunikorn.simulation.report import Report
+from yunikorn.simulation.run import simulate
+
+PAGE = (Path(__file__).parents[2] / "docs" / "simulation.md").read_text("utf-8")
+CONFIG = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - name: science
+            resources: {max: {memory: 24Gi}}
+          - name: web
+"""
+WORKLOAD = """
+nodes:
+  - {name: worker, count: 2, resources: {vcore: 8, memory: 32Gi}}
+applications:
+  - id: survey
+    queue: root.science
+    tasks:
+      - {name: scan, count: 4, resources: {vcore: 1, memory: 5Gi}, runtime: 1h}
+  - id: model
+    submit: 10m
+    queue: root.science
+    tasks:
+      - {name: train, count: 2, resources: {vcore: 4, memory: 6Gi}, runtime: 30m}
+  - id: lost
+    submit: 20m
+    queue: root.nowhere
+    tasks:
+      - {resources: {vcore: 1}, runtime: 1m}
+"""
+
+
+def ask(tmp_path: Path, *questions: str, until: int | None = None, workload: str = WORKLOAD) -> Report:
+    """A simulation with questions."""
+    path = tmp_path / "workload.yaml"
+    path.write_text(workload, "utf-8")
+    plan = read_workload(path)
+    asked = parse_questions(questions, plan, until)
+    return simulate(CONFIG, plan, Registry.load(third_party=False), until=until, questions=asked)
+
+
+def answers(tmp_path: Path, *questions: str, until: int | None = None) -> list[Answer]:
+    """What a simulation answers."""
+    return ask(tmp_path, *questions, until=until).explanations
+
+
+def test_a_waiting_application_is_explained_at_the_moment_that_is_asked_about(tmp_path: Path) -> None:
+    (answer,) = answers(tmp_path, "model@20m")
+    assert (answer.application, answer.time, answer.queue) == ("model", 1200.0, "root.science")
+    assert answer.state == "2 waiting, none of its tasks runs; it was submitted 10m before"
+    (request,) = answer.requests
+    assert (request.ask, request.waiting, request.resources) == (
+        "train",
+        2,
+        {"memory": 6 << 30, "vcore": 4000},
+    )
+    assert [(cause.check, cause.detail) for cause in request.causes] == [
+        (
+            "quota",
+            "over the quota of queue root.science "
+            "(requested memory 6Gi, vcore 4, available memory 4Gi, vcore 12)",
+        )
+    ]
+    assert request.place == (
+        "1st to 2nd of 2 requests that wait in queue root.science; "
+        "queue root.science is the only one that waits under root"
+    )
+    assert request.remedies == ["raise the max of queue root.science by memory 2Gi, or end as much there"]
+
+
+def test_the_moment_is_the_one_after_everything_of_its_instant(tmp_path: Path) -> None:
+    before, at = answers(tmp_path, "model@59m59s", "model@1h")
+    assert len(before.requests) == 1
+    # The survey ends at 1h, and the model starts in that instant.
+    assert at.requests == []
+    assert at.state == "does not wait: 2 of its tasks run"
+
+
+def test_who_does_not_wait_is_told_why_and_when_it_waited_longest(tmp_path: Path) -> None:
+    early, late, end = answers(tmp_path, "model@5m", "model@1h10m", "model")
+    assert early.state == "does not wait: it is submitted at 10m"
+    assert early.longest_wait is None
+    assert late.state == "does not wait: 2 of its tasks run"
+    assert end.state == "does not wait: it finished at 1h30m"
+    for answer in (late, end):
+        assert answer.longest_wait is not None
+        assert (answer.longest_wait.task, answer.longest_wait.since, answer.longest_wait.until) == (
+            "train",
+            600.0,
+            3600.0,
+        )
+
+
+def test_who_never_waited_and_who_was_rejected(tmp_path: Path) -> None:
+    survey, lost = answers(tmp_path, "survey", "lost")
+    assert survey.state == (
+        "does not wait: it finished at 1h; none of its tasks that got a place had to wait for it"
+    )
+    assert lost.state.startswith("does not wait: it was rejected at 20m: ")
+
+
+def test_answers_come_in_the_order_of_the_questions(tmp_path: Path) -> None:
+    asked = ["survey", "model@20m", "survey@1m", "model@11m", "model@20m"]
+    found = [(answer.application, answer.time) for answer in answers(tmp_path, *asked)]
+    assert found == [
+        ("survey", 5400.0),
+        ("model", 1200.0),
+        ("survey", 60.0),
+        ("model", 660.0),
+        ("model", 1200.0),
+    ]
+
+
+def test_until_is_a_moment_that_can_be_asked_about(tmp_path: Path) -> None:
+    timed, rest = answers(tmp_path, "model@15m", "model", until=900 * SECOND)
+    assert timed == rest
+    assert (timed.time, len(timed.requests)) == (900.0, 1)
+
+
+def test_after_the_end_the_answer_is_that_of_the_end(tmp_path: Path) -> None:
+    (answer,) = answers(tmp_path, "model@30h")
+    assert (answer.time, answer.state) == (5400.0, "does not wait: it finished at 1h30m")
+
+
+def test_asking_changes_nothing_else(tmp_path: Path) -> None:
+    questions = [f"{name}@{minute}m" for name in ("survey", "model", "lost") for minute in range(0, 95, 5)]
+    quiet, asked = json.loads(ask(tmp_path).to_json()), json.loads(ask(tmp_path, *questions).to_json())
+    assert quiet.pop("explanations") == []
+    assert len(asked.pop("explanations")) == len(questions)
+    assert quiet == asked
+
+
+def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        answers(tmp_path, "modl@20m", "survey@soon", "survey@2h", "model", until=3600 * SECOND)
+    assert str(caught.value).splitlines() == [
+        "--explain modl@20m: the workload has no application 'modl', did you mean 'model'?",
+        "--explain survey@soon: expected seconds or a duration such as 90, 30s or 1h30m, got 'soon'",
+        "--explain survey@2h: 2h is later than --until, where the simulation ends",
+    ]
+
+
+def test_an_id_may_contain_what_separates_the_time(tmp_path: Path) -> None:
+    workload = WORKLOAD.replace("id: model", "id: model@10")
+    whole, timed = ask(tmp_path, "model@10", "model@10@20m", workload=workload).explanations
+    assert (whole.application, whole.time) == ("model@10", 5400.0)
+    assert (timed.application, timed.time) == ("model@10", 1200.0)
+
+
+def test_a_gang_with_placeholders_waits_with_those(tmp_path: Path) -> None:
+    workload = WORKLOAD.replace("    submit: 10m\n", "    submit: 10m\n    gang: Soft\n    gangtimeout: 2h\n")
+    waiting, end = ask(tmp_path, "model@20m", "model", workload=workload).explanations
+    (request,) = waiting.requests
+    assert request.ask == "train~placeholder"
+    assert end.longest_wait is not None
+    assert (end.longest_wait.since, end.longest_wait.until) == (600.0, 3600.0)
+
+
+@pytest.mark.parametrize("nanoseconds", [0, 1, 500_000_000, 90 * SECOND, 3600 * SECOND, 86_461 * SECOND + 7])
+def test_times_are_spelled_so_that_they_can_be_asked_again(nanoseconds: int) -> None:
+    assert parse_duration(spell_duration(nanoseconds)) == nanoseconds
+
+
+# -- the page ----------------------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_page_is_what_the_command_prints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    section = PAGE[PAGE.index("## Why is it waiting?") :]
+    config, workload = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)[:2]
+    assert yaml.safe_load(config)["partitions"]
+    command, said = re.findall(r"```(?:sh|text)\n(.*?)```", section, re.DOTALL)[:2]
+    (tmp_path / "queues.yaml").write_text(config, "utf-8")
+    (tmp_path / "workload.yaml").write_text(workload, "utf-8")
+    words: list[Any] = command.split()
+    assert words[:2] == ["yunikorn", "simulate"]
+    named = [str(tmp_path / word) if word.endswith(".yaml") else word for word in words[1:]]
+    assert main(named) == 0
+    out = capsys.readouterr().out
+    assert said.strip() in "\n".join(line.rstrip() for line in out.splitlines())
