@@ -67,6 +67,44 @@ def test_the_quickstart_shows_what_policies_do(capsys: pytest.CaptureFixture[str
     assert abs(products["utilisation"]["vcore"] - research["utilisation"]["vcore"]) < 0.01
 
 
+SHARED = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - {name: batch}
+          - {name: web, maxapplications: 1, resources: {guaranteed: {vcore: 2}}}
+"""
+CROWD = """
+nodes: [{name: n, resources: {vcore: 4}}]
+applications:
+  - {id: batch, queue: root.batch, tasks: [{count: 4, resources: {vcore: 1}, runtime: 100, timeout: 90}]}
+  - {id: web, queue: root.web, submit: 10, tasks: [{count: 2, resources: {vcore: 1}, runtime: 20}]}
+  - {id: gang, queue: root.web, submit: 45, gang: Soft, tasks: [{resources: {vcore: 2}, runtime: 20}]}
+"""
+
+
+def test_the_tables_tell_of_preemption_gangs_and_limits(call: Call) -> None:
+    status, out, _ = call("--preempted", "fail", config=SHARED, workload=CROWD)
+    assert status == 0
+    lines = {" ".join(line.split()) for line in out.splitlines()}
+    assert {
+        "tasks 7 asked for: 5 ended (2 timed out), 2 failed, 0 running, 0 waiting",
+        "preempted 2 tasks",
+        "lost work 1m 20s of 2 tasks (preempted)",
+        "gangs 1 submitted: 1 were whole, 0 waiting",
+        "gangs (until whole) 1 15s 15s 15s 15s",
+        "applications kept from starting 1 15s 15s 15s 15s",
+        "requests held by limits 1 15s 15s 15s 15s",
+        "no more applications may run: queue root.web 15s",
+    } <= lines
+    # Without the option the two start again at 60: the third application finds the node full until then.
+    _, out, _ = call(config=SHARED, workload=CROWD)
+    assert "7 asked for: 7 ended (4 timed out), 0 running, 0 waiting; 2 restarts" in out
+
+
 def test_json_and_files_say_the_same_and_nothing_of_the_machine(call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     status, out, err = call("--json", "--out", str(folder), workload=SCENARIO)

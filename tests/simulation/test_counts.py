@@ -118,7 +118,7 @@ def test_preempted_tasks_start_again_and_what_they_had_done_is_lost(registry: Re
 
 
 def test_preempted_tasks_fail_if_so_wanted(registry: Registry) -> None:
-    report, diary = play(registry, TEAMS, BATCH % "", WEB, preempted="fail")
+    report, _ = play(registry, TEAMS, BATCH % "", WEB, preempted="fail")
     assert (report.preemptions, report.tasks.restarted, report.tasks.failed) == (2, 0, 2)
     assert (report.applications.finished, report.applications.failed) == (2, 0)
     assert lost(report) == [("preempted", 2, 80)]

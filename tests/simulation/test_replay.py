@@ -160,7 +160,8 @@ def conserved(report: Report) -> bool:
     return (
         counts.submitted
         == counts.finished + counts.failed + counts.rejected + counts.running + counts.waiting
-        and tasks.asked == tasks.ended + tasks.dropped + tasks.refused + tasks.running + tasks.waiting
+        and tasks.asked
+        == tasks.ended + tasks.failed + tasks.dropped + tasks.refused + tasks.running + tasks.waiting
         and report.allocations == report.releases + tasks.running
     )
 

@@ -30,6 +30,7 @@ from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.swf import JOBS, MEMORY_UNITS, SwfOptions
+from yunikorn.simulation.workload import PREEMPTED, RESTART
 
 INTERRUPTED = 130
 DEFAULTS = SwfOptions()
@@ -62,6 +63,13 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> int | Non
     metavar="APP[@TIME]",
     help="Say why an application waits at a simulated time, or at the end; may be given several times.",
 )
+@click.option(
+    "--preempted",
+    type=click.Choice(PREEMPTED),
+    default=RESTART,
+    show_default=True,
+    help="What becomes of preempted tasks, where their application says nothing of it.",
+)
 @click.option("--strict", is_flag=True, help="Refuse a trace with lines that make no sense.")
 @click.option("--swf-queue", default=DEFAULTS.queue, show_default=True, help="Queue of a trace's jobs.")
 @click.option("--swf-user", default=DEFAULTS.user, show_default=True, help="User of a trace's jobs.")
@@ -89,6 +97,7 @@ def command(
     as_json: bool,
     until: int | None,
     questions: tuple[str, ...],
+    preempted: str,
     strict: bool,
     swf_queue: str,
     swf_user: str,
@@ -120,6 +129,7 @@ def command(
                 until=until,
                 recorder=recorder or Recorder(),
                 watch=watch,
+                preempted=preempted,
                 questions=asked,
             )
         except ConfigError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NoReturn
 
 from rich import box
@@ -10,6 +11,7 @@ from rich.table import Table
 
 from yunikorn.errors import printable
 from yunikorn.simulation.answers import in_lines
+from yunikorn.simulation.limit_waits import HeldBack
 from yunikorn.simulation.report import QueueReport, Report
 from yunikorn.simulation.statistics import WaitSummary
 
@@ -36,6 +38,8 @@ def print_report(report: Report, console: Console, rate: str) -> None:
     console.print(_waits(report))
     if report.queues:
         console.print(_queues(report))
+    if report.limit_waits.limits:
+        console.print(_limits(report.limit_waits.limits))
     for title, reasons in (
         ("Rejected applications", report.rejections),
         ("Refused tasks", report.refusals),
@@ -88,12 +92,16 @@ def _totals(report: Report, rate: str) -> Table:
     )
     lost = tasks.refused + tasks.dropped
     refused = f", {lost} refused or dropped" if lost else ""
+    failed_tasks = f", {tasks.failed} failed" if tasks.failed else ""
+    cut_off = f" ({tasks.timed_out} timed out)" if tasks.timed_out else ""
     restarted = f"; {tasks.restarted} restarts" if tasks.restarted else ""
     table.add_row(
         "tasks",
-        f"{tasks.asked} asked for: {tasks.ended} ended, {tasks.running} running, "
+        f"{tasks.asked} asked for: {tasks.ended} ended{cut_off}{failed_tasks}, {tasks.running} running, "
         f"{tasks.waiting} waiting{refused}{restarted}",
     )
+    for what, figures in _losses(report):
+        table.add_row(what, figures)
     if tasks.too_large:
         table.add_row("too large", f"{tasks.too_large} tasks fit on no node")
     if report.input:
@@ -120,7 +128,41 @@ def _waits(report: Report) -> Table:
     table = _table("Waiting time", "of", numbers=("measured", "mean", "median", "95 %", "longest"))
     table.add_row("applications (first task)", *_wait(report.application_wait))
     table.add_row("tasks", *_wait(report.task_wait))
+    if report.gangs is not None:
+        table.add_row("gangs (until whole)", *_wait(report.gangs.wait))
+    held = report.limit_waits
+    if held.applications is not None:
+        table.add_row("applications kept from starting", *_wait(held.applications))
+    if held.tasks is not None:
+        table.add_row("requests held by limits", *_wait(held.tasks))
     return table
+
+
+def _limits(held: list[HeldBack]) -> Table:
+    table = _table("Limits that held requests", "limit", numbers=("held in all",))
+    for each in held[:REASONS]:
+        table.add_row(printable(each.limit), duration(each.seconds))
+    if len(held) > REASONS:
+        rest = sum(each.seconds for each in held[REASONS:])
+        table.add_row(f"and {len(held) - REASONS} more limits", duration(rest))
+    return table
+
+
+def _losses(report: Report) -> Iterator[tuple[str, str]]:
+    places = report.preempted_placeholders
+    if report.preemptions or places:
+        besides = f", {places} placeholders" if places else ""
+        yield "preempted", f"{report.preemptions} tasks{besides}"
+    if report.lost_work:
+        parts = [
+            f"{duration(loss.seconds)} of {loss.tasks} tasks ({loss.reason})" for loss in report.lost_work
+        ]
+        yield "lost work", ", ".join(parts)
+    gangs = report.gangs
+    if gangs is not None:
+        given_up = f", {gangs.given_up} given up" if gangs.given_up else ""
+        fates = f"{gangs.whole} were whole{given_up}, {gangs.waiting} waiting"
+        yield "gangs", f"{gangs.submitted} submitted: {fates}"
 
 
 def _wait(wait: WaitSummary | None) -> tuple[str, str, str, str, str]:
