@@ -263,7 +263,12 @@ def test_what_preempted_waits_for_the_end_of_its_victims() -> None:
     rm.app()
     rm.ask(memory=2)
     rm.schedule()
-    rm.pass_time(30)
+    rm.pass_time(12)
+    waits = rm.scheduler.explain("rm", "default", "app")["ask"]
+    assert [reason.detail for reason in waits.reasons if reason.check == "preemption"] == [
+        "it may preempt others once it has waited long enough: in 18s"
+    ]
+    rm.pass_time(18)
     rm.schedule()
     found = rm.scheduler.explain("rm", "default", "app")["ask"]
     assert found.reasons[0].detail == "it waits for what it preempted to end: 2 allocations, memory 2"
@@ -271,6 +276,22 @@ def test_what_preempted_waits_for_the_end_of_its_victims() -> None:
     assert found.remedies == ("the resource manager must confirm the end of 2 allocations",)
     rm.confirm()
     assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_preemption_that_finds_nobody_is_told() -> None:
+    guarantee = {"guaranteed": {"memory": "4"}}
+    rm = RM(configuration(queue("a", resources=guarantee), queue("b", resources=guarantee)))
+    rm.node("n1", memory=4)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 4, memory=1)
+    rm.schedule()
+    rm.app()
+    rm.ask(memory=2)
+    rm.pass_time(30)
+    rm.schedule()
+    found = rm.scheduler.explain("rm", "default", "app")["ask"]
+    assert found.reasons[-1].detail == "preemption has found nobody who may have to go for it"
+    assert found.remedies == ("free memory 2 on node n1 (the nearest)",)
 
 
 def test_switches_and_rests() -> None:

@@ -15,7 +15,7 @@ import attrs
 from yunikorn.config.durations import describe_duration
 from yunikorn.config.quantities import in_words
 from yunikorn.objects.application import hold_by
-from yunikorn.resources import sum_of
+from yunikorn.resources import INT64_MIN, sum_of
 from yunikorn.scheduling.node_survey import room_for, survey
 from yunikorn.scheduling.remedies import remedies, remedy_of_turn
 from yunikorn.scheduling.turn import turns
@@ -190,8 +190,12 @@ def _of_request(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         yield from _of_gang(at, ask)
         return
     yield from _of_preemption(ask)
-    yield from _of_quotas(ask)
-    yield from _of_nodes(at, ask)
+    stopped = False
+    for reason in chain(_of_quotas(ask), _of_nodes(at, ask)):
+        stopped = True
+        yield reason
+    if stopped and not ask.making_way:
+        yield from _of_outlook(at, ask)
 
 
 def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
@@ -223,6 +227,20 @@ def _of_preemption(ask: Ask) -> Iterator[Reason]:
     if going:
         summary = "it waits for what it preempted to end"
         yield Reason("preemption", summary, f"{summary}: {len(going)} allocations, {in_words(sum_of(going))}")
+
+
+def _of_outlook(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
+    """What preemption has to say of a request that found no room."""
+    tried = at.preemption.outlook(ask)
+    if tried is None:
+        return
+    left = tried - at.partition.clock.now()
+    if left > 0:
+        summary = "it may preempt others once it has waited long enough"
+        yield Reason("preemption", summary, f"{summary}: in {describe_duration(left)}")
+    elif ask.barred_until != INT64_MIN:
+        summary = "preemption has found nobody who may have to go for it"
+        yield Reason("preemption", summary, summary)
 
 
 def _of_quotas(ask: Ask) -> Iterator[Reason]:

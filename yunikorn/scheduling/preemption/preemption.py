@@ -40,6 +40,10 @@ class Preemption:
         """Nothing can be placed now: preempt where that is due."""
         self._preemptor.look()
 
+    def outlook(self, ask: Ask) -> int | None:
+        """When preemption is first tried for a waiting request (ns); None when it is not."""
+        return self._preemptor.outlook(ask)
+
     def quotas(self) -> dict[Queue, Quota]:
         """The quotas before the configuration changes, for `reconfigure`."""
         return self._quotas.before()

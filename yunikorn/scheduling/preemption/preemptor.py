@@ -162,6 +162,18 @@ class Preemptor:
             if app.requests.parked and app.admitted and _may_start(app):
                 yield from ([ask] for ask in app.asks.values() if ask.parked and not ask.held)
 
+    def outlook(self, ask: Ask) -> int | None:
+        """When preemption is first tried for a waiting request (ns); None when it is not.
+
+        For whoever asks why it waits; changes nothing.
+        """
+        leaf, required = ask.app.chain[0], ask.shape.required
+        if not (self.config.enabled and ask.may_preempt and _has_cause(leaf)) or required or ask.held:
+            return None
+        if not _may_start(ask.app) or not all(one.has_room(ask.shape.pairs) for one in ask.app.owner):
+            return None
+        return ask.created + leaf.settings.preemption_delay
+
     # -- attempts -----------------------------------------------------------------------------------
 
     def _attempt(self, ask: Ask) -> bool:
