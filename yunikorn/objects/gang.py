@@ -117,6 +117,12 @@ class Gang:
         """Whether every placeholder that the application announced has its place."""
         return fits(self.placed, self.total)
 
+    @property
+    def pending(self) -> int:
+        """How many placeholders wait for a place."""
+        alive = sum(group.count - group.replaced - group.timed_out for group in self.groups.values())
+        return alive - self.placeholders
+
     def stop_timer(self) -> None:
         """Placeholders are held for as long as it takes."""
         if self.timer is not None:

@@ -118,7 +118,7 @@ class GangBook:
         if app.state == ACCEPTED:
             if gang.timer is None:
                 gang.timer = self._timers.after(gang.timeout, lambda: self._time_out(app, gang))
-            if gang.is_complete and (gang.total or not _some_pend(app)):
+            if gang.is_complete and (gang.total or not gang.pending):
                 app.run("all placeholders have their place")
         self._make_ready(group)
 
@@ -272,7 +272,3 @@ class GangBook:
         """An application leaves: nothing is to happen to its gang any more."""
         if app.gang is not None:
             app.gang.stop_timer()
-
-
-def _some_pend(app: Application) -> bool:
-    return any(ask.placeholder and ask.pending for ask in app.asks.values())

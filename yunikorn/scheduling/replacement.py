@@ -71,18 +71,23 @@ class Replacement:
         chain = self.predicates
         chain.begin()
         fallback: Allocation | None = None
-        for placeholder in list(group.placeholders.values()):
+        too_small: list[Allocation] = []
+        found: tuple[Allocation, Node] | None = None
+        for placeholder in group.placeholders.values():
             if placeholder.releasing is not None:
                 continue
             if not fits(placeholder.resource, ask.resource):
-                self._refuse(group, placeholder, ask)
+                too_small.append(placeholder)
                 continue
             fallback = fallback or placeholder
             node, required = placeholder.node, ask.shape.required
             if required in ("", node.id) and chain.refusal(ask, node) is None:
-                return placeholder, node
-        if fallback is None:
-            return None
+                found = placeholder, node
+                break
+        for placeholder in too_small:
+            self._refuse(group, placeholder, ask)
+        if found is not None or fallback is None:
+            return found
         elsewhere = self._elsewhere(ask)
         return None if elsewhere is None else (fallback, elsewhere)
 

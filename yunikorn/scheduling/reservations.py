@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.partition import Partition
     from yunikorn.objects.queue import Queue
     from yunikorn.objects.shape import Shape
+    from yunikorn.resources import Tally
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
@@ -40,6 +41,10 @@ class Reservations:
         self.predicates = predicates
         self.foremost: Callable[[int], Ask | None] = lambda wanted: None
         """The cycle's answer to which request with these bits stands before all others."""
+        self._largest: Tally = {}
+        """Of each type, the most that any node has, ..."""
+        self._largest_at = -1
+        """... at which count of alterations of nodes."""
         self._waiting: set[Shape] = set()
         """Shapes whose foremost request is still too young, with a timer that tries them again."""
 
@@ -123,7 +128,7 @@ class Reservations:
 
     def _best_node(self, ask: Ask) -> Node | None:
         shape, alterations = ask.shape, self._ledger.alterations
-        if shape.hopeless == alterations:
+        if shape.hopeless == alterations or self._exceeds_all(shape):
             return None
         order = self._orders.of(shape)
         ends = (*islice(order, SAMPLE), *islice(reversed(order), SAMPLE))
@@ -134,6 +139,16 @@ class Reservations:
         if not any(node.could_host(shape.pairs) for node in self._partition.nodes.values()):
             shape.hopeless = alterations
         return None
+
+    def _exceeds_all(self, shape: Shape) -> bool:
+        """Whether no node has so much of some type: told without a look at each node."""
+        if self._largest_at != self._ledger.alterations:
+            self._largest_at = self._ledger.alterations
+            self._largest = {}
+            for node in self._partition.nodes.values():
+                for name, amount in node.capacity.items():
+                    self._largest[name] = max(amount, self._largest.get(name, 0))
+        return any(amount > self._largest.get(name, 0) for name, amount in shape.pairs)
 
     def _nearest(self, ask: Ask, candidates: Iterator[Node]) -> Node | None:
         best: Node | None = None

@@ -7,7 +7,8 @@ that leaves the request short of any type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -72,14 +73,7 @@ class Search:
         if has_room:
             extras = self._make_bounds_hold([])
             return None if extras is None else Plan(tuple(self._prune(extras, None)), None)
-        # The fewest victims decide, then the node's id: one victim on the first node cannot be beaten.
-        others: list[tuple[Node, list[Allocation]]] = []
         for node, victims in self._choices(nodes):
-            if len(victims) > 1:
-                others.append((node, victims))
-            elif (plan := self._extend(node, victims)) is not None:
-                return plan
-        for node, victims in sorted(others, key=lambda choice: len(choice[1])):
             if (plan := self._extend(node, victims)) is not None:
                 return plan
         return None
@@ -87,15 +81,29 @@ class Search:
     # -- nodes --------------------------------------------------------------------------------------
 
     def _choices(self, nodes: Iterable[Node]) -> Iterator[tuple[Node, list[Allocation]]]:
+        """Nodes and the victims there: those with the fewest first, of equals the first by id.
+
+        A node is only looked at once it could be the next: at first by how few it takes at the least.
+        """
         by_node: dict[str, list[Allocation]] = {}
         for candidate in self._candidates:
             by_node.setdefault(candidate.node.id, []).append(candidate)
-        for node in sorted(nodes, key=lambda node: node.id):
-            candidates = by_node.get(node.id)
-            if candidates:
-                victims = self._on_node(node, candidates)
-                if victims:
-                    yield node, victims
+        largest = {
+            name: max(one.resource.get(name, 0) for one in self._candidates) for name, _ in self._pairs
+        }
+        heap: list[tuple[int, str, Node, list[Allocation] | None]] = []
+        for node in nodes:
+            if node.id in by_node:
+                least = _fewest(shortage(node, self._pairs), largest)
+                if least:
+                    heap.append((least, node.id, node, None))
+        heapq.heapify(heap)
+        while heap:
+            _, _, node, victims = heapq.heappop(heap)
+            if victims is not None:
+                yield node, victims
+            elif (victims := self._on_node(node, by_node[node.id])) is not None:
+                heapq.heappush(heap, (len(victims), node.id, node, victims))
 
     def _on_node(self, node: Node, candidates: Sequence[Allocation]) -> list[Allocation] | None:
         """The victims that make room on `node`; None if they cannot, or if there is room coming already."""
@@ -195,6 +203,16 @@ class Search:
                 kept = rest
         self._put_back(kept)
         return kept
+
+
+def _fewest(short: Mapping[str, int], largest: Mapping[str, int]) -> int:
+    """How many victims it takes at the least, given the largest of them; 0 if no number of them helps."""
+    least = 0
+    for name, amount in short.items():
+        if not largest[name]:
+            return 0
+        least = max(least, -(-amount // largest[name]))
+    return least
 
 
 def shortage(node: Node, pairs: Iterable[tuple[str, int]], going: Iterable[Allocation] = ()) -> Tally:
