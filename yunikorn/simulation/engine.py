@@ -186,7 +186,7 @@ class Simulation:
         busy = False
         while (request := self._manager.gather(moment)) is not None:
             self._core.update(request)
-            self._manager.settle()
+            self._manager.nodes.settle()
             busy = True
         going, decided = True, ROUND
         while going and decided == ROUND:

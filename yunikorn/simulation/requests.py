@@ -1,4 +1,4 @@
-"""What the simulated resource manager writes: applications, asks and nodes as messages of the interface."""
+"""What the simulated resource manager writes: applications and asks as messages of the interface."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.simulation.books import Ask, Submitted
-from yunikorn.simulation.workload import Application, Node, TaskGroup
+from yunikorn.simulation.workload import Application, TaskGroup
 
-NODE_PARTITION = "si/node-partition"
 PLACEHOLDER = "~placeholder"
 """Ends the key of an ask that keeps room for the tasks of its group."""
 
@@ -69,14 +68,6 @@ def ask_for_place(record: Submitted, group: TaskGroup, count: int, moment: int) 
     # Only the task itself has a time to run; a placeholder is held as long as the gang has patience.
     ask.placeholder, ask.execution_timeout_ms = True, 0
     return ask
-
-
-def attributes(node: Node) -> dict[str, str]:
-    """A node's attributes, its partition among them."""
-    found = dict(node.attributes)
-    if node.partition:
-        found[NODE_PARTITION] = node.partition
-    return found
 
 
 def add_application(request: UpdateRequest, record: Submitted, moment: int) -> None:

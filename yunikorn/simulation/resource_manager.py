@@ -7,20 +7,15 @@ are to fail; so is a placeholder while its gang gathers. What the core wants con
 
 from __future__ import annotations
 
-import attrs
-
 from yunikorn.clock import Clock
 from yunikorn.interface.messages import (
     Allocation,
     AllocationAsk,
     AllocationAskRelease,
     AllocationRelease,
-    NewNodeInfo,
-    NodeAction,
     RejectedAllocationAsk,
     TerminationType,
     UpdatedApplication,
-    UpdateNodeInfo,
     UpdateRequest,
     UpdateResponse,
 )
@@ -29,20 +24,14 @@ from yunikorn.simulation.books import Ask, ProtocolError, Running, Submitted
 from yunikorn.simulation.ledger import Ledger
 from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.losses import PREEMPTED
+from yunikorn.simulation.node_desk import NodeDesk
 from yunikorn.simulation.recorder import Recorder
-from yunikorn.simulation.requests import add_application, ask_for, ask_for_place, ask_for_tasks, attributes
-from yunikorn.simulation.workload import FAIL, Application, Node, NodeChange, NodeEvent, TaskGroup
+from yunikorn.simulation.requests import add_application, ask_for, ask_for_place, ask_for_tasks
+from yunikorn.simulation.workload import FAIL, Application, Node, TaskGroup
 
 RM_ID = "simulation"
 
 FAILED = "application failed"
-
-_ACTIONS = {
-    NodeChange.DRAIN: NodeAction.DRAIN_NODE,
-    NodeChange.RESUME: NodeAction.DRAIN_TO_SCHEDULABLE,
-    NodeChange.REMOVE: NodeAction.DECOMMISSION,
-    NodeChange.CAPACITY: NodeAction.UPDATE,
-}
 
 _WHY = {
     TerminationType.UNKNOWN: "taken away",
@@ -70,6 +59,8 @@ class ResourceManager:
         preempted: str,
     ) -> None:
         """`preempted` says what becomes of preempted tasks whose application says nothing of it."""
+        self.nodes = NodeDesk(nodes, ledger, recorder, clock)
+        """Its conversation about nodes."""
         self.live: dict[str, Submitted] = {}
         """Applications that were submitted and have not come to their end."""
         self.running: dict[tuple[str, str], Running] = {}
@@ -84,14 +75,9 @@ class ResourceManager:
         self._clock = clock
         self._limits = limits
         self._preempted = preempted
-        self._node_events = [NodeEvent(clock.now(), NodeChange.ADD, node) for node in reversed(nodes)]
         self._placeholders: dict[tuple[str, str], tuple[Allocation, Submitted, TaskGroup]] = {}
         self._gathering: dict[str, Submitted] = {}
         """By application: gangs that wait for their placeholders before they ask for real tasks."""
-        self._present: dict[str, Node] = {}
-        self._sent: list[NodeEvent] = []
-        self._rejected: set[str] = set()
-        self._failed: set[str] = set()
         self._asks: list[AllocationAsk] = []
         self._confirmations: list[AllocationRelease] = []
 
@@ -113,8 +99,7 @@ class ResourceManager:
             releases.append(self._end(task, moment))
         for application in self._agenda.arrivals(moment):
             self._submit(application, moment, request)
-        self._node_events[:0] = reversed(self._agenda.node_events(moment))
-        self._tell_nodes(request)
+        self.nodes.tell(self._agenda.node_events(moment), request)
         said = releases or request.asks or request.new_applications
         return request if said or request.new_schedulable_nodes or request.updated_nodes else None
 
@@ -142,63 +127,6 @@ class ResourceManager:
         self._close_if_done(owner)
         return AllocationRelease(allocation.application_id, allocation.uuid, allocation.partition_name)
 
-    def _tell_nodes(self, request: UpdateRequest) -> None:
-        # Within one message the core takes new nodes before changes, so a node that joins after a
-        # change has to wait for the next message. So has a second change of one node, because the
-        # core's answer would not say which of them it means.
-        events = self._node_events
-        changed: set[str] = set()
-        while events:
-            event = events[-1]
-            if changed and (event.change is NodeChange.ADD or event.node.name in changed):
-                return
-            if event.change is NodeChange.ADD:
-                request.new_schedulable_nodes.append(
-                    NewNodeInfo(event.node.name, attributes(event.node), event.node.resources)
-                )
-            else:
-                changed.add(event.node.name)
-                request.updated_nodes.append(
-                    UpdateNodeInfo(
-                        event.node.name,
-                        _ACTIONS[event.change],
-                        attributes(event.node),
-                        event.resources if event.change is NodeChange.CAPACITY else None,
-                    )
-                )
-            self._sent.append(events.pop())
-
-    def settle(self) -> None:
-        """After an update: enter the node changes that the core agreed to."""
-        for event in self._sent:
-            refused = self._rejected if event.change is NodeChange.ADD else self._failed
-            if event.node.name not in refused:
-                self._enter(event)
-        self._sent.clear()
-        self._rejected.clear()
-        self._failed.clear()
-
-    def _enter(self, event: NodeEvent) -> None:
-        name = event.node.name
-        capacity = self._ledger.capacity(event.node.partition)
-        moment = self._clock.now()
-        before = self._present.pop(name, None)
-        if event.change is NodeChange.ADD:
-            self._present[name] = event.node
-            self._ledger.nodes += 1
-            capacity.change(moment, event.node.resources, 1)
-        elif before is None:
-            return
-        elif event.change is NodeChange.CAPACITY:
-            self._present[name] = attrs.evolve(before, resources=event.resources)
-            capacity.change(moment, before.resources, -1)
-            capacity.change(moment, event.resources, 1)
-        elif event.change is NodeChange.REMOVE:
-            capacity.change(moment, before.resources, -1)
-        else:
-            self._present[name] = before
-        self._recorder.node_changed(attrs.evolve(event, at=moment, node=before or event.node))
-
     # -- what it hears ----------------------------------------------------------------------------
 
     def recv_update_response(self, response: UpdateResponse) -> None:
@@ -222,12 +150,7 @@ class ResourceManager:
             self._refused(refused)
         for dropped in response.released_allocation_asks:
             self._dropped(dropped)
-        for node in response.rejected_nodes:
-            self._rejected.add(node.node_id)
-            self._ledger.node_troubles.append(f"node {node.node_id} was rejected: {node.reason}")
-        for change in response.failed_node_updates:
-            self._failed.add(change.node_id)
-            self._ledger.node_troubles.append(f"node {change.node_id} was not changed: {change.reason}")
+        self.nodes.hear(response)
 
     def _placed(self, allocation: Allocation, moment: int) -> None:
         owner = self.live.get(allocation.application_id)

@@ -1,0 +1,118 @@
+"""The part of the resource manager that speaks with the core about nodes."""
+
+from __future__ import annotations
+
+import attrs
+
+from yunikorn.clock import Clock
+from yunikorn.interface.messages import (
+    NewNodeInfo,
+    NodeAction,
+    UpdateNodeInfo,
+    UpdateRequest,
+    UpdateResponse,
+)
+from yunikorn.simulation.ledger import Ledger
+from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.workload import Node, NodeChange, NodeEvent
+
+NODE_PARTITION = "si/node-partition"
+
+_ACTIONS = {
+    NodeChange.DRAIN: NodeAction.DRAIN_NODE,
+    NodeChange.RESUME: NodeAction.DRAIN_TO_SCHEDULABLE,
+    NodeChange.REMOVE: NodeAction.DECOMMISSION,
+    NodeChange.CAPACITY: NodeAction.UPDATE,
+}
+
+
+class NodeDesk:
+    """Tells the core what happens to nodes, and enters what it agreed to."""
+
+    def __init__(self, nodes: list[Node], ledger: Ledger, recorder: Recorder, clock: Clock) -> None:
+        self._ledger = ledger
+        self._recorder = recorder
+        self._clock = clock
+        self._events = [NodeEvent(clock.now(), NodeChange.ADD, node) for node in reversed(nodes)]
+        """What is still to be told, the next one last."""
+        self._present: dict[str, Node] = {}
+        self._sent: list[NodeEvent] = []
+        self._rejected: set[str] = set()
+        self._failed: set[str] = set()
+
+    def tell(self, happened: list[NodeEvent], request: UpdateRequest) -> None:
+        """Add to a message what has happened, as far as it can be said in one.
+
+        Within one message the core takes new nodes before changes, so a node that joins after a change has
+        to wait for the next message. So has a second change of one node, because the core's answer would
+        not say which of them it means.
+        """
+        events = self._events
+        events[:0] = reversed(happened)
+        changed: set[str] = set()
+        while events:
+            event = events[-1]
+            if changed and (event.change is NodeChange.ADD or event.node.name in changed):
+                return
+            if event.change is NodeChange.ADD:
+                request.new_schedulable_nodes.append(
+                    NewNodeInfo(event.node.name, _attributes(event.node), event.node.resources)
+                )
+            else:
+                changed.add(event.node.name)
+                request.updated_nodes.append(
+                    UpdateNodeInfo(
+                        event.node.name,
+                        _ACTIONS[event.change],
+                        _attributes(event.node),
+                        event.resources if event.change is NodeChange.CAPACITY else None,
+                    )
+                )
+            self._sent.append(events.pop())
+
+    def hear(self, response: UpdateResponse) -> None:
+        """Take in what the core refuses."""
+        for node in response.rejected_nodes:
+            self._rejected.add(node.node_id)
+            self._ledger.node_troubles.append(f"node {node.node_id} was rejected: {node.reason}")
+        for change in response.failed_node_updates:
+            self._failed.add(change.node_id)
+            self._ledger.node_troubles.append(f"node {change.node_id} was not changed: {change.reason}")
+
+    def settle(self) -> None:
+        """After an update: enter the changes that the core agreed to."""
+        for event in self._sent:
+            refused = self._rejected if event.change is NodeChange.ADD else self._failed
+            if event.node.name not in refused:
+                self._enter(event)
+        self._sent.clear()
+        self._rejected.clear()
+        self._failed.clear()
+
+    def _enter(self, event: NodeEvent) -> None:
+        name = event.node.name
+        capacity = self._ledger.capacity(event.node.partition)
+        moment = self._clock.now()
+        before = self._present.pop(name, None)
+        if event.change is NodeChange.ADD:
+            self._present[name] = event.node
+            self._ledger.nodes += 1
+            capacity.change(moment, event.node.resources, 1)
+        elif before is None:
+            return
+        elif event.change is NodeChange.CAPACITY:
+            self._present[name] = attrs.evolve(before, resources=event.resources)
+            capacity.change(moment, before.resources, -1)
+            capacity.change(moment, event.resources, 1)
+        elif event.change is NodeChange.REMOVE:
+            capacity.change(moment, before.resources, -1)
+        else:
+            self._present[name] = before
+        self._recorder.node_changed(attrs.evolve(event, at=moment, node=before or event.node))
+
+
+def _attributes(node: Node) -> dict[str, str]:
+    found = dict(node.attributes)
+    if node.partition:
+        found[NODE_PARTITION] = node.partition
+    return found
