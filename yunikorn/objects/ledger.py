@@ -173,6 +173,7 @@ class Ledger:
         app = request.app
         app.requests.add(request)
         self.claims.wait(request.claim)
+        app.reprioritise()
         app.awaken(request.claim.bit)
         app.touch()
 
@@ -181,6 +182,7 @@ class Ledger:
         app = request.app
         app.requests.remove(request)
         self.claims.leave(request.claim)
+        app.reprioritise()
         app.learn_bits()
         app.touch()
 

@@ -12,6 +12,7 @@ import attrs
 
 from yunikorn.objects.foreign import ForeignAllocation
 from yunikorn.resources import Resource, has_negative, is_zero
+from yunikorn.states import FAILING
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
@@ -71,20 +72,21 @@ class ExistingAllocations:
         if has_negative(one.resource) or is_zero(one.resource):
             return "allocation contains no resources, or negative ones"
         known = partition.ledger.allocations.get(one.uuid) if one.uuid else None
-        if not answer:
-            if known is not None:
-                return f"allocation {one.uuid} exists already"
-            self._book(one, app, node)
-            return ""
-        if known is None and not one.uuid:
+        if not answer and known is not None:
+            return f"allocation {one.uuid} exists already"
+        if known is None and answer and not one.uuid:
             same = [each for each in app.allocations.values() if each.key == one.key]
             if len(same) > 1:
                 return f"ask {one.key} has {len(same)} allocations: name one by its uuid"
             known = same[0] if same else None
         if known is not None:
             return self._resize(known, app, node, one.resource)
+        if app.state == FAILING:
+            return f"application {one.app_id} is failing: it takes no new allocations"
         ask = app.asks.get(one.key)
-        if ask is not None and ask.pending:
+        if not answer:
+            self._book(one, app, node)
+        elif ask is not None and ask.pending:
             placed = partition.place(ask, node, one.uuid)
             if placed.resource != one.resource:
                 partition.ledger.resize(placed, one.resource)

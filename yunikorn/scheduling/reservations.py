@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from yunikorn.objects.atomic_gang import GangShape
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -208,6 +209,9 @@ class Reservations:
     def _foremost(self, node: Node, holder: Ask) -> Ask:
         wanted = 0
         for shape in self._partition.shapes:
+            # A gang is placed as a whole or not at all: one node is not awarded to it.
+            if isinstance(shape, GangShape):
+                continue
             if shape.asks and shape.fits(node) and shape.verdicts.get(node.classes) is None:
                 for claim in shape.claims.values():
                     if not claim.over:

@@ -1,0 +1,66 @@
+"""Orders of events that were once handled wrongly, each as short as it can be told."""
+
+from __future__ import annotations
+
+from tests.core.gangs import GangRM
+from tests.core.kit import configuration, queue
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    UserGroupInformation,
+)
+from yunikorn.resources import Resource
+
+
+def gang_of(rm: GangRM, app_id: str, count: int, **each: int) -> None:
+    """An atomic gang with its members."""
+    rm.gang(app_id, "Atomic", tags={}, **{name: amount * count for name, amount in each.items()})
+    for number in range(count):
+        rm.task(app_id, f"m{number}", "t", **each)
+
+
+def test_room_that_was_kept_is_not_given_to_the_request_that_stands_for_a_gang() -> None:
+    rm = GangRM(configuration(queue("a")))
+    rm.node("n1", memory=4)
+    rm.node("n2", memory=1)
+    rm.app("early")
+    rm.ask("early", "x", memory=4)
+    rm.schedule()
+    gang_of(rm, "gang", 2, memory=2)
+    rm.app("late")
+    rm.ask("late", "y", memory=4)
+    rm.schedule()
+    rm.pass_time(3)
+    rm.schedule()
+    assert [ask.key for ask in rm.find_node("n1").reservations] == ["y"]
+    rm.release("early", "x#1")
+    assert rm.schedule() == [("late", "y", "n1")]
+
+
+def test_the_priority_of_a_gang_falls_with_that_of_its_foremost_member() -> None:
+    rm = GangRM(configuration(queue("a")))
+    rm.gang("gang", "Atomic", memory=2)
+    rm.task("gang", "m0", "t", priority=5, memory=1)
+    rm.task("gang", "m1", "t", memory=1)
+    assert rm.find_app("gang").priority == 5
+    rm.task("gang", "m0", "t", priority=-1, memory=1)
+    assert rm.find_app("gang").priority == 0
+    assert rm.find_queue().priority == 0
+
+
+def test_an_application_that_is_failing_is_given_nothing_by_the_rm_either() -> None:
+    rm = GangRM(configuration(queue("a")))
+    rm.node("n1", memory=4)
+    info = UserGroupInformation("user", ["group"])
+    rm.update(new_applications=[AddApplicationRequest("app", "root.a", "", info, {}, 10_000)])
+    rm.ask("app", "x", memory=1)
+    rm.schedule()
+    rm.pass_time(10)
+    assert rm.state() == "Failing"
+    rm.heard()
+    rm.update(allocations=[Allocation("own", "app", "own#1", "n1", Resource(memory=1))])
+    assert [one.reason for one in rm.heard().rejected_allocations] == [
+        "application app is failing: it takes no new allocations"
+    ]
+    rm.confirm()
+    assert rm.state() == "Failed"
