@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +25,15 @@ partitions:
   - name: default
     queues: [{name: root, submitacl: "*", queues: [{name: a}]}]
 """
-THREE_TEAMS = """
-partitions:
-  - name: default
-    placementrules:
-      - {name: fixed, value: root.physics, filter: {type: allow, users: [user8, user4]}}
-      - {name: fixed, value: root.chemistry, filter: {type: allow, users: [user1, user5, user22]}}
-      - {name: fixed, value: root.others}
-    queues:
-      - name: root
-        submitacl: "*"
-        properties: {application.sort.policy: %s}
-        queues:
-          - {name: physics, resources: {guaranteed: {vcore: 120}}}
-          - {name: chemistry, resources: {guaranteed: {vcore: 80}}}
-          - {name: others, resources: {guaranteed: {vcore: 40}}}
-"""
+PAGE = Path(__file__).parent.parent.parent / "docs" / "simulation.md"
+
+
+def three_teams(policy: str) -> str:
+    """The configuration that docs/simulation.md plays a trace under, with this policy."""
+    found = re.search(r"^`teams.yaml`\n\n```yaml\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
+    assert found is not None
+    assert found[1].count("policy: fifo ") == 1
+    return found[1].replace("policy: fifo ", f"policy: {policy} ")
 
 
 class Fates(Recorder):
@@ -166,9 +160,9 @@ def test_every_job_of_a_real_trace_starts_as_a_whole(traces: Path, registry: Reg
     """The trace that docs/simulation.md compares policies on, to its end under three of them."""
     waits = {}
     for policy in ("fifo", "fair", "stateaware"):
-        workload = read_workload(traces / "swf" / "hpc2n.swf", swf=SwfOptions(jobs="atomic"))
+        workload = read_workload(traces / "swf" / "hpc2n.swf", swf=SwfOptions(queue="", jobs="atomic"))
         fates = Crowd(workload.nodes)
-        report = simulate(THREE_TEAMS % policy, workload, registry, recorder=fates)
+        report = simulate(three_teams(policy), workload, registry, recorder=fates)
         assert (report.applications.submitted, report.applications.finished) == (3170, 3170)
         assert report.tasks.asked == report.tasks.ended == report.allocations == report.releases
         for application in workload.applications:
