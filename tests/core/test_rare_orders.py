@@ -64,3 +64,21 @@ def test_an_application_that_is_failing_is_given_nothing_by_the_rm_either() -> N
     ]
     rm.confirm()
     assert rm.state() == "Failed"
+
+
+def test_what_is_on_its_way_out_counts_with_the_size_that_it_has() -> None:
+    rm = GangRM(configuration(queue("a", resources={"guaranteed": {"memory": "4"}}), queue("b")))
+    rm.node("n1", memory=4)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", memory=2)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=3)
+    rm.pass_time(31)
+    rm.schedule()
+    assert list(rm.evicted) == ["x#1"]
+    rm.update(allocations=[Allocation("x", "big", "x#1", "n1", Resource(memory=1))])
+    assert rm.find_queue("root.b").preempting == {"memory": 1}
+    rm.confirm()
+    assert rm.find_queue("root").preempting == {"memory": 0}
+    assert rm.schedule() == [("late", "y", "n1")]

@@ -49,6 +49,13 @@ class Eviction:
         for queue in victim.app.chain:
             shrink(queue.preempting, amount)
 
+    def resized(self, victim: Allocation, resource: Resource) -> None:
+        """One of them has another size until it goes."""
+        self.left(victim)
+        self.outstanding[victim.uuid] = resource
+        for queue in victim.app.chain:
+            grow(queue.preempting, resource)
+
     @property
     def waits(self) -> bool:
         """Whether the request it makes room for still waits for that room."""

@@ -403,6 +403,8 @@ class Ledger:
         app, node, before = allocation.app, allocation.node, allocation.resource
         if allocation.placeholder:
             self.gangs.resized(allocation, resource)
+        if allocation.eviction is not None:
+            allocation.eviction.resized(allocation, resource)
         node.give_back(allocation)
         allocation.resource = resource
         node.take(allocation)
