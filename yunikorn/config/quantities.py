@@ -57,7 +57,8 @@ def parse_resource(amounts: Mapping[str, str]) -> Resource:
 
 def in_words(amount: Mapping[str, int]) -> str:
     """An amount as a configuration writes it: `memory 4Gi, vcore 2`, `vcore 1500m`; `nothing` when empty."""
-    return ", ".join(f"{name} {_quantity(name, value)}" for name, value in sorted(amount.items())) or "nothing"
+    words = [f"{name} {_quantity(name, value)}" for name, value in sorted(amount.items())]
+    return ", ".join(words) or "nothing"
 
 
 def _quantity(name: str, value: int) -> str:
