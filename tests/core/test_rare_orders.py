@@ -80,5 +80,28 @@ def test_what_is_on_its_way_out_counts_with_the_size_that_it_has() -> None:
     rm.update(allocations=[Allocation("x", "big", "x#1", "n1", Resource(memory=1))])
     assert rm.find_queue("root.b").preempting == {"memory": 1}
     rm.confirm()
-    assert rm.find_queue("root").preempting == {"memory": 0}
+    assert not any(rm.find_queue("root").preempting.values())
     assert rm.schedule() == [("late", "y", "n1")]
+
+
+def test_a_request_that_becomes_another_gives_up_the_node_that_was_kept_for_it() -> None:
+    rm = GangRM(configuration(queue("a"), queue("b")))
+    rm.node("n1", memory=4)
+    rm.node("n2", memory=4)
+    rm.app("work", "root.b")
+    rm.ask("work", "x", 4, memory=2)
+    rm.schedule()
+    rm.app("app")
+    rm.ask("app", "y", memory=3)
+    rm.schedule()
+    rm.pass_time(3)
+    rm.schedule()
+    kept = rm.find_app("app").asks["y"].reserved
+    assert kept is not None
+    rm.ask("app", "y", memory=1)
+    assert not kept.reservations
+    # Nor does it keep others of its former kind from having a node kept for them.
+    rm.ask("app", "z", memory=3)
+    rm.pass_time(3)
+    rm.schedule()
+    assert rm.find_app("app").asks["z"].reserved is not None

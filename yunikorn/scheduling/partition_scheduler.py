@@ -309,9 +309,13 @@ class PartitionScheduler:
         if (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags):
             if not ask.pending:
                 # Since the last of it was served its shape may have been forgotten, or its limits changed.
+                ledger.unreserve(ask)
                 self._classify(ask)
             ledger.change_pending(ask, demand.count)
             return
+        # A node that is kept, and what was told to go, was for the request as it was.
+        ledger.unreserve(ask)
+        ask.eviction = None
         ledger.change_pending(ask, 0)
         ask.resource, ask.priority, ask.tags = demand.resource, demand.priority, demand.tags
         ask.order = (-ask.priority, ask.created, ask.arrival)
