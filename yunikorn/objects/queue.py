@@ -38,7 +38,7 @@ class Cluster:
         self.fills = 0
         """Counts how often a queue came to run as many applications as it may."""
         self.switches = 0
-        """Counts the changes of queues' states: stops and starts."""
+        """Counts stops and starts of queues."""
 
     def set(self, total: Resource) -> None:
         """The cluster has another size now."""
@@ -114,7 +114,8 @@ class Queue:
     def on_state_change(self, before: str, reason: str) -> None:
         """Called by the state machine: a queue that is started again may have much to try."""
         self.touch()
-        self.cluster.switches += 1
+        if STOPPED in (before, self.state):
+            self.cluster.switches += 1
         if self.parent is not None and self.state != STOPPED:
             self.parent.awaken(self.bits)
 
