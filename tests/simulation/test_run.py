@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from yunikorn.config.quantities import in_words
 from yunikorn.api import Application, AppSortPolicy, hookimpl
 from yunikorn.clock import SECOND
+from yunikorn.config.quantities import in_words
 from yunikorn.errors import ConfigError
 from yunikorn.registry import Registry
 from yunikorn.simulation.recorder import Recorder
