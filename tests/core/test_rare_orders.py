@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from tests.core.gangs import GangRM
 from tests.core.kit import configuration, queue
+from yunikorn.clock import SECOND
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
     UserGroupInformation,
 )
+from yunikorn.objects.run_limit import RunLimit
 from yunikorn.resources import Resource
 
 
@@ -105,3 +107,33 @@ def test_a_request_that_becomes_another_gives_up_the_node_that_was_kept_for_it()
     rm.pass_time(3)
     rm.schedule()
     assert rm.find_app("app").asks["z"].reserved is not None
+
+
+def test_what_waits_for_a_placeholder_to_end_is_given_up_aloud_when_its_application_fails() -> None:
+    for hard in (True, False):
+        rm = GangRM(configuration(queue("a")))
+        rm.node("n1", memory=4)
+        rm.gang("gang", "Hard" if hard else "Soft", seconds=20, memory=4 if hard else 2)
+        if not hard:
+            rm.find_app("gang").run_limit = RunLimit(20 * SECOND)
+        rm.task("gang", "p", "t", 2, placeholder=True, memory=1)
+        rm.schedule()
+        rm.task("gang", "x", "t", memory=1)
+        rm.schedule()
+        assert rm.told() == [("p", "PLACEHOLDER_REPLACED")]
+        rm.pass_time(20)
+        assert rm.state("gang") == "Failing"
+        assert [one.allocation_key for one in rm.heard().released_allocation_asks] == ["x"]
+        rm.confirm()
+        assert rm.state("gang") == "Failed"
+        assert rm.running == {}
+
+
+def test_a_placeholder_that_is_found_in_an_atomic_gang_is_a_member_that_runs() -> None:
+    rm = GangRM(configuration(queue("a")))
+    gang_of(rm, "gang", 2, memory=1)
+    found = Allocation("p", "gang", "p#1", "n1", Resource(memory=1), task_group_name="t2", placeholder=True)
+    rm.running["p#1"] = found
+    rm.node("n1", existing=[found], memory=4)
+    rm.task("gang", "late", "t3", memory=1)
+    assert len(rm.schedule()) == 3

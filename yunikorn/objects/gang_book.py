@@ -95,13 +95,18 @@ class GangBook:
                     self._ledger.hold(ask)
                     self.waits(ask)
 
+    @staticmethod
+    def promised(ask: Ask) -> list[Allocation]:
+        """What is to take a placeholder's place for an ask: the resource manager still waits for it."""
+        if ask.app.gang is None:
+            return []
+        coming = [placeholder.replacement for placeholder in ask.app.allocations.values()]
+        return [real for real in coming if real is not None and real.ask is ask]
+
     def forget(self, ask: Ask) -> None:
         """An ask is dropped: what was to take a placeholder's place for it will not."""
-        if ask.app.gang is not None:
-            for placeholder in list(ask.app.allocations.values()):
-                real = placeholder.replacement
-                if real is not None and real.ask is ask:
-                    self.undo(real)
+        for real in self.promised(ask):
+            self.undo(real)
 
     # -- placeholders -------------------------------------------------------------------------------
 
@@ -243,7 +248,9 @@ class GangBook:
     def _drop_asks(self, app: Application, *, placeholders_only: bool) -> None:
         message = "releasing pending placeholders on placeholder timeout"
         for ask in list(app.asks.values()):
-            if ask.pending and (ask.placeholder or not placeholders_only):
+            if placeholders_only and not ask.placeholder:
+                continue
+            if ask.pending or self.promised(ask):
                 self._outbox.ask_releases.append(
                     AskRelease(app.id, ask.key, TerminationType.TIMEOUT, message)
                 )

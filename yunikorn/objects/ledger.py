@@ -381,7 +381,9 @@ class Ledger:
     ) -> Allocation:  # fmt: skip
         """Book an allocation that an RM brought along; quotas are not asked (facts §10.8)."""
         allocation = Allocation(uuid, key, app, None, node, resource, priority, tags, now)
-        allocation.task_group, allocation.placeholder = task_group, placeholder and bool(task_group)
+        allocation.task_group = task_group
+        # An atomic gang has no placeholders: whatever is found of it runs.
+        allocation.placeholder = placeholder and bool(task_group) and app.atomic is None
         self.allocations[uuid] = app.allocations[uuid] = allocation
         node.take(allocation)
         self.node_changed(node, gained=False)

@@ -214,7 +214,9 @@ class Partition:
     def _drop_asks(self, app: Application, reason: str) -> None:
         asks = list(app.asks.values())
         self.outbox.ask_releases.extend(
-            AskRelease(app.id, ask.key, TerminationType.TIMEOUT, reason) for ask in asks if ask.pending
+            AskRelease(app.id, ask.key, TerminationType.TIMEOUT, reason)
+            for ask in asks
+            if ask.pending or self.gangs.promised(ask)
         )
         for ask in asks:
             # Without allocations the first that goes lets the application fail, and the others with it.
