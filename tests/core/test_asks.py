@@ -371,3 +371,20 @@ def test_an_ask_without_application_gets_one_of_its_own() -> None:
     rm.release("alone", key="alone")
     rm.pass_time(30)
     assert rm.state("alone") == "Completed"
+
+
+def test_an_update_gives_up_the_node_that_was_kept_for_what_was_asked_before() -> None:
+    rm = one_node(vcore=4)
+    rm.ask(key="runs", vcore=4)
+    rm.schedule()
+    rm.ask(vcore=2, tags={"yunikorn.apache.org/requiredNode": "n1"})
+    rm.schedule()
+    asked = rm.find_app().asks["ask"]
+    assert list(rm.find_node().reservations) == [asked]
+    before = asked.shape
+    rm.ask(vcore=1)
+    assert asked.shape is not before
+    assert before.holder is None, "another of the old kind may have its turn"
+    assert not rm.find_node().reservations
+    rm.release(key="runs")
+    assert rm.schedule() == [("app", "ask", "n1")]
