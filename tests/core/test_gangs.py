@@ -602,3 +602,23 @@ def test_a_creation_time_that_is_no_time_is_ignored() -> None:
     assert rm.state("app") == "Accepted"
     rm.pass_time(1)
     assert rm.state("app") == "Resuming"
+
+
+@pytest.mark.parametrize("style", ["Soft", "Hard"])
+def test_placeholders_have_their_time_also_beside_a_driver_that_runs(style: str) -> None:
+    rm = GangRM()
+    rm.node("n1", vcore=4)
+    rm.gang("app", style, seconds=MINUTE, vcore=4)
+    rm.ask("app", "driver", vcore=1)
+    rm.task("app", "ph", "workers", 4, placeholder=True, vcore=1)
+    assert len(rm.schedule()) == 4
+    assert rm.state() == "Starting"
+    rm.pass_time(59)
+    assert not rm.evicted
+    rm.pass_time(1)
+    # What runs is no gang's: the application goes on, and nobody waits for the rest of the placeholders.
+    assert len(rm.evicted) == 3
+    assert rm.state() == "Starting"
+    rm.confirm()
+    rm.task("app", "task", "workers", 2, vcore=1)
+    assert [key for _, key, _ in rm.schedule()] == ["task", "task"]

@@ -120,11 +120,11 @@ class GangBook:
         gang.placeholders += 1
         grow(gang.placed, placeholder.resource)
         self._ledger.recount(app)
-        if app.state == ACCEPTED:
-            if gang.timer is None:
-                gang.timer = self._timers.after(gang.timeout, lambda: self._time_out(app, gang))
-            if gang.is_complete and (gang.total or not gang.pending):
-                app.run("all placeholders have their place")
+        if gang.timer is None:
+            # Also beside a driver that runs already: nobody else would end what is never used.
+            gang.timer = self._timers.after(gang.timeout, lambda: self._time_out(app, gang))
+        if app.state == ACCEPTED and gang.is_complete and (gang.total or not gang.pending):
+            app.run("all placeholders have their place")
         self._make_ready(group)
 
     def found(self, placeholder: Allocation) -> None:
