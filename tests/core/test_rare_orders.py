@@ -137,3 +137,22 @@ def test_a_placeholder_that_is_found_in_an_atomic_gang_is_a_member_that_runs() -
     rm.node("n1", existing=[found], memory=4)
     rm.task("gang", "late", "t3", memory=1)
     assert len(rm.schedule()) == 3
+
+
+def test_what_requires_a_node_goes_nowhere_else_also_when_it_is_given_room_that_was_kept() -> None:
+    daemon = {"yunikorn.apache.org/requiredNode": "n1"}
+    for other in ("n0", "n2"):
+        rm = GangRM(configuration(queue("a")))
+        rm.node("n1", memory=4)
+        rm.app("early")
+        rm.ask("early", "x", memory=4, originator=True)
+        rm.schedule()
+        rm.app("app")
+        rm.ask("app", "y", memory=4)
+        rm.pass_time(3)
+        assert rm.schedule() == []
+        assert rm.find_app("app").asks["y"].reserved is not None
+        rm.ask("app", "daemon", memory=4, priority=5, tags=daemon)
+        rm.node(other, memory=4)
+        rm.release("early", "x#1")
+        assert ("app", "daemon", "n1") in rm.schedule()

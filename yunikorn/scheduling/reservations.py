@@ -199,7 +199,7 @@ class Reservations:
         foremost = holder
         if not holder.shape.required and holder.eviction is None:
             foremost = self._foremost(node, holder)
-        if foremost is not holder and not foremost.shape.closed:
+        if foremost is not holder and not foremost.shape.closed and not foremost.shape.required:
             order = self._orders.of(foremost.shape)
             elsewhere = order.find(foremost.shape, foremost, self.predicates or None)
             if elsewhere is not None:
@@ -210,7 +210,7 @@ class Reservations:
         wanted = 0
         for shape in self._partition.shapes:
             # A gang is placed as a whole or not at all: one node is not awarded to it.
-            if isinstance(shape, GangShape):
+            if isinstance(shape, GangShape) or shape.required not in ("", node.id):
                 continue
             if shape.asks and shape.fits(node) and shape.verdicts.get(node.classes) is None:
                 for claim in shape.claims.values():
