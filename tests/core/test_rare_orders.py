@@ -14,11 +14,11 @@ from yunikorn.objects.run_limit import RunLimit
 from yunikorn.resources import Resource
 
 
-def gang_of(rm: GangRM, app_id: str, count: int, **each: int) -> None:
+def gang_of(rm: GangRM, app_id: str, count: int, memory: int) -> None:
     """An atomic gang with its members."""
-    rm.gang(app_id, "Atomic", tags={}, **{name: amount * count for name, amount in each.items()})
+    rm.gang(app_id, "Atomic", memory=memory * count)
     for number in range(count):
-        rm.task(app_id, f"m{number}", "t", **each)
+        rm.task(app_id, f"m{number}", "t", memory=memory)
 
 
 def test_room_that_was_kept_is_not_given_to_the_request_that_stands_for_a_gang() -> None:

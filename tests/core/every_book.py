@@ -1,0 +1,300 @@
+"""All books of a partition, counted anew, and held against each other and against the RM's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from tests.core.books import plain
+from tests.core.machine import REQUIRED
+from tests.core.predicates import DISK, ZONE
+from tests.core.strict import StrictRM
+from yunikorn.interface.messages import Allocation as Placed
+from yunikorn.objects.allocation import Allocation
+from yunikorn.objects.application import Application
+from yunikorn.objects.ask import INT32_MIN, Ask
+from yunikorn.objects.partition import Partition
+from yunikorn.objects.queue import Queue
+from yunikorn.resources import sum_of
+from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+from yunikorn.states import STOPPED
+
+Amounts = Mapping[str, int]
+Standing = dict[tuple[str, str], tuple[int, int]]
+"""What is used of what, and how much of it may be."""
+
+
+def total(amounts: Iterable[Amounts]) -> dict[str, int]:
+    """The sum, without zeros."""
+    return plain(sum_of(amounts))
+
+
+def check_every_book(rm: StrictRM) -> None:
+    """Whatever is counted is what counting anew gives."""
+    partition = rm.at_work().partition
+    assert rm.faults() == []
+    _check_rm(rm, partition)
+    _check_nodes(rm, partition)
+    for app in partition.applications.values():
+        _check_application(app)
+        _check_asks(rm, app)
+    _check_queues(partition)
+    _check_allowances(partition)
+    _check_claims(partition)
+    _check_evictions(partition)
+    _check_reservations(partition)
+
+
+def _check_rm(rm: StrictRM, partition: Partition) -> None:
+    known = {uuid: (one.app.id, one.node.id) for uuid, one in partition.ledger.allocations.items()}
+    running = {uuid: (one.application_id, one.node_id) for uuid, one in rm.running.items()}
+    assert known == running, "the RM believes something else to be running"
+    told = {
+        uuid: one.releasing for uuid, one in partition.ledger.allocations.items() if one.releasing is not None
+    }
+    assert told == {uuid: one.termination_type for uuid, one in rm.evicted.items()}
+    assert set(partition.applications) == set(rm.apps)
+    for app_id, app in partition.applications.items():
+        assert app.state == rm.apps[app_id].state
+
+
+def _check_nodes(rm: StrictRM, partition: Partition) -> None:
+    assert set(partition.nodes) == set(rm.nodes)
+    assert plain(partition.cluster.total) == total(node.capacity for node in partition.nodes.values())
+    everywhere = set()
+    for node in partition.nodes.values():
+        held = total(one.resource for one in node.allocations.values())
+        others = total([node.reported, *(one.resource for one in partition.foreign if one.node is node)])
+        assert plain(node.allocated) == held, node
+        assert plain(node.occupied) == others, node
+        left = Counter(node.capacity)
+        left.subtract(held)
+        left.subtract(others)
+        assert plain(node.available) == plain(left), node
+        everywhere |= set(node.allocations)
+        for one in node.allocations.values():
+            assert one.node is node
+            assert one.replaces is not None or partition.ledger.allocations[one.uuid] is one
+    assert set(partition.ledger.allocations) <= everywhere
+
+
+def _check_application(app: Application) -> None:
+    assert plain(app.allocated) == total(one.resource for one in app.allocations.values()), app
+    assert plain(app.pending) == _wanted([app]), app
+    waiting = [ask for ask in app.asks.values() if ask.pending]
+    gang = [app.atomic.request] if app.atomic is not None and app.atomic.request is not None else []
+    assert {*app.requests} == {*gang, *(ask for ask in waiting if not ask.parked)}, app
+    assert app.requests.parked == sum(ask.parked for ask in waiting), app
+    assert app.priority == max((ask.priority for ask in waiting), default=INT32_MIN), app
+    active = app.state in ("Starting", "Running")
+    assert app.counted == (active or (app.state in ("Accepted", "Resuming") and bool(app.allocations))), app
+    if app.state == "Failing":
+        assert not waiting, f"{app} waits for {waiting}"
+        assert app.allocations, f"{app} fails, and for nothing"
+    if app.is_idle:
+        raise AssertionError(f"{app} has nothing and wants nothing")
+    if app.gang is not None:
+        placeholders = [one for one in app.allocations.values() if one.placeholder]
+        assert app.gang.placeholders == len(placeholders), app
+        assert plain(app.gang.placed) == total(one.resource for one in placeholders), app
+
+
+def _wanted(apps: Iterable[Application]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for app in apps:
+        for ask in app.asks.values():
+            for name, amount in ask.resource.items():
+                counts[name] += amount * ask.pending
+    return plain(counts)
+
+
+def _check_asks(rm: StrictRM, app: Application) -> None:
+    coming = [one.replacement for one in app.allocations.values() if one.replacement is not None]
+    live = Counter(id(one.ask) for one in [*app.allocations.values(), *coming] if one.ask is not None)
+    for key, ask in app.asks.items():
+        assert ask.key == key
+        assert ask.app is app
+        assert ask.live == live[id(ask)], ask
+        assert ask.live or ask.pending, f"{ask} has nothing more to say"
+        promised = sum(1 for real in coming if real.ask is ask)
+        assert ask.pending + promised == rm.wanted[app.id, key], f"{ask} was lost, or gained"
+    for (app_id, key), count in rm.wanted.items():
+        assert app_id != app.id or not count or key in app.asks, f"{key} of {app} was lost"
+
+
+def _check_queues(partition: Partition) -> None:
+    for queue in partition.queues:
+        apps = [app for app in partition.applications.values() if queue in app.chain]
+        assert plain(queue.allocated) == total(app.allocated for app in apps), queue
+        assert plain(queue.pending) == _wanted(apps), queue
+        assert queue.running == sum(app.counted for app in apps), queue
+        assert queue.waiting == sum(1 for app in apps for ask in app.asks.values() if ask.pending), queue
+        going = [one for app in apps for one in app.allocations.values() if one.eviction is not None]
+        assert plain(queue.preempting) == total(one.resource for one in going), queue
+        assert queue.full == (0 < queue.max_applications <= queue.running), queue
+        if queue.is_leaf:
+            assert set(queue.applications) == {app.id for app in apps}, queue
+
+
+def _check_allowances(partition: Partition) -> None:
+    found = set()
+    for app in partition.applications.values():
+        found |= set(app.tracked)
+        assert {one.path for one in app.tracked} == {queue.path for queue in app.chain}
+    assert found == set(partition.usage)
+    for allowance in partition.usage:
+        apps = [app for app in partition.applications.values() if allowance in app.tracked]
+        assert allowance.members == len(apps)
+        assert plain(allowance.usage) == total(app.allocated for app in apps), allowance.label
+        assert set(allowance.applications) == {app.id for app in apps if app.allocations}, allowance.label
+        assert allowance.full == allowance.is_full, allowance.label
+
+
+def _check_claims(partition: Partition) -> None:
+    waiting = [ask for app in partition.applications.values() for ask in app.asks.values() if ask.pending]
+    waiting += [
+        app.atomic.request
+        for app in partition.applications.values()
+        if app.atomic is not None and app.atomic.request is not None
+    ]
+    claims, shapes = Counter(ask.claim for ask in waiting), Counter(ask.shape for ask in waiting)
+    for shape in partition.shapes:
+        assert shape.asks == shapes.pop(shape, 0), shape.key
+        for claim in shape.claims.values():
+            assert claim.asks == claims.pop(claim, 0), shape.key
+    assert not shapes, "requests wait under shapes that were forgotten"
+    assert not claims, "requests wait under claims that were forgotten"
+
+
+def _check_evictions(partition: Partition) -> None:
+    for one in partition.ledger.allocations.values():
+        if one.eviction is not None:
+            assert one.uuid in one.eviction.outstanding, one
+            for uuid in one.eviction.outstanding:
+                assert uuid in partition.ledger.allocations, uuid
+
+
+def _check_reservations(partition: Partition) -> None:
+    held = {ask for node in partition.nodes.values() for ask in node.reservations}
+    for ask in [ask for app in partition.applications.values() for ask in app.asks.values()]:
+        assert (ask in held) == (ask.reserved is not None), ask
+    for node in partition.nodes.values():
+        for ask in node.reservations:
+            assert ask.reserved is node, ask
+            served = ask in partition.ledger.vacated
+            assert served or (ask.pending and ask.app.asks.get(ask.key) is ask), f"{node} is kept for {ask}"
+        others = [ask for ask in node.reservations if not ask.shape.required]
+        assert not others or len(node.reservations) == 1, node
+
+
+# -- bounds -------------------------------------------------------------------------------------------
+
+
+def standing(partition: Partition) -> Standing:
+    """How much is used of every max, limit and node, and how many run where only so many may."""
+    found: Standing = {}
+    for queue in partition.queues:
+        for name, most in (queue.max or {}).items():
+            found[queue.label, name] = (queue.allocated.get(name, 0), most)
+        if queue.parent is None:
+            for name in queue.allocated:
+                found.setdefault((queue.label, name), (queue.allocated[name], 2**62))
+        if queue.max_applications:
+            found[queue.label, "applications"] = (queue.running, queue.max_applications)
+    for one in partition.usage:
+        for name, most in (one.max_resources or {}).items():
+            found[one.label, name] = (one.usage.get(name, 0), most)
+    for node in partition.nodes.values():
+        for name, amount in node.available.items():
+            found[node.label, name] = (-amount, 0)
+    return found
+
+
+def check_bounds(before: Standing, after: Standing) -> None:
+    """Nothing was given beyond a bound; what was beyond it already did not grow."""
+    for key, (used, most) in after.items():
+        had = before[key][0] if key in before else 0
+        assert used <= most or used <= had, f"{key}: {used} of {most}, {had} before"
+
+
+def may_go_on(partition: Partition) -> dict[str, bool]:
+    """The applications that need no place among those that run, and whether they hold anything."""
+    return {app.id: bool(app.allocations) for app in partition.applications.values() if not app.fresh}
+
+
+def check_starts(before: Mapping[str, bool], partition: Partition) -> None:
+    """Applications started only where a limit of users or groups on how many may run allowed it."""
+    for one in partition.usage:
+        held = list(one.applications)
+        # Those that ran already and have something again were not held up: limits are asked once.
+        again = [app_id for app_id in held if before.get(app_id) is False]
+        started = [app_id for app_id in held if app_id not in before]
+        if started and one.max_applications:
+            assert len(held) - len(again) <= one.max_applications, f"{started} started: {one.label}"
+
+
+def closed_queues(partition: Partition) -> set[str]:
+    """The queues that take nothing new."""
+    closed = {queue.path for queue in partition.queues if queue.state == STOPPED}
+    return {queue.path for queue in partition.queues if closed & {each.path for each in queue.path_up()}}
+
+
+def check_places(at: PartitionScheduler, placed: Iterable[Placed], closed: set[str]) -> None:
+    """What was decided went to no queue that is stopped, and to nodes that do."""
+    wanted = {"zone": ZONE, "disk": DISK}
+    asked = [wanted[one.name] for one in at.config.predicates if one.name in wanted]
+    for one in placed:
+        node = at.partition.nodes[one.node_id]
+        required = one.allocation_tags.get(REQUIRED, "")
+        assert at.partition.state != STOPPED, one
+        assert one.queue_name not in closed, one
+        assert required in ("", node.id), one
+        assert required or node.schedulable, f"{one} went to {node}"
+        for tag in asked:
+            assert one.allocation_tags.get(tag, "") in ("", node.attributes.get(tag)), f"{one} on {node}"
+
+
+def check_victims(victims: Sequence[Allocation], ask: Ask | None, promised: Iterable[Ask]) -> None:
+    """What is about to be told to go may go, and leaves every queue what it is guaranteed."""
+    promises = list(promised)
+    daemon = ask is not None and ask.shape.required
+    touched: dict[Queue, None] = {}
+    for victim in victims:
+        assert victim.releasing is None, victim
+        assert victim.may_be_preempted, victim
+        assert not victim.originator or ask is None, victim
+        assert not (victim.tags or {}).get("yunikorn.apache.org/requiredNode"), victim
+        touched |= dict.fromkeys(victim.app.chain)
+    for queue in touched if not daemon else ():
+        used = Counter(queue.allocated)
+        used.subtract(queue.preempting)
+        for one in [*promises, *([ask] if ask is not None else [])]:
+            if queue in one.app.chain:
+                used.update(one.resource)
+        had = Counter(queue.allocated)
+        had.subtract(queue.preempting)
+        going = total(victim.resource for victim in victims if queue in victim.app.chain)
+        for name, amount in going.items():
+            if name in queue.guaranteed:
+                least = min(queue.guaranteed[name], had[name])
+                assert used[name] - amount >= least, f"{queue} goes below what {name} it is guaranteed"
+
+
+def check_empty(partition: Partition) -> None:
+    """Nothing is left of anything."""
+    assert partition.applications == {}
+    assert partition.ledger.allocations == {}
+    assert not partition.ledger.vacated
+    assert list(partition.usage) == []
+    assert not any(shape.asks for shape in partition.shapes)
+    for node in partition.nodes.values():
+        assert not node.reservations, node
+        assert not node.allocations, node
+        assert not any(node.allocated.values()), node
+    for queue in partition.queues:
+        for tally in (queue.allocated, queue.pending, queue.preempting):
+            assert not any(tally.values()), queue
+        assert (queue.running, queue.waiting, queue.applications) == (0, 0, {}), queue
+        assert queue.priority == INT32_MIN, queue
+        assert {*queue.line} <= {*queue.stale}, queue
+    assert not [gang for gang in partition.gangs.overdue.values() if gang.overdue]

@@ -1,0 +1,162 @@
+"""Everything an RM can do to a partition, as hypothesis draws it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.core.kit import document, partition
+from tests.core.machine import LIMITS, REQUIRED
+from tests.core.predicates import DISK, SHY, ZONE, plugins
+from yunikorn.config.load import check_config
+from yunikorn.interface.messages import PreemptionPolicy
+
+QUEUES = ["root.a", "root.a", "root.b", "root.p.c", "root.p.c", "root.p.d", "root.e", "root.p.m"]
+STOPPABLE = ["root.a", "root.b", "root.p.c", "root.p", "root"]
+NODES = ["n0", "n1", "n2", "n3"]
+GROUPS = {"u1": ["g1"], "u2": ["g2", "g1"], "u3": []}
+KEYS = ["k0", "k1", "k2", "k3"]
+TASKS = ["t1", "t1", "t2"]
+AMOUNTS = st.fixed_dictionaries({"memory": st.integers(1, 3)}, optional={"vcore": st.integers(1, 3)})
+CAPACITIES = st.fixed_dictionaries({"memory": st.sampled_from([2, 4, 8])}, optional={"vcore": st.just(6)})
+QUOTAS = st.fixed_dictionaries({"memory": st.integers(2, 12)}, optional={"vcore": st.integers(2, 9)})
+ATTRIBUTES = st.fixed_dictionaries(
+    {}, optional={ZONE: st.sampled_from(["x", "y"]), DISK: st.sampled_from(["ssd", "hdd"])}
+)
+TAGS: st.SearchStrategy[dict[str, str]] = st.one_of(
+    st.just({}),
+    st.just({}),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            ZONE: st.sampled_from(["x", "y"]),
+            DISK: st.sampled_from(["ssd", "hdd"]),
+            SHY: st.just("yes"),
+            "creationTime": st.sampled_from(["0", "5"]),
+            REQUIRED: st.sampled_from(["n0", "n1"]),
+        },
+    ),
+)
+POLICIES = st.sampled_from(
+    [
+        None,
+        None,
+        None,
+        PreemptionPolicy(allow_preempt_self=False),
+        PreemptionPolicy(allow_preempt_other=False),
+    ]
+)
+ASKS = st.fixed_dictionaries(
+    {
+        "key": st.sampled_from(KEYS),
+        "count": st.sampled_from([1, 1, 2, 3]),
+        "priority": st.sampled_from([0, 0, 0, 1, -1, 5]),
+        "tags": TAGS,
+        "amount": AMOUNTS,
+        "originator": st.sampled_from([False, False, False, True]),
+        "policy": POLICIES,
+        "limit": st.sampled_from([0, 0, 0, 20]),
+        "task": st.sampled_from(["", "", "", *TASKS]),
+        "placeholder": st.booleans(),
+    }
+)
+APPS = st.fixed_dictionaries(
+    {
+        "queue": st.sampled_from(QUEUES),
+        "user": st.sampled_from(sorted(GROUPS)),
+        "style": st.sampled_from(["", "", "", "Soft", "Hard", "Atomic", "Atomic"]),
+        "size": st.integers(2, 4),
+        "each": st.integers(1, 2),
+        "limit": st.sampled_from([0, 0, 25, 70]),
+    }
+)
+PROPERTIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "application.sort.policy": st.sampled_from(["fifo", "stateaware", "fair"]),
+        "application.sort.priority": st.sampled_from(["enabled", "disabled"]),
+        "priority.policy": st.just("fence"),
+        "priority.offset": st.sampled_from(["-1", "2"]),
+        "preemption.policy": st.sampled_from(["fence", "disabled"]),
+        "preemption.delay": st.sampled_from(["5s", "10s"]),
+        "preemption.by.priority": st.just("enabled"),
+        "preemption.within.queue": st.just("enabled"),
+        "quota.preemption.delay": st.just("8s"),
+        "application.unschedasks.backoff": st.just("2"),
+        "application.unschedasks.backoff.delay": st.just("10s"),
+        "node.sort.policy": st.just("packed"),
+        "queue.state": st.sampled_from(["active", "active", "stopped"]),
+    },
+)
+
+
+def _texts(amount: dict[str, int]) -> dict[str, str]:
+    return {name: f"{value}m" if name == "vcore" else str(value) for name, value in amount.items()}
+
+
+@st.composite
+def _queues(draw: Any, name: str, *children: str) -> dict[str, Any]:
+    config: dict[str, Any] = {"name": name}
+    resources: dict[str, Any] = {}
+    if children:
+        config["parent"] = True
+        config["queues"] = [draw(_queues(child)) for child in children if draw(st.integers(0, 7))]
+        if draw(st.integers(0, 3)) == 0:
+            config["childtemplate"] = {"maxapplications": 2, "resources": {"max": {"memory": "5"}}}
+    if draw(st.booleans()):
+        config["properties"] = draw(PROPERTIES)
+    if draw(st.integers(0, 2)) == 0:
+        resources["max"] = _texts(draw(QUOTAS))
+    if draw(st.integers(0, 2)) == 0:
+        resources["guaranteed"] = _texts(draw(QUOTAS))
+    if resources:
+        config["resources"] = resources
+    if draw(st.integers(0, 4)) == 0:
+        config["limits"] = draw(st.lists(LIMITS, min_size=1, max_size=2))
+    if draw(st.integers(0, 4)) == 0:
+        config["maxapplications"] = draw(st.integers(1, 3))
+    return config
+
+
+@st.composite
+def configurations(draw: Any) -> str:
+    """The text of a valid configuration."""
+    names = (("a",), ("b",), ("p", "c", "d"), ("e",))
+    config = partition(*[draw(_queues(*each)) for each in names if draw(st.integers(0, 9))])
+    config["placementrules"] = [{"name": "provided", "create": draw(st.integers(0, 4)) > 0}]
+    if draw(st.integers(0, 3)) == 0:
+        config["queues"][0]["limits"] = draw(st.lists(LIMITS, min_size=1, max_size=1))
+    config["nodesortpolicies"] = [{"name": "packed", "type": "binpacking"}]
+    config["nodesortpolicy"] = {"type": draw(st.sampled_from(["fair", "binpacking"]))}
+    config["preemption"] = {
+        "enabled": draw(st.integers(0, 3)) > 0,
+        "quotapreemptionenabled": draw(st.booleans()),
+        "shrunknodes": draw(st.booleans()),
+    }
+    known = ["zone", "crowd", "disk"]
+    config["predicates"] = [name for name in known if draw(st.integers(0, 2)) == 0]
+    return _valid(config)
+
+
+def _valid(config: dict[str, Any]) -> str:
+    """As drawn, or without quotas and limits where they do not go together."""
+    for keys in ((), ("guaranteed",), ("max",), ("maxapplications",), ("max", "guaranteed"), ("limits",)):
+        tried = copy.deepcopy(config)
+        _strip(tried["queues"][0], keys)
+        if check_config(document(tried), plugins()).valid:
+            return document(tried)
+    _strip(config["queues"][0], ("max", "guaranteed", "maxapplications", "limits"))
+    return document(config)
+
+
+def _strip(queue: dict[str, Any], keys: Sequence[str]) -> None:
+    for key in keys:
+        queue.pop(key, None)
+        queue.get("resources", {}).pop(key, None)
+    if "maxapplications" in keys:
+        queue.pop("childtemplate", None)
+    for child in queue.get("queues", ()):
+        _strip(child, keys)

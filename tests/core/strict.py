@@ -1,0 +1,286 @@
+"""A resource manager that believes nothing: it keeps books of its own and holds every answer against them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import attrs
+
+from tests.core.gangs import GangRM
+from tests.core.kit import Decision
+from yunikorn.clock import ManualClock
+from yunikorn.errors import ConfigError
+from yunikorn.interface.messages import (
+    Allocation,
+    AllocationRelease,
+    AllocationReleasesRequest,
+    RegisterResourceManagerRequest,
+    TerminationType,
+    UpdateRequest,
+    UpdateResponse,
+)
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.objects.periods import Periods
+from yunikorn.registry import Registry
+from yunikorn.resources import Resource, fits, sum_of
+
+IN_TWO_STEPS = (
+    TerminationType.TIMEOUT,
+    TerminationType.PREEMPTED_BY_SCHEDULER,
+    TerminationType.PLACEHOLDER_REPLACED,
+)
+"""What the RM has to confirm before it counts as gone."""
+OVER = ("Completed", "Failed", "Rejected", "Expired")
+UNKNOWN = "is not known, or not any more: nothing was released"
+Ask = tuple[str, str]
+"""Application and key."""
+
+
+class TapedScheduler(Scheduler):
+    """Writes down what it is told, and when."""
+
+    def __init__(self, registry: Registry, clock: ManualClock, periods: Periods) -> None:
+        super().__init__(registry, clock, periods)
+        self.tape: list[tuple[int, str, tuple[Any, ...]]] = []
+
+    def _note(self, name: str, *arguments: Any) -> None:
+        self.tape.append((self.clock.now(), name, arguments))
+
+    def register_resource_manager(self, request: RegisterResourceManagerRequest, callback: Any) -> Any:
+        """As always."""
+        self._note("register_resource_manager", request)
+        return super().register_resource_manager(request, callback)
+
+    def update(self, request: UpdateRequest) -> None:
+        """As always."""
+        self._note("update", request)
+        super().update(request)
+
+    def schedule(self, max_decisions: int | None = None) -> int:
+        """As always."""
+        self._note("schedule", max_decisions)
+        return super().schedule(max_decisions)
+
+    def fire_timers(self) -> int:
+        """As always."""
+        self._note("fire_timers")
+        return super().fire_timers()
+
+    def reload_configuration(self, rm_id: str, text: str) -> bool:
+        """As always."""
+        self._note("reload_configuration", rm_id, text)
+        return super().reload_configuration(rm_id, text)
+
+    def stop_queue(self, rm_id: str, partition: str, path: str) -> bool:
+        """As always."""
+        self._note("stop_queue", rm_id, partition, path)
+        return super().stop_queue(rm_id, partition, path)
+
+    def start_queue(self, rm_id: str, partition: str, path: str) -> bool:
+        """As always."""
+        self._note("start_queue", rm_id, partition, path)
+        return super().start_queue(rm_id, partition, path)
+
+    def stop_partition(self, rm_id: str, partition: str) -> bool:
+        """As always."""
+        self._note("stop_partition", rm_id, partition)
+        return super().stop_partition(rm_id, partition)
+
+    def start_partition(self, rm_id: str, partition: str) -> bool:
+        """As always."""
+        self._note("start_partition", rm_id, partition)
+        return super().start_partition(rm_id, partition)
+
+
+class _Listener:
+    def __init__(self) -> None:
+        self.responses: list[UpdateResponse] = []
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        self.responses.append(response)
+
+
+def replay(taped: TapedScheduler, registry: Registry, periods: Periods) -> list[UpdateResponse]:
+    """What a new scheduler answers that is told the same."""
+    clock, listener = ManualClock(), _Listener()
+    scheduler = Scheduler(registry, clock, periods)
+    for now, name, arguments in taped.tape:
+        clock.set(now)
+        if name == "register_resource_manager":
+            arguments = (*arguments, listener)
+        try:
+            getattr(scheduler, name)(*arguments)
+        except ConfigError:
+            assert name == "reload_configuration"
+    return listener.responses
+
+
+@attrs.define(eq=False)
+class Submitted:
+    """What the RM knows of one of its applications."""
+
+    atomic: Resource | None = None
+    """The size of its gang, if that is all or nothing and no part of it runs."""
+    state: str = "New"
+    accepted: bool = False
+
+
+class StrictRM(GangRM):
+    """Nothing may be ended twice, placed where there is no node, placed for nobody, or forgotten."""
+
+    def __init__(self, config: str, registry: Registry, periods: Periods) -> None:
+        self.nodes: dict[str, None] = {}
+        self.apps: dict[str, Submitted] = {}
+        self.wanted: Counter[Ask] = Counter()
+        """Repeats that it still waits for."""
+        self.strays = 0
+        """Answers that something is unknown, which it has to expect."""
+        self.all_said: list[UpdateResponse] = []
+        self.own: dict[str, bool] = {}
+        """By uuid: what it placed or recovered itself, and whether that answers an ask."""
+        self.taped = TapedScheduler(registry, ManualClock(), periods)
+        super().__init__(config, scheduler=self.taped)
+
+    # -- what the scheduler says --------------------------------------------------------------------
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        """Hold the answer against the books, and keep them."""
+        self.responses.append(response)
+        self.all_said.append(response)
+        for accepted in response.accepted_applications:
+            self.apps[accepted.application_id].accepted = True
+        for refused in response.rejected_applications:
+            if not self.apps[refused.application_id].accepted:
+                del self.apps[refused.application_id]
+        self._take(response.new_allocations)
+        for release in response.released_allocations:
+            self._end(release)
+        for gone in response.released_allocation_asks:
+            assert gone.application_id in self.apps, f"{gone} is of nobody's"
+            self.wanted.pop((gone.application_id, gone.allocation_key), None)
+        for change in response.updated_applications:
+            self._change(change.application_id, change.state)
+
+    def _take(self, new: list[Allocation]) -> None:
+        for one in new:
+            assert one.uuid not in self.running, f"{one.uuid} was placed twice"
+            assert one.application_id in self.apps, f"{one} is of nobody's"
+            assert one.node_id in self.nodes, f"{one} is on a node that is not there"
+            app = self.apps[one.application_id]
+            ask = (one.application_id, one.allocation_key)
+            if one.uuid not in self.own:
+                assert app.state not in (*OVER, "Failing"), f"{one} is of an application that is {app.state}"
+                assert self.wanted[ask] > 0, f"{one} was asked for by nobody"
+            if self.own.get(one.uuid, True):
+                self.wanted[ask] -= 1
+            self.running[one.uuid] = one
+        self._check_gangs(new)
+
+    def _check_gangs(self, new: list[Allocation]) -> None:
+        members: dict[str, list[Resource]] = {}
+        for one in new:
+            app = self.apps[one.application_id]
+            if app.atomic is not None and one.task_group_name:
+                if one.uuid in self.own:
+                    app.atomic = None
+                else:
+                    members.setdefault(one.application_id, []).append(one.resource_per_alloc)
+        for app_id, amounts in members.items():
+            size = self.apps[app_id].atomic
+            assert size is not None
+            assert fits(sum_of(amounts), size), f"{app_id} was placed in part: {amounts} of {size}"
+            self.apps[app_id].atomic = None
+
+    def _end(self, release: AllocationRelease) -> None:
+        uuid, termination = release.uuid, release.termination_type
+        if release.message.endswith(UNKNOWN):
+            assert self.strays, f"{release} answers nothing"
+            self.strays -= 1
+            return
+        assert uuid in self.running, f"{release} ends what does not run"
+        one = self.running[uuid]
+        assert (one.application_id, one.allocation_key) == (release.application_id, release.allocation_key)
+        if termination in IN_TWO_STEPS:
+            assert uuid not in self.evicted, f"{uuid} was told to end before: {self.evicted[uuid]}"
+            self.evicted[uuid] = release
+        else:
+            del self.running[uuid]
+            self.evicted.pop(uuid, None)
+
+    def _change(self, app_id: str, state: str) -> None:
+        if app_id not in self.apps:
+            assert state == "Expired", f"{app_id} is {state}, but nobody's"
+            return
+        self.apps[app_id].state = state
+        if state in OVER:
+            left = [uuid for uuid, one in self.running.items() if one.application_id == app_id]
+            assert not left, f"{app_id} is {state}, and {left} run"
+            wanted = {key: count for (owner, key), count in self.wanted.items() if owner == app_id and count}
+            assert not wanted, f"{app_id} is {state}, and waits for {wanted}"
+            self.forget(app_id)
+
+    def forget(self, app_id: str) -> None:
+        """An application is no more."""
+        self.apps.pop(app_id, None)
+        for ask in [ask for ask in self.wanted if ask[0] == app_id]:
+            del self.wanted[ask]
+
+    # -- what the RM says ---------------------------------------------------------------------------
+
+    def alive(self) -> list[str]:
+        """Its applications that have not ended."""
+        return list(self.apps)
+
+    def ends(self, app_id: str, key: str, termination: TerminationType, uuid: str = "") -> None:
+        """Say that an allocation has ended, or those of a key: told to, or of itself."""
+        found = [
+            one
+            for one in self.running.values()
+            if one.application_id == app_id and uuid in ("", one.uuid) and key in ("", one.allocation_key)
+        ]
+        told = [one for one in found if self._told(one) == termination]
+        if termination == TerminationType.PLACEHOLDER_REPLACED or (told and not uuid):
+            found = told
+        if app_id not in self.apps:
+            found = []
+        for one in found:
+            del self.running[one.uuid]
+            self.evicted.pop(one.uuid, None)
+        if not (uuid or told) and termination == TerminationType.PREEMPTED_BY_SCHEDULER:
+            self.drop_asks(app_id, key)
+        self.strays = 0 if found else 1
+        release = AllocationRelease(app_id, uuid, "", termination, "", key)
+        self.update_releases(release)
+        self.strays = 0
+
+    def update_releases(self, *releases: AllocationRelease) -> None:
+        """One update that releases."""
+        self.update(releases=AllocationReleasesRequest(list(releases), []))
+
+    def _told(self, one: Allocation) -> TerminationType | None:
+        return self.evicted[one.uuid].termination_type if one.uuid in self.evicted else None
+
+    def drop_asks(self, app_id: str, key: str = "") -> None:
+        """Nothing is wanted any more of an ask, or of all of an application."""
+        for ask in [ask for ask in self.wanted if ask[0] == app_id and key in ("", ask[1])]:
+            del self.wanted[ask]
+
+    def promised(self, app_id: str, key: str) -> int:
+        """How many of an ask wait for a placeholder to end, as far as the scheduler knows."""
+        app = self.at_work().partition.applications.get(app_id)
+        if app is None:
+            return 0
+        coming = [one.replacement for one in app.allocations.values() if one.replacement is not None]
+        return sum(1 for real in coming if real.key == key and real.ask is app.asks.get(key))
+
+    def schedule(self, most: int | None = None) -> list[Decision]:
+        """Have the scheduler decide; an atomic gang is one decision, a replacement places nothing."""
+        before = len(self.responses)
+        self.scheduler.schedule(most)
+        said = self.responses[before:]
+        return [
+            (one.application_id, one.allocation_key, one.node_id)
+            for response in said
+            for one in response.new_allocations
+        ]

@@ -1,0 +1,494 @@
+"""Anything an RM can do, in any order: books are right, bounds are kept, nothing is lost or left behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import attrs
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tests.core.every_book import (
+    check_bounds,
+    check_empty,
+    check_every_book,
+    check_places,
+    check_starts,
+    check_victims,
+    closed_queues,
+    may_go_on,
+    standing,
+)
+from tests.core.everything import (
+    AMOUNTS,
+    APPS,
+    ASKS,
+    ATTRIBUTES,
+    CAPACITIES,
+    GROUPS,
+    KEYS,
+    NODES,
+    STOPPABLE,
+    TASKS,
+    configurations,
+)
+from tests.core.predicates import plugins
+from tests.core.strict import StrictRM, Submitted, replay
+from yunikorn.clock import SECOND
+from yunikorn.errors import ConfigError
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    AllocationAsk,
+    AllocationRelease,
+    NewNodeInfo,
+    NodeAction,
+    TerminationType,
+    UserGroupInformation,
+)
+from yunikorn.objects.partition import Partition
+from yunikorn.objects.periods import Periods
+from yunikorn.resources import Resource
+from yunikorn.scheduling.explain import TURN, first_reasons
+
+Drawn = dict[str, Any]
+CONFIRMED = [
+    TerminationType.TIMEOUT,
+    TerminationType.PREEMPTED_BY_SCHEDULER,
+    TerminationType.PLACEHOLDER_REPLACED,
+]
+
+
+class Everything(RuleBasedStateMachine):
+    """An RM that does what it likes."""
+
+    @initialize(
+        config=configurations(),
+        capacities=st.lists(CAPACITIES, min_size=1, max_size=3),
+        apps=st.lists(st.tuples(APPS, st.lists(ASKS, max_size=2)), min_size=2, max_size=4),
+        reserving=st.booleans(),
+        eager=st.booleans(),
+    )
+    def start(
+        self,
+        config: str,
+        capacities: list[dict[str, int]],
+        apps: list[tuple[Drawn, list[Drawn]]],
+        reserving: bool,
+        eager: bool,
+    ) -> None:
+        self.eager = eager
+        self.config = config
+        self.periods = Periods(reservation=2 * SECOND if reserving else None, gang_patience=60 * SECOND)
+        self.rm = StrictRM(config, plugins(), self.periods)
+        self.made = self.submitted = 0
+        self.resized = False
+        self._watch_victims()
+        for node_id, capacity in zip(NODES, capacities, strict=False):
+            self.add_node(node_id, capacity, {})
+        for app, asks in apps:
+            app_id = self._submit(app)
+            for ask in asks:
+                self._ask(app_id, ask)
+
+    def _watch_victims(self) -> None:
+        evictor = self.rm.at_work().preemption._evictor
+        evict = evictor.evict
+
+        def watched(victims: Any, message: str, event: str, ask: Any = None, node: Any = None) -> None:
+            check_victims(victims, ask, evictor.promised())
+            evict(victims, message, event, ask, node)
+
+        evictor.evict = watched  # type: ignore[method-assign]
+
+    @property
+    def partition(self) -> Partition:
+        """The objects."""
+        return self.rm.at_work().partition
+
+    # -- applications -----------------------------------------------------------------------------------
+
+    def _submit(self, app: Drawn, app_id: str = "") -> str:
+        if not app_id:
+            self.submitted += 1
+            app_id = f"app{self.submitted}"
+        known = app_id in self.rm.apps
+        size = Resource(memory=app["size"] * app["each"]) if app["style"] else Resource()
+        request = AddApplicationRequest(
+            app_id, app["queue"], "", UserGroupInformation(app["user"], GROUPS[app["user"]]), {},
+            app["limit"] * 1000, size, app["style"],
+        )  # fmt: skip
+        if not known:
+            self.rm.apps[app_id] = Submitted(size if app["style"] == "Atomic" else None)
+        self.rm.update(new_applications=[request])
+        if known or app_id not in self.rm.apps or not app["style"]:
+            return app_id
+        for number in range(app["size"]):
+            drawn = {"key": f"m{number}", "amount": {"memory": app["each"]}, "task": TASKS[0]}
+            self._ask(app_id, {**drawn, "placeholder": app["style"] != "Atomic"})
+        return app_id
+
+    @rule(app=APPS, asks=st.lists(ASKS, max_size=3))
+    def submit(self, app: Drawn, asks: list[Drawn]) -> None:
+        app_id = self._submit(app)
+        for ask in asks:
+            self._ask(app_id, ask)
+
+    @rule(app=APPS, data=st.data())
+    def submit_again(self, app: Drawn, data: st.DataObject) -> None:
+        self._submit(app, f"app{data.draw(st.integers(1, self.submitted))}")
+
+    @precondition(lambda self: self.rm.apps)
+    @rule(data=st.data())
+    def remove_app(self, data: st.DataObject) -> None:
+        self._remove_app(self._draw_app(data))
+
+    def _remove_app(self, app_id: str) -> None:
+        self.rm.remove_app(app_id)
+        self.rm.forget(app_id)
+
+    def _draw_app(self, data: st.DataObject) -> str:
+        return str(data.draw(st.sampled_from(self.rm.alive())))
+
+    # -- asks -------------------------------------------------------------------------------------------
+
+    def _ask(self, app_id: str, ask: Drawn) -> None:
+        rm, key, count = self.rm, ask["key"], ask.get("count", 1)
+        promised = rm.promised(app_id, key)
+        before = len(rm.responses)
+        wanted = rm.wanted[app_id, key]
+        rm.wanted[app_id, key] = count + promised
+        rm.update(
+            asks=[
+                AllocationAsk(
+                    key, app_id, "", Resource(ask["amount"]), count, ask.get("priority", 0), "",
+                    ask.get("limit", 0) * 1000, dict(ask.get("tags", {})), ask.get("task", ""),
+                    ask.get("placeholder", False), ask.get("originator", False), ask.get("policy"),
+                )
+            ]
+        )  # fmt: skip
+        if any(response.rejected_allocations for response in rm.responses[before:]):
+            rm.wanted[app_id, key] = wanted
+
+    @precondition(lambda self: self.rm.apps)
+    @rule(data=st.data(), asks=st.lists(ASKS, min_size=1, max_size=3))
+    def ask(self, data: st.DataObject, asks: list[Drawn]) -> None:
+        for ask in asks:
+            self._ask(self._draw_app(data), ask)
+
+    @precondition(lambda self: self._gangs())
+    @rule(data=st.data(), count=st.integers(1, 3), memory=st.sampled_from([1, 1, 2, 3]), tags=ASKS)
+    def ask_in_place(self, data: st.DataObject, count: int, memory: int, tags: Drawn) -> None:
+        """Real tasks for placeholders that are there."""
+        app_id = data.draw(st.sampled_from(self._gangs()))
+        drawn = {"key": tags["key"], "count": count, "amount": {"memory": memory}, "task": TASKS[0]}
+        self._ask(app_id, {**drawn, "tags": tags["tags"], "limit": tags["limit"]})
+
+    def _gangs(self) -> list[str]:
+        return [app.id for app in self.partition.applications.values() if app.gang and app.gang.placeholders]
+
+    @precondition(lambda self: self.rm.apps)
+    @rule(data=st.data(), key=st.sampled_from(["", *KEYS]))
+    def release_ask(self, data: st.DataObject, key: str) -> None:
+        self.rm.release_ask(self._draw_app(data), key)
+
+    # -- allocations ------------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.rm.running)
+    @rule(data=st.data(), count=st.integers(1, 3))
+    def release(self, data: st.DataObject, count: int) -> None:
+        for _ in range(min(count, len(self.rm.running))):
+            one = self._draw_running(data)
+            self.rm.release(one.application_id, one.uuid)
+            assert one.uuid not in self.rm.running
+
+    def _draw_running(self, data: st.DataObject) -> Allocation:
+        return self.rm.running[data.draw(st.sampled_from(list(self.rm.running)))]
+
+    @precondition(lambda self: self.rm.apps)
+    @rule(data=st.data(), key=st.sampled_from(["", *KEYS, "m0"]))
+    def release_by_key(self, data: st.DataObject, key: str) -> None:
+        """What the RM asks to stop is stopped, and what is wanted under the key as well."""
+        app_id = self._draw_app(data)
+        held = [one for one in self.rm.running.values() if one.application_id == app_id]
+        asked = any(ask == key for ask in self.partition.applications[app_id].asks)
+        self.rm.strays = int(bool(key) and not asked and key not in [one.allocation_key for one in held])
+        self.rm.drop_asks(app_id, key)
+        self.rm.release(app_id, "", key)
+        assert not self.rm.strays
+        left = [one for one in self.rm.running.values() if one.application_id == app_id]
+        assert not [one for one in left if one.allocation_key == key or not key]
+
+    @precondition(lambda self: self.rm.evicted)
+    @rule(data=st.data(), count=st.integers(1, 4), by_key=st.integers(0, 4), twice=st.integers(0, 4))
+    def confirm(self, data: st.DataObject, count: int, by_key: int, twice: int) -> None:
+        before = standing(self.partition)
+        for _ in range(min(count, len(self.rm.evicted))):
+            if not self.rm.evicted:
+                break
+            told = self.rm.evicted[data.draw(st.sampled_from(list(self.rm.evicted)))]
+            self._confirm(told, by_key=not by_key)
+            if not twice:
+                self.rm.ends(told.application_id, told.allocation_key, told.termination_type, told.uuid)
+        if not self.resized:
+            check_bounds(before, standing(self.partition))
+
+    def _confirm(self, told: AllocationRelease, *, by_key: bool = False) -> None:
+        uuid = "" if by_key else told.uuid
+        self.rm.ends(told.application_id, told.allocation_key, told.termination_type, uuid)
+
+    @precondition(lambda self: self.rm.evicted)
+    @rule()
+    def confirm_all(self) -> None:
+        for told in list(self.rm.evicted.values()):
+            if told.uuid in self.rm.evicted:
+                self._confirm(told)
+
+    @precondition(lambda self: self.rm.running)
+    @rule(data=st.data(), termination=st.sampled_from(CONFIRMED))
+    def end_unasked(self, data: st.DataObject, termination: TerminationType) -> None:
+        """The RM says that something has ended which it was not told to end, or not for this reason."""
+        one = self._draw_running(data)
+        self.rm.ends(one.application_id, one.allocation_key, termination, one.uuid)
+
+    @rule(termination=st.sampled_from(CONFIRMED), app_id=st.sampled_from(["app1", "nobody"]))
+    def end_unknown(self, termination: TerminationType, app_id: str) -> None:
+        self.rm.ends(app_id, "k0", termination, "nothing#0")
+
+    @precondition(lambda self: self.rm.running)
+    @rule(data=st.data(), amount=AMOUNTS)
+    def resize(self, data: st.DataObject, amount: dict[str, int]) -> None:
+        one = self._draw_running(data)
+        self.resized = self.resized or one.placeholder
+        changed = Allocation(one.allocation_key, one.application_id, one.uuid, one.node_id, Resource(amount))
+        self.rm.update(allocations=[changed])
+        self.rm.running[one.uuid] = attrs.evolve(one, resource_per_alloc=Resource(amount))
+
+    @precondition(lambda self: self.rm.apps)
+    @rule(data=st.data(), node_id=st.sampled_from(NODES), amount=AMOUNTS, task=st.sampled_from(["", *TASKS]),
+          key=st.sampled_from(KEYS), placeholder=st.booleans())  # fmt: skip
+    def place(
+        self,
+        data: st.DataObject,
+        node_id: str,
+        amount: dict[str, int],
+        task: str,
+        key: str,
+        placeholder: bool,
+    ) -> None:
+        """The RM places something itself."""
+        self._report(self._own(self._draw_app(data), node_id, amount, task, key, placeholder))
+
+    def _own(
+        self, app_id: str, node_id: str, amount: dict[str, int], task: str, key: str, placeholder: bool
+    ) -> Allocation:
+        self.made += 1
+        uuid = f"own#{self.made}"
+        made = Allocation(key, app_id, uuid, node_id, Resource(amount))
+        made.task_group_name, made.placeholder = task, placeholder
+        ask = self.partition.applications[app_id].asks.get(key)
+        self.rm.own[uuid] = ask is not None and ask.pending > 0
+        return made
+
+    def _report(self, made: Allocation) -> None:
+        self.rm.update(allocations=[made])
+
+    @rule(key=st.sampled_from(KEYS), node_id=st.sampled_from(NODES), memory=st.integers(0, 3))
+    def put_foreign(self, key: str, node_id: str, memory: int) -> None:
+        tags = {"foreign": "default"}
+        pod = Allocation(key, "", "", node_id, Resource(memory=memory), allocation_tags=tags)
+        self.rm.update(allocations=[pod])
+
+    @rule(key=st.sampled_from(KEYS))
+    def release_foreign(self, key: str) -> None:
+        self.rm.strays = int(key not in [one.key for one in self.partition.foreign])
+        self.rm.release(app_id="", key=key)
+        assert not self.rm.strays
+
+    # -- nodes --------------------------------------------------------------------------------------------
+
+    @rule(node_id=st.sampled_from(NODES), capacity=CAPACITIES, attributes=ATTRIBUTES)
+    def add_node(self, node_id: str, capacity: dict[str, int], attributes: dict[str, str]) -> None:
+        self._add_node(NewNodeInfo(node_id, attributes, Resource(capacity)))
+
+    def _add_node(self, new: NewNodeInfo) -> bool:
+        before = len(self.rm.responses)
+        known = new.node_id in self.rm.nodes
+        self.rm.nodes[new.node_id] = None
+        self.rm.update(new_schedulable_nodes=[new])
+        taken = any(response.accepted_nodes for response in self.rm.responses[before:])
+        if not taken and not known:
+            del self.rm.nodes[new.node_id]
+        return taken
+
+    @precondition(lambda self: self.rm.apps)
+    @rule(data=st.data(), capacity=CAPACITIES, amount=AMOUNTS, task=st.sampled_from(["", *TASKS]),
+          key=st.sampled_from(KEYS), placeholder=st.booleans())  # fmt: skip
+    def recover(
+        self, data: st.DataObject, capacity: dict[str, int], amount: dict[str, int], task: str, key: str,
+        placeholder: bool,
+    ) -> None:  # fmt: skip
+        """A node joins, with something that runs there."""
+        node_id = data.draw(st.sampled_from(NODES))
+        if node_id in self.rm.nodes:
+            return
+        app_id = self._draw_app(data)
+        made = self._own(app_id, node_id, amount, task, key, placeholder)
+        self.rm.running[made.uuid] = made
+        before = len(self.rm.responses)
+        self._add_node(NewNodeInfo(node_id, {}, Resource(capacity), existing_allocations=[made]))
+        said = self.rm.responses[before:]
+        if node_id not in self.rm.nodes or any(response.rejected_allocations for response in said):
+            del self.rm.running[made.uuid]
+        elif task:
+            self.rm.apps[app_id].atomic = None
+
+    @rule(
+        node_id=st.sampled_from(NODES),
+        capacity=CAPACITIES,
+        occupied=st.integers(0, 2),
+        which=st.integers(0, 2),
+    )
+    def change_node(self, node_id: str, capacity: dict[str, int], occupied: int, which: int) -> None:
+        if which:
+            self.rm.change_node(node_id, capacity=capacity)
+        else:
+            self.rm.change_node(node_id, occupied={"memory": occupied})
+
+    @rule(node_id=st.sampled_from(NODES), attributes=ATTRIBUTES)
+    def relabel_node(self, node_id: str, attributes: dict[str, str]) -> None:
+        self.rm.change_node(node_id, attributes=attributes)
+
+    @rule(
+        node_id=st.sampled_from(NODES),
+        action=st.sampled_from([NodeAction.DRAIN_NODE, NodeAction.DRAIN_TO_SCHEDULABLE]),
+    )
+    def drain_or_resume(self, node_id: str, action: NodeAction) -> None:
+        self.rm.change_node(node_id, action)
+
+    @rule(node_id=st.sampled_from(NODES))
+    def decommission(self, node_id: str) -> None:
+        self.rm.change_node(node_id, NodeAction.DECOMMISSION)
+        self.rm.nodes.pop(node_id, None)
+
+    # -- configuration, switches, time --------------------------------------------------------------------
+
+    @rule(config=configurations())
+    def reload(self, config: str) -> None:
+        try:
+            self.rm.reload(config)
+        except ConfigError as error:
+            if "cannot change its type" not in str(error):
+                raise
+
+    @rule(path=st.sampled_from(STOPPABLE), stop=st.sampled_from([True, False, False]))
+    def switch_queue(self, path: str, stop: bool) -> None:
+        queue = self.partition.queue(path)
+        if queue is None or (not stop and queue.settings.stopped) or queue.state == "Draining":
+            return
+        if stop:
+            self.rm.scheduler.stop_queue("rm", "default", path)
+        else:
+            self.rm.scheduler.start_queue("rm", "default", path)
+
+    @rule(stop=st.sampled_from([True, False, False, False]))
+    def switch_partition(self, stop: bool) -> None:
+        if stop:
+            self.rm.scheduler.stop_partition("rm", "default")
+        else:
+            self.rm.scheduler.start_partition("rm", "default")
+
+    @rule(seconds=st.sampled_from([1, 3, 12, 31, 61]))
+    def pass_time(self, seconds: int) -> None:
+        self.rm.pass_time(seconds)
+
+    @rule()
+    def pass_to_timer(self) -> None:
+        due = self.rm.scheduler.next_timer()
+        if due is not None and due < self.rm.clock.now() + 400 * SECOND:
+            self.rm.clock.set(max(due, self.rm.clock.now()))
+            self.rm.scheduler.fire_timers()
+
+    # -- decisions ----------------------------------------------------------------------------------------
+
+    @rule(most=st.integers(1, 3))
+    def schedule_some(self, most: int) -> None:
+        self._schedule(most)
+
+    @rule()
+    def schedule_all(self) -> None:
+        self._schedule(None)
+
+    def _schedule(self, most: int | None) -> int:
+        before, closed = standing(self.partition), closed_queues(self.partition)
+        said, running = len(self.rm.responses), may_go_on(self.partition)
+        made = self.rm.schedule(most)
+        check_bounds(before, standing(self.partition))
+        check_starts(running, self.partition)
+        for response in self.rm.responses[said:]:
+            check_places(self.rm.at_work(), response.new_allocations, closed)
+        if most is None:
+            self.nothing_is_left_behind()
+        return len(made)
+
+    def nothing_is_left_behind(self) -> None:
+        """Every request that waits has a reason, and no node is kept for nobody."""
+        stopped = "Stopped" in (self.partition.state, self.partition.queues.root.state)
+        assert stopped or not self.partition.ledger.vacated
+        for ask, reason in first_reasons(self.rm.at_work()):
+            assert reason is not TURN, f"{ask} could be placed"
+
+    @invariant()
+    def all_is_right(self) -> None:
+        if hasattr(self, "rm") and hasattr(self, "submitted"):
+            if self.eager:
+                self.schedule_all()
+            check_every_book(self.rm)
+            self.rm.responses.clear()
+
+    # -- the end ------------------------------------------------------------------------------------------
+
+    def teardown(self) -> None:
+        if hasattr(self, "submitted") and sys.exception() is None:
+            self.rm.responses.clear()
+            self._everything_ends()
+            again = replay(self.rm.taped, plugins(), self.periods)
+            assert again == self.rm.all_said, "told the same, another scheduler answers otherwise"
+
+    def _everything_ends(self) -> None:
+        rm = self.rm
+        rm.scheduler.start_partition("rm", "default")
+        rm.scheduler.start_queue("rm", "default", "root")
+        self._schedule(None)
+        self.confirm_all()
+        for one in list(rm.running.values()):
+            if one.uuid in rm.running and not one.placeholder:
+                rm.release(one.application_id, one.uuid)
+        check_every_book(rm)
+        for app_id in list(rm.apps):
+            self._remove_app(app_id)
+        rm.schedule()
+        check_every_book(rm)
+        assert rm.running == {}
+        assert rm.evicted == {}
+        assert not any(rm.wanted.values())
+        check_empty(self.partition)
+        assert not list(rm.at_work().preemption._evictor.promised())
+        rm.pass_time(4 * 24 * 3600)
+        assert rm.scheduler.next_timer() is None
+        assert self.partition.ended == {}
+
+
+EXAMPLES = int(os.environ.get("YUNIKORN_EXAMPLES", "100"))
+STEPS = int(os.environ.get("YUNIKORN_STEPS", "40"))
+
+TestEverything = Everything.TestCase
+TestEverything.settings = settings(
+    max_examples=EXAMPLES,
+    stateful_step_count=STEPS,
+    report_multiple_bugs=False,
+    phases=(Phase.generate, Phase.shrink),
+)
