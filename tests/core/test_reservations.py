@@ -294,3 +294,16 @@ def test_nodes_that_could_not_host_what_waits_do_not_have_it_tried_again(
     assert tried == []
     rm.change_node("n5", occupied={"vcore": 0})
     assert rm.schedule() == [("app", "of 6", "n5")]
+
+
+@pytest.mark.parametrize("order", ["fair", "binpacking"])
+def test_the_node_that_lacks_least_is_kept_whatever_the_order_of_nodes(order: str) -> None:
+    rm = RM(configuration(queue("a"), nodesortpolicy={"type": order}))
+    rm.app("app")
+    for node_id, used in (("n1", 7), ("n2", 5), ("n3", 6)):
+        rm.node(node_id, vcore=8)
+        rm.ask("app", node_id, vcore=used)
+        rm.schedule()
+    rm.ask("app", "big", vcore=6)
+    rm.pass_time(2)
+    assert reserved(rm) == {"n2": ["big"]}

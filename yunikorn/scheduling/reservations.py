@@ -153,12 +153,13 @@ class Reservations:
 
     def _nearest(self, ask: Ask, candidates: Iterator[Node]) -> Node | None:
         best: Node | None = None
-        least = 0.0
+        least = (0.0, 0.0)
         for node in candidates:
             if not node.is_free or not node.could_host(ask.shape.pairs):
                 continue
             if self.predicates.judge(ask, node) is None:
-                score = misfit(ask.shape, node)
+                # Where none has anything to spare, the node that has to gain the least.
+                score = (misfit(ask.shape, node), shortfall(ask.shape, node))
                 if best is None or score < least:
                     best, least = node, score
         return best
@@ -264,3 +265,10 @@ def misfit(shape: Shape, node: Node) -> float:
             elif amount > wanted:
                 score += (amount - wanted) / amount
     return score
+
+
+def shortfall(shape: Shape, node: Node) -> float:
+    """What `node` lacks for a request of `shape`: the missing parts of its types, added up."""
+    available = node.available
+    lacking = [(amount - available.get(name, 0), amount) for name, amount in shape.pairs]
+    return sum(missing / amount for missing, amount in lacking if missing > 0)
