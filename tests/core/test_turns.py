@@ -109,3 +109,20 @@ def test_an_allocation_tells_who_it_is_back() -> None:
     rm.schedule()
     told = {one.allocation_key: (one.originator, one.preemption_policy) for one in rm.said("new_allocations")}
     assert told == {"driver": (True, PreemptionPolicy(False, True)), "worker": (False, None)}
+
+
+def test_a_release_in_the_name_of_another_application_ends_nothing_and_says_so() -> None:
+    rm = RM()
+    rm.node(vcore=10)
+    for name in ("one", "two"):
+        rm.app(name)
+    rm.ask("one", "t", vcore=1)
+    rm.schedule()
+    (uuid,) = rm.running
+    rm.heard()
+    rm.release("two", uuid)
+    heard = rm.heard()
+    assert heard.released_allocations == []
+    (refused,) = heard.rejected_allocations
+    assert refused.reason == f"allocation '{uuid}' belongs to application one: nothing was released"
+    assert rm.find_node().available == {"vcore": 9}

@@ -270,6 +270,12 @@ class Partition:
             self.strays.confirmations += 1
         else:
             self.strays.releases += 1
+        other = self.ledger.allocations.get(uuid)
+        if other is not None:
+            # Told that it ended, an RM that goes by uuids would drop what still runs.
+            reason = f"allocation '{uuid}' belongs to application {other.app.id}: nothing was released"
+            self.outbox.rejected_asks.append(Refusal(other.key, reason, app_id))
+            return
         what = f"allocation '{uuid or key}'" if uuid or key else f"application '{app_id}'"
         message = f"{what} is not known, or not any more: nothing was released"
         self.outbox.strays.append(StrayRelease(app_id, uuid, key, message))
