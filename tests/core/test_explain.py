@@ -81,7 +81,8 @@ def test_predicates_are_counted_by_what_they_say() -> None:
         rm.node(f"n{number}", {"rack": "r1"}, memory=4)
     rm.ask(memory=1, tags={"rack": "r2"})
     rm.schedule()
-    assert reasons(rm) == ["no node is allowed: not in rack r2 (of 3 nodes: 3 refused by rack: not in rack r2)"]
+    said = "no node is allowed: not in rack r2 (of 3 nodes: 3 refused by rack: not in rack r2)"
+    assert reasons(rm) == [said]
 
 
 def test_a_required_node_that_is_missing_or_full() -> None:
