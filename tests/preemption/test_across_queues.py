@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.core.kit import RM, configuration, queue
+from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation, NodeAction, PreemptionPolicy, TerminationType
 from yunikorn.resources import Resource
 
@@ -416,3 +417,42 @@ def test_a_confirmation_by_key_is_for_what_was_told_to_go() -> None:
     assert rm.find_queue("root.b").allocated == {"memory": 6}
     assert rm.find_app("big").asks["x"].pending == 2
     assert rm.schedule()[0] == ("late", "y", "n1")
+
+
+def test_as_many_requests_preempt_at_once_as_there_are_nodes_to_keep_for_them() -> None:
+    rm = RM(configuration(guaranteed("a", memory=40), queue("b")))
+    for number in range(25):
+        rm.node(f"n{number:02}", memory=4)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 100, memory=1)
+    rm.schedule()
+    rm.app("late", "root.a")
+    for number in range(40):
+        rm.ask("late", f"y{number:02}", memory=1)
+    rm.pass_time(30)
+    # Ten attempts are made in one go; where they succeed the next may follow at once.
+    found = []
+    for _ in range(4):
+        rm.schedule()
+        found.append(len(rm.evicted))
+    assert found == [10, 20, 25, 25]
+    rm.confirm()
+    assert len(rm.schedule()) == 25
+
+
+def test_attempts_in_vain_are_spaced() -> None:
+    rm = RM(configuration(guaranteed("a", memory=40), queue("b")))
+    rm.policy = OPTED_OUT
+    rm.node("n1", memory=40)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 40, memory=1)
+    rm.schedule()
+    rm.app("late", "root.a")
+    for number in range(20):
+        rm.ask("late", f"y{number:02}", memory=1 + number)
+    rm.pass_time(30)
+    for _ in range(3):
+        rm.schedule()
+        due = rm.scheduler.next_timer()
+        assert due is not None
+        assert due == rm.clock.now() + 15 * SECOND

@@ -46,6 +46,8 @@ class _Look:
         self._left = ATTEMPTS
         self._failed: dict[Shape, int] = {}
         """The highest priority at which requests of a shape have failed: those of less would as well."""
+        self.success = False
+        """Whether any attempt had victims."""
         self.ripe = NEVER
         self.retry = NEVER
         self.whole = True
@@ -62,7 +64,8 @@ class _Look:
             self.retry, self.whole = min(self.retry, ask.barred_until), False
             return False
         if not self._left:
-            self.ripe = min(self.ripe, self._now + SPACING)
+            # Where attempts succeed the next may follow at once: each look finds fewer that wait.
+            self.ripe = min(self.ripe, self._now if self.success else self._now + SPACING)
             return False
         self._left -= 1
         return True
@@ -146,6 +149,7 @@ class Preemptor:
                     if not self._attempt(ask):
                         look.failed(ask, now + (CROWDED if any(self.evictor.promised()) else SPACING))
                         break
+                    look.success = True
                 # Once it is served the next of its repeats may follow at once.
                 look.retry = now
         self._watchlist.looked(watch, ripe=look.ripe, retry=look.retry, whole=look.whole)
