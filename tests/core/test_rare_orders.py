@@ -156,3 +156,42 @@ def test_what_requires_a_node_goes_nowhere_else_also_when_it_is_given_room_that_
         rm.node(other, memory=4)
         rm.release("early", "x#1")
         assert ("app", "daemon", "n1") in rm.schedule()
+
+
+def test_real_work_that_is_found_starts_an_application_that_is_resuming() -> None:
+    rm = GangRM(configuration(queue("a")))
+    rm.node("n1", memory=1)
+    rm.gang("gang", "Soft", seconds=20, memory=2)
+    rm.task("gang", "p", "t", 2, placeholder=True, memory=1)
+    rm.task("gang", "x", "t", memory=1)
+    rm.schedule()
+    rm.pass_time(20)
+    assert rm.state("gang") == "Resuming"
+    found = Allocation("y", "gang", "y#1", "n2", Resource(memory=1))
+    rm.running["y#1"] = found
+    rm.node("n2", existing=[found], memory=1)
+    assert rm.state("gang") == "Starting"
+    rm.confirm()
+    rm.release("gang", "y#1")
+    assert rm.find_queue().running == 1
+
+
+def test_a_node_that_preemption_sets_free_is_used_at_once() -> None:
+    rm = GangRM(configuration(queue("a", resources={"guaranteed": {"memory": "6"}}), queue("b")))
+    rm.node("n1", memory=4)
+    rm.node("n2", memory=3)
+    rm.app("work", "root.b")
+    rm.ask("work", "fixed", memory=3, originator=True)
+    rm.ask("work", "x", 3, memory=1)
+    rm.schedule()
+    assert {one.node_id for one in rm.running.values() if one.allocation_key == "fixed"} == {"n1"}
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=3)
+    rm.pass_time(3)
+    rm.schedule()
+    assert list(rm.find_node("n1").reservations) == list(rm.find_app("late").asks.values())
+    rm.pass_time(31)
+    rm.ask("work", "z", memory=1)
+    assert rm.schedule() == [("work", "z", "n1")]
+    assert len(rm.evicted) == 3
+    assert list(rm.find_node("n2").reservations) == list(rm.find_app("late").asks.values())

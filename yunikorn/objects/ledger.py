@@ -395,6 +395,8 @@ class Ledger:
             self.gangs.found(allocation)
         else:
             self.gangs.joined(allocation)
+            if app.state == RESUMING:
+                app.run("allocation recovered")
             app.run("allocation recovered")
         if self.journal.listening:
             self._record_allocation(allocation)

@@ -137,6 +137,10 @@ class PartitionScheduler:
         allocation = self.cycle.decide()
         if allocation is None:
             self.preemption.look()
+            if self.partition.ledger.changed_nodes:
+                # It took a node for a request: another that was kept until then is free.
+                allocation = self.cycle.decide()
+        if allocation is None:
             if self.partition.journal.listening:
                 self.holds.review()
             if self.outstanding is not None:
