@@ -104,7 +104,10 @@ class Intake:
         demand.task_group, demand.placeholder = ask.task_group_name, ask.placeholder
         policy = ask.preemption_policy
         if policy is not None:
-            demand.may_preempt, demand.may_be_preempted = policy.allow_preempt_other, policy.allow_preempt_self
+            demand.may_preempt, demand.may_be_preempted = (
+                policy.allow_preempt_other,
+                policy.allow_preempt_self,
+            )
         if not app_id:
             app_id, reason = self._implicit_application(partition, ask)
             if reason:
