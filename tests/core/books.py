@@ -121,7 +121,7 @@ def check_reservations(rm: RM) -> None:
     for node in partition.nodes.values():
         for ask in node.reservations:
             assert ask.reserved is node
-            assert ask.pending or ask in partition.ledger.vacated, ask
+            assert ask.pending or ask in partition.ledger.kept.vacated, ask
         others = [ask for ask in node.reservations if not ask.shape.required]
         assert len(others) <= 1, node
         assert not others or len(node.reservations) == 1, node

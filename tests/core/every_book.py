@@ -181,7 +181,7 @@ def _check_reservations(partition: Partition) -> None:
     for node in partition.nodes.values():
         for ask in node.reservations:
             assert ask.reserved is node, ask
-            served = ask in partition.ledger.vacated
+            served = ask in partition.ledger.kept.vacated
             assert served or (ask.pending and ask.app.asks.get(ask.key) is ask), f"{node} is kept for {ask}"
         others = [ask for ask in node.reservations if not ask.shape.required]
         assert not others or len(node.reservations) == 1, node
@@ -284,7 +284,7 @@ def check_empty(partition: Partition) -> None:
     """Nothing is left of anything."""
     assert partition.applications == {}
     assert partition.ledger.allocations == {}
-    assert not partition.ledger.vacated
+    assert not partition.ledger.kept.vacated
     assert list(partition.usage) == []
     assert not any(shape.asks for shape in partition.shapes)
     for node in partition.nodes.values():

@@ -437,7 +437,7 @@ class Everything(RuleBasedStateMachine):
     def nothing_is_left_behind(self) -> None:
         """Every request that waits has a reason, and no node is kept for nobody."""
         stopped = "Stopped" in (self.partition.state, self.partition.queues.root.state)
-        assert stopped or not self.partition.ledger.vacated
+        assert stopped or not self.partition.ledger.kept.vacated
         for ask, reason in first_reasons(self.rm.at_work()):
             assert reason is not TURN, f"{ask} could be placed"
 

@@ -70,6 +70,6 @@ class ForeignBook:
 
     def _changed(self, node: Node) -> None:
         node.resize()
-        self._ledger.node_altered(node)
+        self._ledger.kept.altered(node)
         self._ledger.node_changed(node, gained=True)
         self._journal.record("NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied)

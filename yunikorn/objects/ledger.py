@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.objects.allocation import Allocation
 from yunikorn.objects.application import COUNTED
+from yunikorn.objects.kept_nodes import KeptNodes
 from yunikorn.objects.termination import ALLOCATION_EVENT, TerminationType
 from yunikorn.states import ACCEPTED, ASK, COMPLETING, FAILING, NEW, RESUMING, RUNNING
 
@@ -48,10 +49,6 @@ class Watcher(Protocol):
         """A request waits no more: it was served, or it went."""
         ...
 
-    def reserved(self, ask: Ask, node: Node) -> None:
-        """A node is kept for a request."""
-        ...
-
 
 class Ledger:
     """The books of one partition."""
@@ -62,16 +59,10 @@ class Ledger:
         self.journal = journal
         self.allocations: dict[str, Allocation] = {}
         """By uuid: all that has not ended."""
-        self.vacated: dict[Ask, None] = {}
-        """Asks that are served or gone, whose node is still kept: for the next of their shape."""
-        self.bereft: dict[Shape, None] = {}
-        """Shapes whose request lost the node that was kept for it, and still waits."""
-        self.new_hosts: dict[Node, None] = {}
-        """Nodes that came, or could host something else than before: they may be kept for a request."""
-        self.alterations = 0
-        """Counts what changed what the nodes could host if nothing ran on them."""
         self.changed_nodes: list[Node] = []
         """Nodes whose room changed since the node orders were last brought up to date."""
+        self.kept = KeptNodes(journal, self.node_changed)
+        """Which nodes are kept for whom."""
         self._serial = serial
         self.gangs: GangBook
         """The books of gangs; given by the partition."""
@@ -129,7 +120,7 @@ class Ledger:
             app.requests.remove(ask)
         self.claims.leave(ask.claim)
         if ask.reserved is not None:
-            self.vacated[ask] = None
+            self.kept.vacated[ask] = None
         for queue in app.chain:
             queue.waiting -= 1
         app.learn_bits()
@@ -161,7 +152,7 @@ class Ledger:
             self.park(ask)
         ask.held = True
         if ask.reserved is not None:
-            self.unreserve(ask)
+            self.kept.unreserve(ask)
 
     def let_go(self, ask: Ask) -> None:
         """A held ask is like any other from now on."""
@@ -198,7 +189,7 @@ class Ledger:
         app = ask.app
         app.requests.remove(ask)
         if ask.reserved is not None:
-            self.unreserve(ask)
+            self.kept.unreserve(ask)
         self.claims.leave(ask.claim)
         ask.shape, ask.claim = shape, claim
         app.requests.add(ask)
@@ -294,9 +285,9 @@ class Ledger:
             self.changed_nodes.append(node)
         if ask.reserved is not None:
             if ask.reserved is node:
-                self.unreserve(ask)
+                self.kept.unreserve(ask)
             else:
-                self.vacated[ask] = None
+                self.kept.vacated[ask] = None
         app.waiting_since = now
         if ask.held:
             self.gangs.joined(allocation)
@@ -472,52 +463,7 @@ class Ledger:
                 tally[name] = tally.get(name, 0) + amount * times
         self._touch(app)
 
-    # -- reservations -------------------------------------------------------------------------------
-
-    def reserve(self, ask: Ask, node: Node) -> None:
-        """Keep `node` for `ask` alone."""
-        ask.reserved = node
-        ask.shape.holder = ask
-        if self.watcher is not None:
-            self.watcher.reserved(ask, node)
-        node.reservations[ask] = None
-        self.vacated.pop(ask, None)
-        # It may have room already: kept for another it was hidden from `ask`, or a quota was in the way.
-        self.node_changed(node, gained=ask.shape.fits(node))
-        self.journal.record("NODE", node.id, ask.key, change="ADD", detail="NODE_RESERVATION")
-
-    def hand_over(self, holder: Ask, ask: Ask) -> None:
-        """The node that was kept for `holder` is kept for `ask` of the same shape."""
-        node = holder.reserved
-        if node is not None:
-            self._forget_reservation(holder, node)
-            self.reserve(ask, node)
-
-    def unreserve(self, ask: Ask) -> None:
-        """The node that is kept for `ask` is free for all again; harmless when there is none."""
-        node = ask.reserved
-        if node is not None:
-            self._forget_reservation(ask, node)
-            self.node_changed(node, gained=True)
-            if ask.pending:
-                self.bereft[ask.shape] = None
-
-    def _forget_reservation(self, ask: Ask, node: Node) -> None:
-        ask.reserved = None
-        if ask.shape.holder is ask:
-            ask.shape.holder = None
-        del node.reservations[ask]
-        self.vacated.pop(ask, None)
-        self.journal.record("NODE", node.id, ask.key, change="REMOVE", detail="NODE_RESERVATION")
-
     # -- nodes and applications ---------------------------------------------------------------------
-
-    def node_altered(self, node: Node) -> None:
-        """A node came, or what it could host if nothing ran on it has changed."""
-        self.alterations += 1
-        self.new_hosts[node] = None
-        for ask in [ask for ask in node.reservations if not node.could_host(ask.shape.pairs)]:
-            self.unreserve(ask)
 
     def node_changed(self, node: Node, *, gained: bool) -> None:
         """A node's room or state changed; `gained` when it may take more than before."""

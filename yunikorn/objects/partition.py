@@ -285,7 +285,7 @@ class Partition:
     def add_node(self, node: Node) -> None:
         """Take in a node."""
         self.nodes[node.id] = node
-        self.ledger.node_altered(node)
+        self.ledger.kept.altered(node)
         self._resize(add(self.cluster.total, node.capacity))
         self.ledger.node_changed(node, gained=True)
         self.outbox.accepted_nodes.append(node.id)
@@ -314,7 +314,7 @@ class Partition:
         if attributes is not None:
             node.attributes = dict(attributes)
             node.version += 1
-        self.ledger.node_altered(node)
+        self.ledger.kept.altered(node)
         if node.capacity != before:
             self._resize(subtract(add(self.cluster.total, node.capacity), before))
             self.journal.record("NODE", node.id, change="SET", detail="NODE_CAPACITY", resource=node.capacity)
@@ -327,10 +327,10 @@ class Partition:
         before = node.state
         NODE.fire(node, event)
         if node.state != before:
-            self.ledger.node_altered(node)
+            self.ledger.kept.altered(node)
             if not node.schedulable:
                 for ask in [ask for ask in node.reservations if not ask.shape.required]:
-                    self.ledger.unreserve(ask)
+                    self.ledger.kept.unreserve(ask)
             self.ledger.node_changed(node, gained=node.schedulable)
             self._record_schedulable(node)
 
@@ -338,9 +338,9 @@ class Partition:
         """Decommission a node: its allocations end and the RM is told (facts §10.3)."""
         NODE.fire(node, "decommission")
         del self.nodes[node.id]
-        self.ledger.alterations += 1
+        self.ledger.kept.alterations += 1
         for ask in list(node.reservations):
-            self.ledger.unreserve(ask)
+            self.ledger.kept.unreserve(ask)
         for allocation in list(node.allocations.values()):
             if allocation.replaces is not None:
                 self.gangs.undo(allocation)

@@ -99,7 +99,7 @@ class AtomicGangs:
         quotas = [queue.max for queue in app.chain] + [one.max_resources for one in app.owner]
         if any(quota is not None and not fits_quota(quota, amount) for quota in quotas):
             return False
-        moves = self._partition.ledger.alterations
+        moves = self._partition.ledger.kept.alterations
         known = self._possible.get(app.id)
         if known is None or known[0] != moves:
             known = self._possible[app.id] = (moves, self._fits_empty_nodes(gang))

@@ -71,7 +71,7 @@ class Cycle:
         if self._ledger.changed_nodes:
             self._orders.settle(self._ledger)
             self.parking.wake_due()
-            if self._ledger.bereft or self._ledger.new_hosts:
+            if self._ledger.kept.bereft or self._ledger.kept.new_hosts:
                 self.reservations.reconsider()
             if self._orders.regained:
                 allocation = self.reservations.serve()
@@ -88,7 +88,7 @@ class Cycle:
         while True:
             wanted = 0 if self.atomic.stops else root.bits & claims.open
             if not wanted:
-                if self._ledger.vacated and self.reservations.give_up_vacated():
+                if self._ledger.kept.vacated and self.reservations.give_up_vacated():
                     return self.decide()
                 if self._ledger.changed_nodes:
                     return self.decide()

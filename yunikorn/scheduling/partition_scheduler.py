@@ -149,7 +149,8 @@ class PartitionScheduler:
 
     def report_states(self) -> None:
         """Keep track of how requests fare, from now on, for an RM that wants to know."""
-        self.outstanding = self.partition.ledger.watcher = Outstanding(self)
+        ledger = self.partition.ledger
+        self.outstanding = ledger.watcher = ledger.kept.watcher = Outstanding(self)
 
     # -- applications -------------------------------------------------------------------------------
 
@@ -313,12 +314,12 @@ class PartitionScheduler:
         if (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags):
             if not ask.pending:
                 # Since the last of it was served its shape may have been forgotten, or its limits changed.
-                ledger.unreserve(ask)
+                ledger.kept.unreserve(ask)
                 self._classify(ask)
             ledger.change_pending(ask, demand.count)
             return
         # A node that is kept, and what was told to go, was for the request as it was.
-        ledger.unreserve(ask)
+        ledger.kept.unreserve(ask)
         ask.eviction = None
         ledger.change_pending(ask, 0)
         ask.resource, ask.priority, ask.tags = demand.resource, demand.priority, demand.tags

@@ -37,7 +37,7 @@ class Reservations:
 
     def __init__(self, partition: Partition, orders: NodeOrders, predicates: PredicateChain) -> None:
         self._partition = partition
-        self._ledger = partition.ledger
+        self._kept = partition.ledger.kept
         self._orders = orders
         self.predicates = predicates
         self.foremost: Callable[[int], Ask | None] = lambda wanted: None
@@ -60,12 +60,12 @@ class Reservations:
         holder = ask.shape.holder
         if delay is None or ask.reserved is not None:
             return
-        if holder is not None and holder not in self._ledger.vacated:
+        if holder is not None and holder not in self._kept.vacated:
             return
         if self._partition.clock.now() < ask.created + delay:
             self._try_again(ask, ask.created + delay)
         elif holder is not None:
-            self._ledger.hand_over(holder, ask)
+            self._kept.hand_over(holder, ask)
         else:
             node = self._best_node(ask)
             if node is not None:
@@ -78,14 +78,14 @@ class Reservations:
         if ask.shape.fits(node):
             return  # it is a predicate that keeps the request away, and room would not help
         for other in [other for other in node.reservations if not other.shape.required]:
-            self._ledger.unreserve(other)
+            self._kept.unreserve(other)
         self.reserve(ask, node)
 
     def reserve(self, ask: Ask, node: Node) -> None:
         """Keep `node` for `ask`; what it held before is given up."""
         if ask.reserved is not None:
-            self._ledger.unreserve(ask)
-        self._ledger.reserve(ask, node)
+            self._kept.unreserve(ask)
+        self._kept.reserve(ask, node)
 
     def _try_again(self, ask: Ask, due: int) -> None:
         shape = ask.shape
@@ -99,14 +99,13 @@ class Reservations:
 
     def reconsider(self) -> None:
         """Nodes came or changed, or requests lost theirs: try the requests again that have none."""
-        ledger = self._ledger
-        shapes = dict(ledger.bereft)
-        hosts = list(ledger.new_hosts)
+        shapes = dict(self._kept.bereft)
+        hosts = list(self._kept.new_hosts)
         if hosts and self._partition.periods.reservation is not None:
             waiting = (shape for shape in self._partition.shapes if shape.asks and shape.holder is None)
             shapes |= {shape: None for shape in waiting if any(may_be_kept(node, shape) for node in hosts)}
-        ledger.new_hosts.clear()
-        ledger.bereft.clear()
+        self._kept.new_hosts.clear()
+        self._kept.bereft.clear()
         for shape in shapes:
             if shape.holder is None:
                 self._retry(shape)
@@ -116,7 +115,7 @@ class Reservations:
         for node in self._partition.nodes.values():
             for ask in list(node.reservations):
                 if any(queue.state == STOPPED for queue in ask.app.chain):
-                    self._ledger.unreserve(ask)
+                    self._kept.unreserve(ask)
 
     def _retry(self, shape: Shape) -> None:
         if shape.asks:
@@ -128,7 +127,7 @@ class Reservations:
     # -- choosing -----------------------------------------------------------------------------------
 
     def _best_node(self, ask: Ask) -> Node | None:
-        shape, alterations = ask.shape, self._ledger.alterations
+        shape, alterations = ask.shape, self._kept.alterations
         if shape.hopeless == alterations or self._exceeds_all(shape):
             return None
         order = self._orders.of(shape)
@@ -143,8 +142,8 @@ class Reservations:
 
     def _exceeds_all(self, shape: Shape) -> bool:
         """Whether no node has so much of some type: told without a look at each node."""
-        if self._largest_at != self._ledger.alterations:
-            self._largest_at = self._ledger.alterations
+        if self._largest_at != self._kept.alterations:
+            self._largest_at = self._kept.alterations
             self._largest = {}
             for node in self._partition.nodes.values():
                 for name, amount in node.capacity.items():
@@ -174,7 +173,7 @@ class Reservations:
         while regained:
             node = regained[-1]
             for ask in list(node.reservations):
-                if ask in self._ledger.vacated or not ask.shape.fits(node) or ask.parked:
+                if ask in self._kept.vacated or not ask.shape.fits(node) or ask.parked:
                     continue
                 hindrance = self._hindrance(ask)
                 if hindrance is not None:
@@ -182,7 +181,7 @@ class Reservations:
                         blocked[node] = None
                     else:
                         # Kept for a request that may not run, the node would serve nobody.
-                        self._ledger.unreserve(ask)
+                        self._kept.unreserve(ask)
                 elif self.predicates.judge(ask, node) is None:
                     regained[:0] = blocked
                     return self._award(node, ask)
@@ -236,9 +235,9 @@ class Reservations:
 
     def give_up_vacated(self) -> bool:
         """Free the nodes whose request went and which no other of its shape took over."""
-        vacated = list(self._ledger.vacated)
+        vacated = list(self._kept.vacated)
         for ask in vacated:
-            self._ledger.unreserve(ask)
+            self._kept.unreserve(ask)
         return bool(vacated)
 
 

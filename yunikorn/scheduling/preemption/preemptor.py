@@ -187,7 +187,7 @@ class Preemptor:
             return False
         if plan.node is not None:
             for other in [other for other in plan.node.reservations if other is not ask]:
-                self._partition.ledger.unreserve(other)
+                self._partition.ledger.kept.unreserve(other)
             if ask.reserved is not plan.node:
                 self._cycle.reservations.reserve(ask, plan.node)
         self.evictor.evict_for(ask, plan.node, plan.victims)

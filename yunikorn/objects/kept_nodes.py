@@ -1,0 +1,88 @@
+"""Which nodes are kept for which requests: the book of reservations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.journal import Journal
+    from yunikorn.objects.node import Node
+    from yunikorn.objects.shape import Shape
+
+
+class Watcher(Protocol):
+    """Somebody who is told what is kept."""
+
+    def reserved(self, ask: Ask, node: Node) -> None:
+        """A node is kept for a request."""
+        ...
+
+
+class NodeChange(Protocol):
+    """How the ledger takes note of a node."""
+
+    def __call__(self, node: Node, *, gained: bool) -> None:
+        """A node's room or state changed."""
+        ...
+
+
+class KeptNodes:
+    """The reservations of one partition, and what they leave to be done."""
+
+    def __init__(self, journal: Journal, changed: NodeChange) -> None:
+        self._journal = journal
+        self._changed = changed
+        self.watcher: Watcher | None = None
+        """Wants to know what is kept, if anybody does."""
+        self.vacated: dict[Ask, None] = {}
+        """Asks that are served or gone, whose node is still kept: for the next of their shape."""
+        self.bereft: dict[Shape, None] = {}
+        """Shapes whose request lost the node that was kept for it, and still waits."""
+        self.new_hosts: dict[Node, None] = {}
+        """Nodes that came, or could host something else than before: they may be kept for a request."""
+        self.alterations = 0
+        """Counts what changed what the nodes could host if nothing ran on them."""
+
+    def reserve(self, ask: Ask, node: Node) -> None:
+        """Keep `node` for `ask` alone."""
+        ask.reserved = node
+        ask.shape.holder = ask
+        if self.watcher is not None:
+            self.watcher.reserved(ask, node)
+        node.reservations[ask] = None
+        self.vacated.pop(ask, None)
+        # It may have room already: kept for another it was hidden from `ask`, or a quota was in the way.
+        self._changed(node, gained=ask.shape.fits(node))
+        self._journal.record("NODE", node.id, ask.key, change="ADD", detail="NODE_RESERVATION")
+
+    def hand_over(self, holder: Ask, ask: Ask) -> None:
+        """The node that was kept for `holder` is kept for `ask` of the same shape."""
+        node = holder.reserved
+        if node is not None:
+            self._forget_reservation(holder, node)
+            self.reserve(ask, node)
+
+    def unreserve(self, ask: Ask) -> None:
+        """The node that is kept for `ask` is free for all again; harmless when there is none."""
+        node = ask.reserved
+        if node is not None:
+            self._forget_reservation(ask, node)
+            self._changed(node, gained=True)
+            if ask.pending:
+                self.bereft[ask.shape] = None
+
+    def _forget_reservation(self, ask: Ask, node: Node) -> None:
+        ask.reserved = None
+        if ask.shape.holder is ask:
+            ask.shape.holder = None
+        del node.reservations[ask]
+        self.vacated.pop(ask, None)
+        self._journal.record("NODE", node.id, ask.key, change="REMOVE", detail="NODE_RESERVATION")
+
+    def altered(self, node: Node) -> None:
+        """A node came, or what it could host if nothing ran on it has changed."""
+        self.alterations += 1
+        self.new_hosts[node] = None
+        for ask in [ask for ask in node.reservations if not node.could_host(ask.shape.pairs)]:
+            self.unreserve(ask)
