@@ -108,7 +108,7 @@ def _request(request: WaitingRequest) -> Iterator[str]:
     if not request.causes:
         yield f"    {'stopped by':<12} nothing: it is tried at the next decision"
     yield f"    {'its place':<12} {request.place}"
-    for word, remedy in zip(_words("would run if", "and if"), request.remedies, strict=False):
+    for word, remedy in zip(_words("would help", "and"), request.remedies, strict=False):
         yield f"    {word:<12} {remedy}"
 
 
