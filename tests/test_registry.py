@@ -6,7 +6,6 @@ import dataclasses
 import sys
 import types
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -544,65 +543,3 @@ def test_a_class_that_fails_otherwise_is_blamed(with_options: bool) -> None:
         PluginError, match=r"^plugin odd of mine \(my-dist 1\.2\): making it: KeyError: 'boom'$"
     ):
         registry.make(PREDICATE, "odd", {})
-
-
-# -- loading ------------------------------------------------------------------------------------------
-
-
-def announce(monkeypatch: pytest.MonkeyPatch, *entries: tuple[str, str]) -> None:
-    """Make installed packages announce these plugins: (name, module or module:attribute)."""
-    points = [metadata.EntryPoint(name, value, "yunikorn") for name, value in entries]
-    monkeypatch.setattr(metadata, "entry_points", lambda group: points if group == "yunikorn" else [])
-
-
-def test_third_parties_follow_the_defaults_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, cls in (("mod_b", make_class(name="b", check=say_yes)), ("mod_a", Plain)):
-        module = types.ModuleType(name)
-        module.yunikorn_predicates = hookimpl(lambda cls=cls: [cls])  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, name, module)
-    announce(monkeypatch, ("zz", "mod_a"), ("aa", "mod_b"))
-    loaded = Registry.load()
-    assert [offer.plugin for offer in loaded.offers()][-2:] == ["aa", "zz"]
-    assert loaded.broken == []
-    assert [offer.name for offer in Registry.load(third_party=False).offers(PREDICATE)] == [
-        "node-selector",
-        "taints",
-    ]
-
-
-def test_every_entry_point_gets_its_chance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "leaves_at_import.py").write_text("raise SystemExit('no licence')\n", "utf-8")
-    (tmp_path / "has_a_typo.py").write_text("def broken(:\n", "utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    sound = types.ModuleType("sound")
-    sound.yunikorn_predicates = hookimpl(lambda: [Plain])  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "sound", sound)
-    announce(
-        monkeypatch,
-        ("a", "no_such_module"),
-        ("b", "leaves_at_import"),
-        ("c", "has_a_typo"),
-        ("d", "sound:missing"),
-        ("e", "not a module!"),
-        ("f", "sound"),
-    )
-    loaded = Registry.load()
-    assert loaded.find(PREDICATE, "plain").plugin == "f"
-    assert [broken.plugin for broken in loaded.broken] == ["a", "b", "c", "d", "e"]
-    assert [broken.reason.partition(" (")[0] for broken in loaded.broken[:4]] == [
-        "importing: ModuleNotFoundError: No module named 'no_such_module'",
-        "importing: SystemExit: no licence",
-        "importing: SyntaxError: invalid syntax",
-        "importing: AttributeError: module 'sound' has no attribute 'missing'",
-    ]
-
-
-def test_a_default_that_cannot_be_imported_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "yunikorn_plugins.groups", None)
-    loaded = Registry.load(third_party=False)
-    assert [broken.plugin for broken in loaded.broken] == ["yunikorn_plugins.groups"]
-    assert [offer.plugin for offer in loaded.offers()][-1] == "yunikorn_plugins.events"
-    with pytest.raises(
-        UnknownPlugin, match=r"known: none; not loaded: plugin yunikorn_plugins\.groups \(yunikorn "
-    ):
-        loaded.find(KINDS[-1], "os")

@@ -6,7 +6,8 @@ from typing import Any
 
 import attrs
 
-from tests.core.kit import RM, Decision
+from tests.core.kit import RM, Decision, configuration, document, partition, queue, with_plugins
+from yunikorn import api
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     AllocationAsk,
@@ -130,3 +131,38 @@ class GangRM(RM):
 
 def _plain(amount: Any) -> dict[str, int]:
     return {name: value for name, value in amount.items() if value}
+
+
+def ready(count: int = 3, style: str = "", *, nodes: int = 2, seconds: float = 0) -> GangRM:
+    """Two nodes of 10; a gang of `count` placeholders of 2, all of them placed."""
+    rm = GangRM(configuration(queue("a"), queue("b")))
+    for number in range(nodes):
+        rm.node(f"n{number + 1}", vcore=10)
+    rm.gang("app", style, seconds=seconds, vcore=2 * count)
+    rm.task("app", "ph", "workers", count, placeholder=True, vcore=2)
+    assert len(rm.schedule()) == count
+    rm.heard()
+    return rm
+
+
+class Keep(api.Predicate):
+    """Real tasks that shun a node do not run there."""
+
+    name = "keep"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        """Only where the task does not say no."""
+        return "shunned" if ask.tags.get("not") == node.id else None
+
+
+def picky() -> GangRM:
+    """A gang of two on a node that some of its real tasks shun; another node comes afterwards."""
+    text = document(partition(queue("a"), predicates=[{"name": "keep"}]))
+    rm = GangRM(text, with_plugins(predicates=[Keep]))
+    rm.node("n1", vcore=4)
+    rm.gang("app", vcore=4)
+    rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
+    rm.schedule()
+    rm.node("n2", vcore=2)
+    rm.heard()
+    return rm

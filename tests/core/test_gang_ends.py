@@ -1,0 +1,306 @@
+"""How gangs with placeholders end: in time, out of time, and when something goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.gangs import GangRM, picky, ready
+from tests.core.kit import configuration, queue
+from yunikorn.interface.messages import Allocation, NodeAction
+from yunikorn.resources import Resource
+
+MINUTE = 60
+
+
+# -- time --------------------------------------------------------------------------------------------------
+
+
+def half(style: str, seconds: float = MINUTE, tags: dict[str, str] | None = None) -> GangRM:
+    """A gang of three of which two have their place; a real task waits, and one without a group."""
+    rm = GangRM()
+    rm.node("n1", vcore=5)
+    rm.gang("app", style, seconds=seconds, tags=tags, vcore=6)
+    rm.task("app", "ph", "workers", 3, placeholder=True, vcore=2)
+    assert len(rm.schedule()) == 2
+    rm.task("app", "big", "", vcore=4)
+    assert rm.schedule() == []
+    rm.heard()
+    return rm
+
+
+def test_a_soft_gang_that_does_not_come_together_gives_up_its_places_and_goes_on_without() -> None:
+    rm = half("Soft")
+    rm.pass_time(MINUTE - 1)
+    assert rm.state() == "Accepted"
+    rm.pass_time(1)
+    assert rm.state() == "Resuming"
+    heard = rm.heard()
+    assert [one.allocation_key for one in heard.released_allocations] == ["ph", "ph"]
+    assert [(one.allocation_key, one.message) for one in heard.released_allocation_asks] == [
+        ("ph", "releasing pending placeholders on placeholder timeout")
+    ]
+    assert heard.updated_applications[0].message == "ResourceReservationTimeout"
+    # The places are free when the resource manager says so; then what is real runs as in any application.
+    assert rm.schedule() == []
+    assert rm.confirmed() == []
+    assert rm.state() == "Accepted"
+    assert rm.find_queue().running == 0
+    assert rm.counts("app", "workers") == (3, 0, 3)
+    assert rm.schedule() == [("app", "big", "n1")]
+    assert rm.state() == "Starting"
+
+
+def test_an_unknown_style_is_soft() -> None:
+    rm = half("hard")
+    rm.pass_time(MINUTE)
+    assert rm.state() == "Resuming"
+
+
+def test_real_tasks_of_a_soft_gang_survive_its_timeout() -> None:
+    rm = GangRM()
+    rm.node("n1", vcore=3)
+    rm.gang("app", "Soft", seconds=MINUTE, vcore=4)
+    rm.task("app", "small", "workers", placeholder=True, vcore=1)
+    rm.task("app", "large", "others", placeholder=True, vcore=3)
+    rm.task("app", "t", "others", vcore=3)
+    assert rm.schedule() == [("app", "small", "n1")]
+    rm.pass_time(MINUTE)
+    assert rm.schedule() == []
+    rm.confirmed()
+    assert rm.schedule() == [("app", "t", "n1")]
+    assert rm.state() == "Starting"
+
+
+def test_a_soft_gang_with_nothing_real_completes_after_its_timeout() -> None:
+    rm = GangRM()
+    rm.node("n1", vcore=3)
+    rm.gang("app", "Soft", seconds=MINUTE, vcore=4)
+    rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
+    rm.schedule()
+    rm.pass_time(MINUTE)
+    rm.confirmed()
+    assert rm.state() == "Completing"
+
+
+def test_a_hard_gang_that_does_not_come_together_fails() -> None:
+    rm = half("Hard")
+    rm.pass_time(MINUTE)
+    assert rm.state() == "Failing"
+    heard = rm.heard()
+    assert sorted(one.allocation_key for one in heard.released_allocation_asks) == ["big", "ph"]
+    rm.ask("app", "more", vcore=1)
+    assert rm.heard().rejected_allocations[0].reason == "application app is failing: it takes no new requests"
+    rm.confirm(next(iter(rm.evicted)))
+    assert rm.state() == "Failing"
+    rm.confirm()
+    assert rm.state() == "Failed"
+    assert rm.find_app().reason == "ResourceReservationTimeout"
+    assert rm.used() == {}
+    assert rm.find_queue().running == 0
+
+
+def test_without_a_timeout_of_its_own_a_gang_has_fifteen_minutes() -> None:
+    rm = half("Soft", seconds=0)
+    rm.pass_time(15 * MINUTE - 1)
+    assert rm.state() == "Accepted"
+    rm.pass_time(1)
+    assert rm.state() == "Resuming"
+
+
+def test_a_gang_that_was_created_before_a_restart_keeps_its_deadline() -> None:
+    rm = GangRM()
+    rm.pass_time(100)
+    rm.node("n1", vcore=5)
+    for app_id, created in (("old", "70"), ("overdue", "1"), ("unclear", "soon")):
+        rm.gang(app_id, seconds=MINUTE, tags={"yunikorn.apache.org/creationTime": created}, vcore=6)
+        rm.task(app_id, "ph", "workers", 6, placeholder=True, vcore=1)
+    rm.schedule(1)
+    rm.find_app("overdue")
+    rm.pass_time(29)
+    assert rm.state("old") == "Accepted"
+    rm.pass_time(1)
+    assert rm.state("old") == "Resuming"
+    rm.confirmed()
+    rm.remove_app("old")
+    rm.schedule()
+    rm.pass_time(0.001)
+    assert rm.state("overdue") == "Resuming"
+
+
+def test_placeholders_that_nobody_took_are_released_when_their_time_is_up() -> None:
+    rm = ready(3, seconds=MINUTE)
+    rm.task("app", "t", "workers", vcore=2)
+    rm.schedule()
+    rm.confirmed()
+    rm.pass_time(MINUTE)
+    assert rm.told() == [("ph", "TIMEOUT")] * 2
+    assert rm.state() == "Starting"
+    rm.confirmed()
+    assert rm.counts("app", "workers") == (3, 1, 2)
+    assert rm.used() == {"vcore": 2}
+    rm.task("app", "more", "workers", vcore=2)
+    assert [key for _, key, _ in rm.schedule()] == ["more"]
+
+
+def test_an_application_completes_with_its_last_real_task_and_gives_back_what_is_left() -> None:
+    rm = ready(3)
+    rm.task("app", "t", "workers", vcore=2)
+    rm.schedule()
+    rm.confirmed()
+    rm.release("app", key="t")
+    assert rm.state() == "Completing"
+    rm.heard()
+    rm.pass_time(30)
+    assert rm.told() == [("ph", "TIMEOUT")] * 2
+    assert rm.state() == "Completing"
+    rm.confirm()
+    assert rm.state() == "Completed"
+    assert rm.scheduler.next_timer() is not None
+
+
+# -- what goes wrong ---------------------------------------------------------------------------------------
+
+
+def test_when_the_node_of_placeholder_and_task_goes_the_task_waits_again() -> None:
+    rm = ready(1)
+    rm.task("app", "t", "workers", vcore=2)
+    rm.schedule()
+    rm.heard()
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    assert rm.told() == [("ph", "STOPPED_BY_RM")]
+    assert rm.counts("app", "workers") == (1, 0, 1)
+    assert rm.schedule() == [("app", "t", "n2")]
+    assert rm.used() == {"vcore": 2}
+
+
+def test_when_the_placeholders_node_goes_the_task_on_another_node_is_there_at_once() -> None:
+    rm = picky()
+    rm.task("app", "t", "workers", vcore=2, tags={"not": "n1"})
+    rm.schedule()
+    rm.heard()
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    heard = rm.heard()
+    assert [one.termination_type.name for one in heard.released_allocations] == ["STOPPED_BY_RM"] * 2
+    assert [(one.allocation_key, one.node_id) for one in heard.new_allocations] == [("t", "n2")]
+    assert rm.used() == {"vcore": 2}
+    assert rm.counts("app", "workers") == (2, 1, 1)
+
+
+def test_when_the_tasks_node_goes_before_its_placeholder_the_task_waits_again() -> None:
+    rm = picky()
+    rm.task("app", "t", "workers", vcore=2, tags={"not": "n1"})
+    rm.schedule()
+    rm.heard()
+    rm.change_node("n2", NodeAction.DECOMMISSION)
+    assert rm.told() == []
+    assert rm.find_app().pending == {"vcore": 2}
+    # The placeholder is on its way out already, and no task takes its place.
+    assert rm.confirmed() == []
+    assert rm.counts("app", "workers") == (2, 0, 1)
+    rm.node("n3", vcore=2)
+    rm.schedule()
+    assert rm.confirmed() == [("app", "t", "n3")]
+
+
+def test_an_application_may_go_while_places_are_made() -> None:
+    rm = picky()
+    rm.task("app", "t", "workers", vcore=2, tags={"not": "n1"})
+    rm.schedule()
+    rm.remove_app("app")
+    assert rm.find_node("n1").available == {"vcore": 4}
+    assert rm.find_node("n2").available == {"vcore": 2}
+    assert rm.used() == {}
+    assert rm.find_queue().running == 0
+
+
+def test_placeholders_that_the_resource_manager_stops_are_counted_and_their_tasks_run_without() -> None:
+    rm = ready(2)
+    for uuid in list(rm.running):
+        rm.release("app", uuid)
+    assert rm.counts("app", "workers") == (2, 0, 2)
+    rm.task("app", "t", "workers", 2, vcore=2)
+    assert len(rm.schedule()) == 2
+
+
+def test_placeholder_asks_that_are_taken_back_are_not_waited_for() -> None:
+    rm = GangRM()
+    rm.gang("app", vcore=4)
+    rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
+    rm.task("app", "t", "workers", vcore=2)
+    rm.node("n1", vcore=1)
+    assert rm.schedule() == []
+    rm.release_ask("app", "ph")
+    rm.node("n2", vcore=2)
+    assert rm.schedule() == [("app", "t", "n2")]
+
+
+def test_a_gang_is_recovered_with_its_placeholders() -> None:
+    rm = GangRM()
+    rm.gang("app", "Hard", seconds=MINUTE, vcore=4)
+    existing = [
+        Allocation(
+            f"p{number}",
+            "app",
+            f"u{number}",
+            "n1",
+            Resource(vcore=2),
+            task_group_name="workers",
+            placeholder=True,
+        )
+        for number in (1, 2)
+    ]
+    rm.running = {one.uuid: one for one in existing}
+    rm.node("n1", existing=existing[:1], vcore=10)
+    assert rm.state() == "Accepted"
+    assert rm.find_queue().running == 1
+    rm.node("n2", existing=existing[1:], vcore=10)
+    assert rm.state() == "Starting"
+    assert rm.counts("app", "workers") == (2, 0, 0)
+    rm.task("app", "t", "workers", vcore=2)
+    assert rm.schedule() == []
+    assert rm.confirmed() == [("app", "t", "n1")]
+
+
+def test_a_reload_leaves_gangs_as_they_are() -> None:
+    rm = ready(2)
+    rm.task("app", "t", "workers", 3, vcore=2)
+    rm.schedule(1)
+    rm.reload(configuration(queue("a", resources={"max": {"vcore": "3m"}}), queue("b")))
+    # Its places it has, whatever the quota is now; anything more it has not.
+    rm.schedule()
+    assert [key for _, key, _ in rm.confirmed()] == ["t", "t"]
+    assert rm.schedule() == []
+    rm.reload(configuration(queue("a"), queue("b")))
+    assert rm.schedule() == [("app", "t", "n1")]
+
+
+def test_a_creation_time_that_is_no_time_is_ignored() -> None:
+    rm = GangRM()
+    rm.node("n1", vcore=5)
+    rm.gang("app", seconds=MINUTE, tags={"yunikorn.apache.org/creationTime": "9" * 5000}, vcore=6)
+    rm.task("app", "ph", "workers", 6, placeholder=True, vcore=1)
+    rm.schedule()
+    rm.pass_time(59)
+    assert rm.state("app") == "Accepted"
+    rm.pass_time(1)
+    assert rm.state("app") == "Resuming"
+
+
+@pytest.mark.parametrize("style", ["Soft", "Hard"])
+def test_placeholders_have_their_time_also_beside_a_driver_that_runs(style: str) -> None:
+    rm = GangRM()
+    rm.node("n1", vcore=4)
+    rm.gang("app", style, seconds=MINUTE, vcore=4)
+    rm.ask("app", "driver", vcore=1)
+    rm.task("app", "ph", "workers", 4, placeholder=True, vcore=1)
+    assert len(rm.schedule()) == 4
+    assert rm.state() == "Starting"
+    rm.pass_time(59)
+    assert not rm.evicted
+    rm.pass_time(1)
+    # What runs is no gang's: the application goes on, and nobody waits for the rest of the placeholders.
+    assert len(rm.evicted) == 3
+    assert rm.state() == "Starting"
+    rm.confirm()
+    rm.task("app", "task", "workers", 2, vcore=1)
+    assert [key for _, key, _ in rm.schedule()] == ["task", "task"]
