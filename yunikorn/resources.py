@@ -29,8 +29,8 @@ def saturate(value: int) -> int:
 class Resource(dict[str, int]):
     """An immutable amount of resources, such as `Resource(memory=2**30, vcore=500)`.
 
-    Reads like any mapping; `get(name, 0)` is how a missing type is read. Equality is by entries; use
-    `equal` for "missing is 0".
+    Reads like any mapping; `get(name, 0)` is how a missing type is read. Equality is by entries: a
+    missing type and one of 0 differ.
     """
 
     __slots__ = ("_hash",)
@@ -141,13 +141,6 @@ def fits_quota(quota: Mapping[str, int], amount: Mapping[str, int]) -> bool:
     return True
 
 
-def equal(left: Mapping[str, int], right: Mapping[str, int]) -> bool:
-    """Whether both are the same amount, a missing type being 0."""
-    return all(left.get(name, 0) == value for name, value in right.items()) and all(
-        right.get(name, 0) == value for name, value in left.items()
-    )
-
-
 def is_zero(amount: Mapping[str, int]) -> bool:
     """Whether every entry is 0."""
     return not any(amount.values())
@@ -172,14 +165,3 @@ def shares(amount: Mapping[str, int], total: Mapping[str, int]) -> list[float]:
         0.0 if not value else value / total[name] if total.get(name) else float(value)
         for name, value in amount.items()
     )
-
-
-def largest_share(amount: Mapping[str, int], total: Mapping[str, int]) -> float:
-    """The dominant share: the largest of `shares`, 0.0 when there is none."""
-    largest = 0.0
-    for name, value in amount.items():
-        whole = total.get(name)
-        share = value / whole if whole else float(value)
-        if share > largest:
-            largest = share
-    return largest

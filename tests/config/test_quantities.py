@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yunikorn.config.quantities import SUFFIXES, parse_quantity, parse_resource
+from yunikorn.config.quantities import SUFFIXES, parse_quantity
 from yunikorn.errors import QuantityError
-from yunikorn.resources import INT64_MAX, Resource
+from yunikorn.resources import INT64_MAX
 
 FITTING = [
     ("memory", "0", 0),
@@ -95,7 +95,3 @@ def test_any_text_is_a_quantity_or_refused(text: str) -> None:
     except QuantityError:
         return
     assert 0 <= amount <= INT64_MAX
-
-
-def test_a_resource_is_read_type_by_type() -> None:
-    assert parse_resource({"memory": "1Ki", "vcore": "2"}) == Resource(memory=1024, vcore=2000)

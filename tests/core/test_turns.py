@@ -126,3 +126,12 @@ def test_a_release_in_the_name_of_another_application_ends_nothing_and_says_so()
     (refused,) = heard.rejected_allocations
     assert refused.reason == f"allocation '{uuid}' belongs to application one: nothing was released"
     assert rm.find_node().available == {"vcore": 9}
+
+
+def test_who_may_administer_a_queue_is_asked_all_the_way_up() -> None:
+    inner = queue("b", adminacl="bob")
+    rm = RM(configuration(queue("a", inner, adminacl="ann ops")))
+    leaf, parent = rm.find_queue("root.a.b"), rm.find_queue("root.a")
+    assert [leaf.admin_allowed(user, ()) for user in ("bob", "ann", "eve")] == [True, True, False]
+    assert [parent.admin_allowed(user, ()) for user in ("bob", "ann", "eve")] == [False, True, False]
+    assert leaf.admin_allowed("eve", ("ops",))

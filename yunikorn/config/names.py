@@ -10,7 +10,6 @@ import re
 QUEUE = re.compile(r"[a-zA-Z0-9_:#/@-]{1,64}\Z")
 USER = re.compile(r"[_a-zA-Z][a-zA-Z0-9:#/_.@-]*\$?\Z")
 GROUP = re.compile(r"[_a-zA-Z][a-zA-Z0-9:_.-]*\Z")
-RULE = re.compile(r"[_a-zA-Z][a-zA-Z0-9_]*\Z")
 ACL_USER = re.compile(r"[_a-zA-Z][a-zA-Z0-9_.@-]*\$?\Z")
 ACL_GROUP = re.compile(r"[_a-zA-Z][a-zA-Z0-9_-]*\Z")
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from yunikorn.errors import QuantityError
-from yunikorn.resources import INT64_MAX, Resource
+from yunikorn.resources import INT64_MAX
 
 VCORE = "vcore"
 SUFFIXES = {
@@ -48,11 +48,6 @@ def parse_quantity(name: str, text: str) -> int:
     if amount > INT64_MAX:
         raise QuantityError(f"{text.strip(_BLANKS)!r} is too large: at most {INT64_MAX} fits")
     return amount
-
-
-def parse_resource(amounts: Mapping[str, str]) -> Resource:
-    """All of `amounts` read; raises `QuantityError` for the first that cannot be."""
-    return Resource({name: parse_quantity(name, text) for name, text in amounts.items()})
 
 
 def in_words(amount: Mapping[str, int]) -> str:

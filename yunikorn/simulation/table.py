@@ -18,8 +18,6 @@ from yunikorn.simulation.statistics import WaitSummary
 REASONS = 10
 """So many reasons are listed; the number of the others is said."""
 
-DAY = 86_400
-
 
 class _ReportConsole(Console):
     def on_broken_pipe(self) -> NoReturn:
