@@ -30,7 +30,15 @@ BASE = FOUNDATION | FRAMEWORK | {"yunikorn.config", "yunikorn.states"}
 OBJECTS = BASE | {"yunikorn.objects"}
 SCHEDULING = OBJECTS | {"yunikorn.scheduling"}
 INTERFACE = SCHEDULING | {"yunikorn.interface"}
-DOORS = INTERFACE | {"yunikorn.simulation", "yunikorn.cli"}
+WIRE = INTERFACE | {"yunikorn.interface.wire"}
+DOORS = WIRE | {
+    "yunikorn.interface.client",
+    "yunikorn.service",
+    "yunikorn.recording",
+    "yunikorn.simulation",
+    "yunikorn.reporting",
+    "yunikorn.cli",
+}
 
 MAY_IMPORT = {
     "yunikorn": set(),
@@ -49,7 +57,13 @@ MAY_IMPORT = {
     "yunikorn.objects": OBJECTS,
     "yunikorn.scheduling": SCHEDULING,
     "yunikorn.interface": INTERFACE,
-    "yunikorn.simulation": INTERFACE | {"yunikorn.simulation"},
+    "yunikorn.interface.wire": WIRE,
+    "yunikorn.interface.client": WIRE,
+    "yunikorn.recording": WIRE,
+    "yunikorn.service": WIRE | {"yunikorn.recording"},
+    "yunikorn.simulation": INTERFACE,
+    "yunikorn.reporting": INTERFACE | {"yunikorn.simulation"},
+    "yunikorn.testing": INTERFACE,
     "yunikorn.cli": DOORS,
     "yunikorn.__main__": {"yunikorn.cli"},
     "yunikorn_plugins": {"yunikorn.api", "yunikorn_plugins"},
@@ -96,10 +110,15 @@ def module_of(path: Path) -> str:
 
 
 def part_of(module: str) -> str:
-    """The part of the house that a module belongs to: a folder or a file directly below the package."""
-    package, _, rest = module.partition(".")
-    first = rest.partition(".")[0]
-    return f"{package}.{first}" if first and package == "yunikorn" else package
+    """The part of the house that a module belongs to: the innermost that `MAY_IMPORT` names.
+
+    A folder or a file directly below the package is always a part, named there or not.
+    """
+    names = module.split(".")
+    if names[0] != "yunikorn":
+        return names[0]
+    inner = (".".join(names[:length]) for length in range(len(names), 2, -1))
+    return next((name for name in inner if name in MAY_IMPORT), ".".join(names[:2]))
 
 
 def imports_of(path: Path) -> Iterator[tuple[str, int]]:
