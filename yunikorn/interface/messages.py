@@ -284,3 +284,93 @@ class UpdateResponse:
     rejected_nodes: list[RejectedNode] = attrs.Factory(list)
     accepted_nodes: list[AcceptedNode] = attrs.Factory(list)
     failed_node_updates: list[FailedNodeUpdate] = attrs.Factory(list)
+
+
+# -- what goes through the callback besides responses ----------------------------------------------------
+
+
+@attrs.define
+class PredicatesArgs:
+    """A question to the RM: may this node take this request? (seed: scheduler interface, SchedulerPlugin)"""
+
+    allocation_key: str
+    node_id: str
+    allocate: bool = True
+    """True to place it there now, False to keep the node for it."""
+    application_id: str = ""
+    """Whose request it is, since keys are unique in an application only (ours, not the seed's)."""
+
+
+@attrs.define
+class NodePredicatesArgs:
+    """The same question for many nodes at once, so that one round trip answers it (decision 32)."""
+
+    allocation_key: str
+    application_id: str = ""
+    node_ids: list[str] = attrs.Factory(list)
+    """Nodes that have room for the request, in the order in which they will be tried."""
+    allocate: bool = True
+
+
+@attrs.define
+class AssumedAllocation:
+    """The core has placed a request: the RM's cache may count on it."""
+
+    allocation_key: str
+    node_id: str
+
+
+@attrs.define
+class ForgotAllocation:
+    """What was assumed does not hold any more."""
+
+    allocation_key: str
+
+
+@attrs.define
+class ReSyncSchedulerCacheArgs:
+    """What the RM's cache has to assume and to forget, both in the order in which it came about."""
+
+    assumed_allocations: list[AssumedAllocation] = attrs.Factory(list)
+    forget_allocations: list[ForgotAllocation] = attrs.Factory(list)
+
+
+@attrs.define
+class UpdateConfigurationRequest:
+    """A new configuration, as YAML: from the RM to be used, or from the core to be saved."""
+
+    configs: str = ""
+
+
+@attrs.define
+class UpdateConfigurationResponse:
+    """Whether a new configuration was saved or is in use, and why not."""
+
+    success: bool
+    old_config: str = ""
+    reason: str = ""
+
+
+class EventRecordType(enum.IntEnum):
+    """What kind of thing an event is about."""
+
+    REQUEST = 0
+    APP = 1
+    NODE = 2
+    QUEUE = 3
+    USERGROUP = 4
+    """Not in v0.11.0: the core has events of users and groups, too."""
+
+
+@attrs.define
+class EventRecord:
+    """Something that happened, for the RM to show its users."""
+
+    type: EventRecordType
+    object_id: str
+    """The ask's key, the application's, node's or user's identifier, or the queue's path."""
+    group_id: str = ""
+    """The application of an ask, the queue of an application."""
+    reason: str = ""
+    message: str = ""
+    timestamp_nano: int = 0
