@@ -1,0 +1,67 @@
+"""What a recording hears: everything that goes into the core, and what comes out, in its order.
+
+The core is deterministic: the same calls at the same moments, with the same answers to what it asks, lead to
+the same responses. So a tape needs to hear three things only: the calls, the answers, the responses. Whoever
+drives the core (`ThreadedScheduler`) tells it, in the core's thread:
+
+- `took(at, METHOD, arguments)` right before each call of a method of `Scheduler` that can change something
+  (`CALLS`), with the arguments of that call. A callback among them is replaced by the names of the optional
+  methods it implements (`offered`). `at` is the core's clock, which must stand still during the call
+  (`StepClock`).
+- `answered` and `gave` come by themselves when callbacks and configurations are wrapped (`taped.py`):
+  `taped(callback, rm_id, tape, clock)` for every callback that is handed to the scheduler, and
+  `TapedConfigurations(configurations, tape, clock)`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from yunikorn.interface.callback import OPTIONAL, implements
+from yunikorn.interface.messages import UpdateResponse
+
+CALLS = (
+    "register_resource_manager",
+    "update",
+    "reload_configuration",
+    "update_configuration",
+    "fail_application",
+    "pause",
+    "reconnect",
+    "resync",
+    "stop",
+    "stop_queue",
+    "start_queue",
+    "stop_partition",
+    "start_partition",
+    "schedule",
+    "fire_timers",
+    "close",
+)
+"""The methods of `Scheduler` that can change something, and so belong on a tape."""
+
+
+class Tape(Protocol):
+    """Hears what happens in the core's thread, as it happens; must return soon and never raise."""
+
+    def took(self, at: int, method: str, arguments: tuple[object, ...]) -> None:
+        """A call (one of `CALLS`) is about to be carried out, at the moment `at` (ns)."""
+        ...
+
+    def answered(self, at: int, rm_id: str, method: str, question: object, answer: object) -> None:
+        """What the core asked while it carried out a call, and what it was told.
+
+        `method` is that of the callback (`predicates`, `node_predicates`, `update_configuration`) with its
+        argument, or `configuration` with the name of a policy group and no RM. The answer is what was
+        returned, or the exception that was raised.
+        """
+        ...
+
+    def gave(self, at: int, rm_id: str, response: UpdateResponse) -> None:
+        """A response goes to a resource manager."""
+        ...
+
+
+def offered(callback: object) -> tuple[str, ...]:
+    """The optional methods that a callback implements, in a fixed order."""
+    return tuple(method for method in OPTIONAL if implements(callback, method))
