@@ -65,11 +65,21 @@ class UnknownPlugin(YunikornError):
 class PluginError(YunikornError):
     """A plugin did what it must not: the text names it, its distribution and version, and the deed."""
 
+    called = "plugin "
+    """What stands before the name in the text."""
+
     def __init__(self, plugin: str, deed: str, cause: BaseException | str) -> None:
         what = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
         self.plugin = plugin
         self.deed = deed
-        super().__init__(printable(f"plugin {plugin}: {deed}: {what}"))
+        self.cause = cause
+        super().__init__(printable(f"{self.called}{plugin}: {deed}: {what}"))
+
+
+class CallbackError(PluginError):
+    """The callback of a resource manager raised, or gave an answer of no use: the text says whose."""
+
+    called = "callback of "
 
 
 class StateError(YunikornError):

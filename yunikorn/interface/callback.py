@@ -8,9 +8,10 @@ and may switch a method off for one object by setting it to None.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from yunikorn.errors import CONTAINED, CallbackError
 from yunikorn.interface.messages import (
     EventRecord,
     NodePredicatesArgs,
@@ -21,6 +22,11 @@ from yunikorn.interface.messages import (
     UpdateContainerSchedulingStateRequest,
     UpdateResponse,
 )
+
+if TYPE_CHECKING:
+    from yunikorn.scheduling.faults import FaultLog
+
+Answer = TypeVar("Answer")
 
 OPTIONAL = (
     "predicates",
@@ -89,3 +95,85 @@ def implements(callback: object, method: str) -> bool:
     found = getattr(callback, method, None)
     inherited = getattr(ResourceManagerCallback, method)
     return callable(found) and getattr(found, "__func__", found) is not inherited
+
+
+class Reach:
+    """What a callback offers, found out once; whatever it does wrong is contained and says whose it is.
+
+    Methods that are told something report what they raise to the `FaultLog` and answer whether it went
+    well. Those that are asked something raise `CallbackError`, for whoever asks to know what to do then.
+    """
+
+    def __init__(self, rm_id: str, callback: Callback, faults: FaultLog) -> None:
+        self.callback = callback
+        self.whose = f"resource manager {rm_id}"
+        self.methods = frozenset(method for method in OPTIONAL if implements(callback, method))
+        """Which of `OPTIONAL` it implements."""
+        self._faults = faults
+        self._optional: Any = callback
+        """The same object, for the methods that not every callback has."""
+
+    # -- telling ------------------------------------------------------------------------------------
+
+    def deliver(self, response: UpdateResponse) -> bool:
+        """Hand over a response; returns False if it was lost on the way."""
+        return self._tell("taking a response", self.callback.recv_update_response, response)
+
+    def tell_state(self, request: UpdateContainerSchedulingStateRequest) -> bool:
+        """Tell how a request fares."""
+        method = self._optional.update_container_scheduling_state
+        return self._tell("hearing how a request fares", method, request)
+
+    def sync_cache(self, args: ReSyncSchedulerCacheArgs) -> bool:
+        """Tell what to assume and to forget."""
+        return self._tell("bringing its cache up to date", self._optional.resync_scheduler_cache, args)
+
+    def _tell(self, deed: str, call: Callable[[Any], object], message: object) -> bool:
+        try:
+            call(message)
+        except CONTAINED as error:
+            self._faults.report(self.whose, deed, CallbackError(self.whose, deed, error))
+            return False
+        return True
+
+    # -- asking -------------------------------------------------------------------------------------
+
+    def refusal(self, args: PredicatesArgs) -> str | None:
+        """Why a node may not take a request, None if it may; raises `CallbackError`."""
+        reason: str | None = self._ask("answering predicates", self._optional.predicates, args)
+        if reason is not None and not isinstance(reason, str):
+            raise _useless("answering predicates", self.whose, f"{reason!r}, not None or a text")
+        return reason
+
+    def refusals(self, args: NodePredicatesArgs) -> Mapping[str, str]:
+        """Which of these nodes may not take a request, and why; raises `CallbackError`."""
+        deed = "answering predicates for several nodes"
+        answer: Mapping[str, str] = self._ask(deed, self._optional.node_predicates, args)
+        if not isinstance(answer, Mapping):
+            raise _useless(deed, self.whose, f"{answer!r}, not a mapping of node ids to reasons")
+        for node_id, reason in answer.items():
+            if not isinstance(reason, str):
+                raise _useless(deed, self.whose, f"{reason!r} for node {node_id!r}, not a text")
+        return answer
+
+    def send_events(self, events: Sequence[EventRecord]) -> None:
+        """Hand over events; raises `CallbackError`."""
+        self._ask("taking events", self._optional.send_events, events)
+
+    def save_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
+        """Have the RM save a configuration; raises `CallbackError`."""
+        deed = "saving a configuration"
+        response = self._ask(deed, self._optional.update_configuration, request)
+        if not isinstance(response, UpdateConfigurationResponse):
+            raise _useless(deed, self.whose, f"{response!r}, not an UpdateConfigurationResponse")
+        return response
+
+    def _ask(self, deed: str, call: Callable[[Any], Answer], question: object) -> Answer:
+        try:
+            return call(question)
+        except CONTAINED as error:
+            raise CallbackError(self.whose, deed, error) from error
+
+
+def _useless(deed: str, whose: str, answer: str) -> CallbackError:
+    return CallbackError(whose, deed, f"it answered {answer}")

@@ -325,11 +325,13 @@ class ForgotAllocation:
     """What was assumed does not hold any more."""
 
     allocation_key: str
+    node_id: str = ""
+    """Where it was, since an ask may have several allocations (ours, not the seed's)."""
 
 
 @attrs.define
 class ReSyncSchedulerCacheArgs:
-    """What the RM's cache has to assume and to forget, both in the order in which it came about."""
+    """What the RM's cache has to forget, and then what it has to assume."""
 
     assumed_allocations: list[AssumedAllocation] = attrs.Factory(list)
     forget_allocations: list[ForgotAllocation] = attrs.Factory(list)

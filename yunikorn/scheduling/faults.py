@@ -40,8 +40,15 @@ class FaultLog:
         self._listeners.append(listener)
 
     def report(self, plugin: str, deed: str, cause: BaseException | str, where: str = "") -> PluginError:
-        """Note what `plugin` did while `deed` (on the object `where`); the first time it is logged too."""
-        error = PluginError(plugin, f"{deed} {where}".rstrip(), cause)
+        """Note what `plugin` did while `deed` (on the object `where`); the first time it is logged too.
+
+        Where the plugin only passed on what another is to blame for, its `cause` says who.
+        """
+        if isinstance(cause, PluginError):
+            plugin, deed = cause.plugin, cause.deed
+            error = type(cause)(plugin, f"{deed} {where}".rstrip(), cause.cause)
+        else:
+            error = PluginError(plugin, f"{deed} {where}".rstrip(), cause)
         fault = self._faults.get((plugin, deed))
         if fault is not None:
             fault.count += 1
