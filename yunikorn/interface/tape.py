@@ -1,16 +1,9 @@
 """What a recording hears: everything that goes into the core, and what comes out, in its order.
 
 The core is deterministic: the same calls at the same moments, with the same answers to what it asks, lead to
-the same responses. So a tape needs to hear three things only: the calls, the answers, the responses. Whoever
-drives the core (`ThreadedScheduler`) tells it, in the core's thread:
-
-- `took(at, METHOD, arguments)` right before each call of a method of `Scheduler` that can change something
-  (`CALLS`), with the arguments of that call. A callback among them is replaced by the names of the optional
-  methods it implements (`offered`). `at` is the core's clock, which must stand still during the call
-  (`StepClock`).
-- `answered` and `gave` come by themselves when callbacks and configurations are wrapped (`taped.py`):
-  `taped(callback, rm_id, tape, clock)` for every callback that is handed to the scheduler, and
-  `TapedConfigurations(configurations, tape, clock)`.
+the same responses. So a tape needs to hear three things only: the calls, the answers, the responses.
+`TapedScheduler` (`taped.py`) is a `Scheduler` that tells them; it is used in the place of one. Its clock must
+stand still during a call, as that of `ThreadedScheduler` does: otherwise nobody knows what the core saw.
 """
 
 from __future__ import annotations
@@ -44,8 +37,12 @@ CALLS = (
 class Tape(Protocol):
     """Hears what happens in the core's thread, as it happens; must return soon and never raise."""
 
-    def took(self, at: int, method: str, arguments: tuple[object, ...]) -> None:
-        """A call (one of `CALLS`) is about to be carried out, at the moment `at` (ns)."""
+    def took(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:
+        """A call (one of `CALLS`) is about to be carried out, at the moment `at` (ns of the core's clock).
+
+        The arguments are those of the method; a callback among them is replaced by what `offered` says.
+        `within` if a callback made the call, while the core called it.
+        """
         ...
 
     def answered(self, at: int, rm_id: str, method: str, question: object, answer: object) -> None:
@@ -53,7 +50,8 @@ class Tape(Protocol):
 
         `method` is that of the callback (`predicates`, `node_predicates`, `update_configuration`) with its
         argument, or `configuration` with the name of a policy group and no RM. The answer is what was
-        returned, or the exception that was raised.
+        returned, or the exception that was raised. A method that has no answer is told when it raised, with
+        None as question.
         """
         ...
 
