@@ -197,6 +197,7 @@ class Simulation:
         if busy or self._manager.changes != changes:
             self._last_change = moment
             self._limits.review(moment)
+            self._recorder.settled(moment)
         return going
 
     def _next(self) -> int | None:

@@ -18,11 +18,11 @@ from yunikorn.interface.messages import Allocation
 from yunikorn.simulation.answers import Answer, LongestWait, WaitingRequest, describe_request
 from yunikorn.simulation.books import Running, Submitted
 from yunikorn.simulation.misfits import partition_name
-from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.requests import PLACEHOLDER
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.statistics import seconds
-from yunikorn.simulation.workload import Application, NodeEvent, Workload
+from yunikorn.simulation.workload import Application, Workload
 from yunikorn.suggestions import suggest
 
 if TYPE_CHECKING:
@@ -175,17 +175,13 @@ def _elsewhere(plan: Application, fate: Fate) -> str:
     return f"does not wait: {fate.ended}{fate.never}"
 
 
-class _Witness(Recorder):
+class _Witness(Recorders):
     """Passes everything on, and notes the waits and the end of some applications."""
 
     def __init__(self, inner: Recorder, inquiries: Inquiries) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._inquiries = inquiries
         self._fates = inquiries.fates
-
-    def begin(self) -> None:
-        """Passed on."""
-        self._inner.begin()
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
         """A wait is over."""
@@ -195,7 +191,7 @@ class _Witness(Recorder):
             if moment - asked > fate.waited:
                 fate.waited = moment - asked
                 fate.longest = LongestWait(allocation.allocation_key, seconds(asked), seconds(moment))
-        self._inner.allocated(moment, allocation)
+        super().allocated(moment, allocation)
 
     def _asked(self, allocation: Allocation, moment: int) -> int:
         task = self._inquiries.books.running.get((allocation.partition_name, allocation.uuid))
@@ -205,14 +201,6 @@ class _Witness(Recorder):
         first = allocation.allocation_key.endswith(PLACEHOLDER)
         return self._inquiries.books.live[allocation.application_id].plan.submit if first else moment
 
-    def released(self, moment: int, allocation: Allocation, reason: str) -> None:
-        """Passed on."""
-        self._inner.released(moment, allocation, reason)
-
-    def node_changed(self, event: NodeEvent) -> None:
-        """Passed on."""
-        self._inner.node_changed(event)
-
     def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
         """An application came to its end."""
         fate = self._fates.get(record.plan.id)
@@ -220,4 +208,4 @@ class _Witness(Recorder):
             because = f": {reason}" if reason else ""
             verb = "was rejected" if outcome == "rejected" else outcome
             fate.ended = f"it {verb} at {spell_duration(moment)}{because}"
-        self._inner.application_ended(moment, record, outcome, reason)
+        super().application_ended(moment, record, outcome, reason)

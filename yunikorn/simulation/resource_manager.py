@@ -114,6 +114,7 @@ class ResourceManager:
         if plan.has_placeholders:
             self._gathering[plan.id] = record
         self._ledger.arrived(record, moment)
+        self._recorder.submitted(moment, record)
         self._limits.moved(record, moment)
 
     def _end(self, task: Running, moment: int) -> AllocationRelease:
@@ -124,6 +125,7 @@ class ResourceManager:
         owner.unfinished -= 1
         self._ledger.left(task, moment)
         self._recorder.released(moment, allocation, "ended")
+        self._recorder.task_left(moment, task, "ended")
         self._close_if_done(owner)
         return AllocationRelease(allocation.application_id, allocation.uuid, allocation.partition_name)
 
@@ -168,6 +170,7 @@ class ResourceManager:
         owner.running += 1
         self._ledger.placed(task, moment)
         self._recorder.allocated(moment, allocation)
+        self._recorder.task_started(moment, task)
         self._see_gang(owner, moment)
         self._agenda.add_end(task.end, task)
 
@@ -237,6 +240,7 @@ class ResourceManager:
         owner.running -= 1
         kind = release.termination_type
         self._recorder.released(moment, task.allocation, _WHY[kind])
+        self._recorder.task_left(moment, task, _WHY[kind])
         self._confirm(release)
         timed_out = kind is TerminationType.TIMEOUT and not owner.failing
         self._ledger.left(task, moment, "" if timed_out else FAILED if owner.failing else _WHY[kind])
@@ -296,6 +300,7 @@ class ResourceManager:
             self._ledger.tasks_dropped += ask.waiting
             return
         self._ledger.refused(owner, ask.waiting, reason)
+        self._recorder.refused(self._clock.now(), owner, ask.waiting, reason)
         if not (owner.unfinished or owner.ended or owner.failed):
             self._turned_away(owner.plan.id, f"all its tasks were refused: {reason}")
         else:
