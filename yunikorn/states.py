@@ -227,8 +227,12 @@ SESSION = Lifecycle(
     INIT,
     (INIT, RUNNING, PAUSED, STOPPED),
     (
-        ("register", (INIT, PAUSED), RUNNING),
-        ("lose", (RUNNING,), PAUSED),
+        # An RM that registers again gets a session of its own; the one it had is shut down. So nothing leads
+        # from Paused to Running, as in the interface seed's picture.
+        ("register", (INIT,), RUNNING),
+        ("lose", (RUNNING, PAUSED), PAUSED),
+        ("resync", (RUNNING, PAUSED), PAUSED),
+        ("timeout", (PAUSED,), STOPPED),
         ("shutdown", (RUNNING, PAUSED), STOPPED),
     ),
 )

@@ -51,8 +51,11 @@ def test_the_other_tables() -> None:
     }
     assert SESSION.moves == {
         ("Init", "register"): "Running",
-        ("Paused", "register"): "Running",
         ("Running", "lose"): "Paused",
+        ("Paused", "lose"): "Paused",
+        ("Running", "resync"): "Paused",
+        ("Paused", "resync"): "Paused",
+        ("Paused", "timeout"): "Stopped",
         ("Running", "shutdown"): "Stopped",
         ("Paused", "shutdown"): "Stopped",
     }
@@ -282,8 +285,9 @@ def test_a_node_may_be_registered_drained() -> None:
 
 def test_a_registered_rm_is_running_and_a_stopped_one_is_gone() -> None:
     rm = busy_node()
+    rm.heard()
     rm.scheduler.stop("rm")
-    assert rm.running == {}
+    assert rm.responses == [], "who shuts down is not told to end what it runs"
     with pytest.raises(UsageError, match="no resource manager 'rm' is registered; registered: none"):
         rm.update()
 
@@ -291,7 +295,7 @@ def test_a_registered_rm_is_running_and_a_stopped_one_is_gone() -> None:
 def test_registering_again_cleans_up_and_starts_anew() -> None:
     rm = busy_node()
     again = RM(scheduler=rm.scheduler)
-    assert rm.running == {}, "the old callback hears the end of what it had"
+    assert len(rm.running) == 2, "what it runs is not ended: it is about to report it"
     assert not again.at_work().partition.nodes
     assert not again.at_work().partition.applications
     again.node(vcore=1)
@@ -310,7 +314,7 @@ def test_two_resource_managers_do_not_see_each_other() -> None:
     assert one.scheduler.schedule() == 2
     assert [uuid.partition("#")[0] for rm in (one, two) for uuid in rm.running] == ["ask", "ask"]
     one.scheduler.stop("one")
-    assert one.running == {}
+    assert [status.rm_id for status in one.scheduler.sessions()] == ["two"]
     assert len(two.running) == 1
 
 

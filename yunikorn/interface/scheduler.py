@@ -13,13 +13,27 @@ from collections.abc import Iterator
 from yunikorn.clock import Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.schema import SchedulerConfig
-from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin, UsageError
+from yunikorn.errors import (
+    ConfigError,
+    OptionError,
+    PluginError,
+    Problem,
+    StateError,
+    UnknownPlugin,
+    UsageError,
+)
+from yunikorn.interface.configuration_change import change_configuration
+from yunikorn.interface.configurations import Basis, Configurations
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
+    UpdateConfigurationRequest,
+    UpdateConfigurationResponse,
     UpdateRequest,
 )
 from yunikorn.interface.session import Callback, Session
+from yunikorn.interface.session_status import SessionStatus
+from yunikorn.objects.application import Application
 from yunikorn.objects.environment import Environment
 from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
@@ -27,15 +41,24 @@ from yunikorn.scheduling.explain import Explanation, Reason, explain, first_reas
 from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.switches import start_partition, start_queue, stop_partition, stop_queue
+from yunikorn.states import STOPPED
 from yunikorn.suggestions import suggest
 
 
 class Scheduler:
     """One scheduler core for any number of resource managers."""
 
-    def __init__(self, registry: Registry, clock: Clock, periods: Periods | None = None) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        clock: Clock,
+        periods: Periods | None = None,
+        configurations: Configurations | None = None,
+    ) -> None:
         self.registry = registry
         self.clock = clock
+        self.configurations = configurations
+        """What registrations run on, by policy group; None leaves it to each to bring one (decision 35)."""
         self.faults = FaultLog()
         """What plugins did wrong while scheduling."""
         self._environment = Environment.on(clock, periods)
@@ -47,27 +70,99 @@ class Scheduler:
     def register_resource_manager(
         self, request: RegisterResourceManagerRequest, callback: Callback
     ) -> RegisterResourceManagerResponse:
-        """A resource manager introduces itself with its configuration.
+        """A resource manager introduces itself, and says which configuration it wants.
 
-        One that is known already starts anew: everything of it is cleaned up first. Raises
-        `ConfigError` with all problems of the configuration, `UsageError` without an id; then nothing
-        has changed.
+        One that is known already starts anew: everything of it is forgotten, whether in flight or not, and
+        it has to report all that it has (decision 31). It is not told of the end of what it had. Raises
+        `ConfigError` with all problems of the configuration, `UsageError` without an id or where the
+        policy group is unknown; then nothing has changed.
         """
         if not request.rm_id:
             raise UsageError("a resource manager needs an id: set rm_id")
-        config = load_config(request.config or DEFAULT_TEXT, self.registry)
-        session = self._open(request.rm_id, callback, config)
+        basis = Basis.of(request, self.configurations)
+        config = load_config(basis.text, self.registry)
+        session = self._open(request, callback, config)
+        session.basis = basis
         known = self._sessions.pop(request.rm_id, None)
         if known is not None:
-            known.close(f"resource manager {request.rm_id} registered again")
+            self._end(known, f"resource manager {request.rm_id} registered again")
         self._sessions[request.rm_id] = session
+        session.when_over = lambda: self._end(session, "it has not registered again in time")
         return RegisterResourceManagerResponse()
 
     def update(self, request: UpdateRequest) -> None:
-        """Take in what a resource manager reports; raises `UsageError` if it is not registered."""
+        """Take in what a resource manager reports; raises `UsageError` if it is not registered.
+
+        A paused one has to register first: nothing is taken in, and it is told RESYNC.
+        """
         session = self._session(request.rm_id)
         session.take(request)
         session.flush()
+
+    # -- sessions -------------------------------------------------------------------------------------
+
+    def pause(self, rm_id: str, reason: str = "the connection was lost") -> None:
+        """A resource manager is out of reach: no decisions for it, its books are kept (decision 31).
+
+        What there is to say to it is kept within bounds. After `Periods.session` it is stopped. Raises
+        `UsageError` if it is not registered.
+        """
+        session = self._session(rm_id)
+        session.pause(reason)
+        session.flush()
+
+    def reconnect(self, rm_id: str, callback: Callback) -> None:
+        """A resource manager is back, at this callback: it is told RESYNC, with what was kept for it.
+
+        It stays paused until it registers again, for which it has `Periods.session` from now. Raises
+        `UsageError` if it is not registered.
+        """
+        session = self._session(rm_id)
+        session.reconnect(callback)
+        session.flush()
+
+    def resync(self, rm_id: str, reason: str) -> None:
+        """Have a resource manager register again: its books and those of the core may differ.
+
+        It is paused and told RESYNC at its callback. Raises `UsageError` if it is not registered.
+        """
+        session = self._session(rm_id)
+        session.pause(reason, reachable=True)
+        session.flush()
+
+    def stop(self, rm_id: str) -> None:
+        """A resource manager shuts down: everything of it is removed, and it is told nothing more.
+
+        Raises `UsageError` if it is not registered.
+        """
+        self._end(self._session(rm_id), f"resource manager {rm_id} shut down")
+
+    def close(self) -> None:
+        """Shut everything down."""
+        for rm_id in list(self._sessions):
+            self.stop(rm_id)
+
+    def session_state(self, rm_id: str) -> str:
+        """`Running` or `Paused`; `Stopped` for one that is not registered, or not any more."""
+        session = self._sessions.get(rm_id)
+        return STOPPED if session is None else session.state
+
+    def sessions(self) -> Iterator[SessionStatus]:
+        """How all resource managers are doing, in the order in which they registered."""
+        return (session.status() for session in self._sessions.values())
+
+    def session(self, rm_id: str) -> SessionStatus:
+        """How a resource manager is doing; raises `UsageError` if it is not registered."""
+        return self._session(rm_id).status()
+
+    def _end(self, session: Session, reason: str) -> None:
+        if self._sessions.get(session.rm_id) is session:
+            del self._sessions[session.rm_id]
+        if self._next is not None and self._next in session.partitions:
+            self._next = None
+        session.close(reason)
+
+    # -- deciding -------------------------------------------------------------------------------------
 
     def schedule(self, max_decisions: int | None = None) -> int:
         """Take up to `max_decisions` decisions, or all that can be taken now; returns how many.
@@ -83,13 +178,19 @@ class Scheduler:
                 taken += 1
                 busy.append(partition)
         self._next = busy[0] if busy else None
+        self._flush()
+        return taken
+
+    def _flush(self) -> None:
         for session in list(self._sessions.values()):
             session.flush()
-        return taken
 
     def _in_turn(self) -> deque[PartitionScheduler]:
         partitions = deque(
-            partition for session in self._sessions.values() for partition in session.partitions
+            partition
+            for session in self._sessions.values()
+            if session.absence is None
+            for partition in session.partitions
         )
         if self._next in partitions:
             while partitions[0] is not self._next:
@@ -104,26 +205,67 @@ class Scheduler:
         """Do what is due by now; returns how many timers fired."""
         fired = self._timers.fire_due()
         if fired:
-            for session in list(self._sessions.values()):
-                session.flush()
+            self._flush()
         return fired
 
-    def reload_configuration(self, rm_id: str, text: str) -> bool:
-        """Give a resource manager another configuration; returns False if it is the same text.
+    # -- configuration --------------------------------------------------------------------------------
 
-        Raises `ConfigError` with all problems; then the old configuration stays in use as a whole.
+    def reload_configuration(self, rm_id: str, text: str | bytes | None = None) -> bool:
+        """Give a resource manager another configuration, or what its source says now; all or nothing.
+
+        Without a text the configuration of its policy group is read again; one that brought its own keeps
+        it. Returns False if it is the same text (facts §1.12). Raises `ConfigError` with all problems, or
+        `UsageError` if the source cannot be read; then the old configuration stays in use as a whole.
         """
         session = self._session(rm_id)
-        config = load_config(text or DEFAULT_TEXT, self.registry)
-        if config.checksum == session.config.checksum:
-            return False
-        session.reload(config)
+        if text is None:
+            text = session.basis.again(self.configurations)
+            if text is None:
+                return False
+        changed = session.reload_text(text or DEFAULT_TEXT)
         session.flush()
-        return True
+        return changed
 
-    def _open(self, rm_id: str, callback: Callback, config: SchedulerConfig) -> Session:
+    def update_configuration(
+        self, rm_id: str, request: UpdateConfigurationRequest
+    ) -> UpdateConfigurationResponse:
+        """Check a configuration, have the resource manager save it, and use it (decision 38).
+
+        The answer says whether all three went well, else why not; then the old configuration stays in
+        use. Raises `UsageError` if the resource manager is not registered.
+        """
+        session = self._session(rm_id)
+        reason = session.basis.refusal(self.configurations)
+        if reason:
+            return UpdateConfigurationResponse(False, session.config.text, reason)
+        answer = change_configuration(session, request.configs)
+        session.flush()
+        return answer
+
+    def configuration(self, rm_id: str) -> SchedulerConfig:
+        """What a resource manager runs on, with its text and checksum; raises `UsageError` as above."""
+        return self._session(rm_id).config
+
+    def fail_application(self, rm_id: str, partition: str, app_id: str, reason: str) -> None:
+        """Mark an application for failure: its requests go, its allocations are released (decision 38).
+
+        It is `Failing`, then `Failed`. Raises `UsageError` where there is no such application, or where its
+        state does not allow it.
+        """
+        at, app = self._application(rm_id, partition, app_id)
         try:
-            return Session(rm_id, callback, config, self.registry, self._environment, self.faults)
+            at.partition.fail_application(app, reason or f"application {app_id} was failed by its RM")
+        except StateError as error:
+            raise UsageError(f"{error}; an application that has ended its work cannot fail") from error
+        self._session(rm_id).flush()
+
+    def _open(
+        self, request: RegisterResourceManagerRequest, callback: Callback, config: SchedulerConfig
+    ) -> Session:
+        try:
+            return Session(
+                request.rm_id, callback, config, self.registry, self._environment, self.faults, request
+            )
         except (UnknownPlugin, OptionError, PluginError) as error:
             # What is only needed to run is not asked for when a text is checked, such as `ldap`.
             raise ConfigError([Problem("", str(error))]) from error
@@ -162,16 +304,6 @@ class Scheduler:
             raise UsageError(f"resource manager {rm_id} has no partition '{name}'; known: {known}")
         return found
 
-    def stop(self, rm_id: str) -> None:
-        """The resource manager shuts down: everything of it is removed."""
-        self._session(rm_id).close(f"resource manager {rm_id} shut down")
-        del self._sessions[rm_id]
-
-    def close(self) -> None:
-        """Shut everything down."""
-        for rm_id in list(self._sessions):
-            self.stop(rm_id)
-
     # -- why things wait ------------------------------------------------------------------------------
 
     def explain(
@@ -183,6 +315,10 @@ class Scheduler:
         request that nothing stops has no reasons, one that waits no more is not among them. Changes
         nothing. Raises `UsageError` where there is no such application.
         """
+        at, app = self._application(rm_id, partition, app_id)
+        return {one.key: one for one in explain(at, app, allocation_key)}
+
+    def _application(self, rm_id: str, partition: str, app_id: str) -> tuple[PartitionScheduler, Application]:
         at = self._at_work(rm_id, partition)
         applications = at.partition.applications
         app = applications.get(app_id)
@@ -191,7 +327,7 @@ class Scheduler:
                 f"there is no application '{app_id}' in partition {at.name}, or it has ended"
                 f"{suggest(app_id, applications)}"
             )
-        return {one.key: one for one in explain(at, app, allocation_key)}
+        return at, app
 
     def first_reasons(self, rm_id: str) -> Iterator[tuple[str, int, Reason]]:
         """What stops everything that waits: application, number of requests, and the first reason."""

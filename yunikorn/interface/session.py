@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin
+from yunikorn.config.load import load_config
+from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin, printable
+from yunikorn.interface.absence import Absence
+from yunikorn.interface.configurations import Basis
 from yunikorn.interface.delivery import collect
 from yunikorn.interface.intake import DEFAULT_PARTITION, Intake
-from yunikorn.interface.messages import ContainerSchedulingState, UpdateContainerSchedulingStateRequest
+from yunikorn.interface.messages import (
+    ContainerSchedulingState,
+    RegisterResourceManagerRequest,
+    SchedulerAction,
+    UpdateContainerSchedulingStateRequest,
+    UpdateResponse,
+)
+from yunikorn.interface.prepared import Prepared, discard
+from yunikorn.interface.session_status import SessionStatus
 from yunikorn.interface.sinks import Sinks
 from yunikorn.objects.journal import Journal
 from yunikorn.objects.outbox import Outbox
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.reload import Reload
-from yunikorn.states import SESSION
+from yunikorn.states import SESSION, STOPPED
 
 if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig, SchedulerConfig
-    from yunikorn.interface.messages import UpdateRequest, UpdateResponse
+    from yunikorn.interface.messages import UpdateRequest
     from yunikorn.objects.environment import Environment
     from yunikorn.objects.node import Node
     from yunikorn.registry import Registry
     from yunikorn.scheduling.faults import FaultLog
+
+
+_log = logging.getLogger("yunikorn.sessions")
 
 
 class Callback(Protocol):
@@ -53,14 +68,22 @@ class Session:
         registry: Registry,
         environment: Environment,
         faults: FaultLog,
+        introduction: RegisterResourceManagerRequest | None = None,
     ) -> None:
         self.rm_id = rm_id
+        self.introduction = introduction or RegisterResourceManagerRequest(rm_id)
+        """How it registered: its version, policy group, and what it says of itself."""
+        self.when_over: Callable[[], None] = lambda: self.close("it has not registered again in time")
+        """What is done when it was paused for too long."""
+        self.basis = Basis(config.text)
         self.callback = callback
         self._state_callback = callback if isinstance(callback, StateCallback) else None
         self.config = config
         self.state = SESSION.initial
-        self._registry = registry
-        self._environment, self._faults = environment, faults
+        self.absence: Absence | None = None
+        """Set while it is paused."""
+        self.registry = registry
+        self._environment, self.faults = environment, faults
         self.stray = Outbox()
         """What has to be said about things of no partition of this RM."""
         enabled = registry.without(config.disabled)
@@ -80,12 +103,18 @@ class Session:
         return f"resource manager {self.rm_id}"
 
     def on_state_change(self, before: str, reason: str) -> None:
-        """Called by the state machine; a session has nothing more to do."""
+        """Called by the state machine."""
+        _log.info("%s: %s -> %s%s", printable(self.label), before, self.state, reason and f": {reason}")
 
     def _make(self, config: PartitionConfig, registry: Registry) -> PartitionScheduler:
         # Partitions of different RMs may have one name: inside they carry their RM's (decision 39).
         name = f"[{self.rm_id}]{config.name}"
-        made = PartitionScheduler(name, config, registry, self._environment, self._faults)
+        own = self._environment.branch()
+        try:
+            made = PartitionScheduler(name, config, registry, own, self.faults)
+        except BaseException:
+            own.timers.close()
+            raise
         if self._state_callback is not None:
             made.report_states()
         return made
@@ -119,18 +148,76 @@ class Session:
     # -- working ------------------------------------------------------------------------------------
 
     def take(self, request: UpdateRequest) -> None:
-        """Take in an update."""
-        self._intake.take(request)
+        """Take in an update; while the session is paused it is answered by RESYNC instead.
+
+        What it says will be in the report that the RM makes when it registers again.
+        """
+        if self.absence is None:
+            self._intake.take(request)
+        elif not self.absence.telling:
+            self.absence.owes_resync = True
 
     def flush(self) -> None:
         """Hand out what there is to say, events to the sinks and one response to the RM."""
         for partition in self._partitions.values():
             self._send_events(partition.partition.journal)
+        if self.absence is not None:
+            self._hold_back(self.absence)
+            return
         response = collect(self._outboxes())
         if response is not None:
             self.callback.recv_update_response(response)
         if self._state_callback is not None:
             self._send_states(self._state_callback)
+
+    # -- out of step --------------------------------------------------------------------------------
+
+    def pause(self, reason: str, *, reachable: bool = False) -> None:
+        """The RM is lost: no decisions, its books are kept, and what there is to say, within bounds.
+
+        `reachable` if it is there but out of step: then it is told RESYNC with the next flush.
+        """
+        SESSION.fire(self, "resync" if reachable else "lose", reason)
+        if self.absence is None:
+            self.absence = Absence(reason, reachable)
+            self._give_up_after_a_while(self.absence)
+        elif reachable:
+            self.absence.owes_resync = True
+        else:
+            self.absence.reachable = False
+
+    def reconnect(self, callback: Callback) -> None:
+        """The RM listens again, here: it is told RESYNC, and has its time to register anew."""
+        reason = f"{self.label} has connected again: it has to register"
+        self.pause(reason, reachable=True)
+        assert self.absence is not None
+        self.callback, self._state_callback = callback, None
+        self.absence.reachable = True
+        self._give_up_after_a_while(self.absence)
+
+    def _give_up_after_a_while(self, absence: Absence) -> None:
+        absence.end()
+        delay = self._environment.periods.session
+        if delay is not None:
+            absence.timer = self._environment.timers.after(delay, self._time_out)
+
+    def _time_out(self) -> None:
+        SESSION.fire(self, "timeout", "it has not registered again in time")
+        self.when_over()
+
+    def _hold_back(self, absence: Absence) -> None:
+        absence.keep(outbox for _, outbox in self._outboxes())
+        for partition in self._partitions.values():
+            if partition.outstanding is not None:
+                partition.outstanding.drain()
+        if absence.owes_resync and absence.reachable:
+            response = collect(self._outboxes()) or UpdateResponse()
+            response.action = SchedulerAction.RESYNC
+            absence.owes_resync, absence.telling = False, True
+            try:
+                self.callback.recv_update_response(response)
+            finally:
+                absence.telling = False
 
     def _send_states(self, callback: StateCallback) -> None:
         for partition in self._partitions.values():
@@ -154,9 +241,27 @@ class Session:
 
     # -- configuration ------------------------------------------------------------------------------
 
+    def check(self, config: SchedulerConfig) -> None:
+        """Whether another configuration can be used now; raises `ConfigError` if not. Changes nothing."""
+        self._prepare(config).discard("it was only checked")
+
     def reload(self, config: SchedulerConfig) -> None:
         """Use another configuration from now on; raises `ConfigError` and changes nothing (decision 11)."""
-        enabled = self._registry.without(config.disabled)
+        prepared = self._prepare(config)
+        prepared.plan.apply()
+        for name, gone in prepared.plan.gone.items():
+            gone.close(f"partition {name} was removed from the configuration")
+            self._hand_out_last(name, gone)
+        self._partitions = {
+            partition.name: self._partitions.get(partition.name) or prepared.made[partition.name]
+            for partition in config.partitions
+        }
+        self.config = config
+        self.sinks.use(prepared.outlets)
+        self._listen()
+
+    def _prepare(self, config: SchedulerConfig) -> Prepared:
+        enabled = self.registry.without(config.disabled)
         made: dict[str, PartitionScheduler] = {}
         try:
             outlets = self.sinks.make(config.sinks, enabled)
@@ -164,32 +269,53 @@ class Session:
             for name, new in plan.new.items():
                 made[name] = self._make(new, enabled)
         except (UnknownPlugin, OptionError, PluginError) as error:
-            for unused in made.values():
-                unused.close("the configuration was refused")
+            discard(made, "the configuration was refused")
             raise ConfigError([Problem("", str(error))]) from error
-        plan.apply()
-        for name, gone in plan.gone.items():
-            gone.close(f"partition {name} was removed from the configuration")
-            self._hand_out_last(name, gone)
-        self._partitions = {
-            partition.name: self._partitions.get(partition.name) or made[partition.name]
-            for partition in config.partitions
-        }
-        self.config = config
-        self.sinks.use(outlets)
-        self._listen()
+        return Prepared(plan, made, outlets)
+
+    def reload_text(self, text: str | bytes) -> bool:
+        """Use this configuration; returns False if it is the one in use. Raises `ConfigError`, as above."""
+        config = load_config(text, self.registry)
+        if config.checksum == self.config.checksum:
+            return False
+        self.reload(config)
+        return True
 
     def _hand_out_last(self, name: str, gone: PartitionScheduler) -> None:
         self._send_events(gone.partition.journal)
         response = collect([(name, gone.partition.outbox)])
-        if response is not None:
+        if response is not None and self.absence is None:
             self.callback.recv_update_response(response)
 
+    def status(self) -> SessionStatus:
+        """How it is doing."""
+        said = self.introduction
+        return SessionStatus(
+            self.rm_id,
+            self.state,
+            self.absence.reason if self.absence is not None else "",
+            said.version,
+            self.basis.group,
+            dict(said.build_info),
+            dict(said.extra_config),
+            tuple(self._partitions),
+            self.config.checksum,
+        )
+
     def close(self, reason: str) -> None:
-        """The RM is gone: its partitions are removed."""
-        SESSION.fire(self, "shutdown")
+        """The RM is gone: its partitions are removed, without a word to it.
+
+        It said itself that it goes, or comes anew and reports what it has: told that all of that was
+        released, it would end it.
+        """
+        if self.state != STOPPED:
+            SESSION.fire(self, "shutdown", reason)
+        if self.absence is not None:
+            self.absence.end()
         for partition in self._partitions.values():
+            self._send_events(partition.partition.journal)
             partition.close(reason)
-        self.flush()
+            partition.partition.outbox.drain()
+            partition.partition.journal.drain()
         self._partitions = {}
         self.sinks.close()

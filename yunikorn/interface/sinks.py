@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 @attrs.define
-class _Outlet:
+class Outlet:
+    """A sink in use, and what the configuration says of it."""
+
     ref: PluginRef
     sink: EventSink
     origin: str
@@ -32,12 +34,12 @@ class Sinks:
     def __init__(self, clock: Clock, faults: FaultLog) -> None:
         self._context = Context("", clock.now)
         self._faults = faults
-        self._outlets: list[_Outlet] = []
+        self._outlets: list[Outlet] = []
 
     def __bool__(self) -> bool:
         return any(outlet.on for outlet in self._outlets)
 
-    def make(self, refs: Iterable[PluginRef], registry: Registry) -> list[_Outlet]:
+    def make(self, refs: Iterable[PluginRef], registry: Registry) -> list[Outlet]:
         """The sinks that a configuration names; those that it leaves as they are stay the same objects.
 
         Raises `UnknownPlugin`, `OptionError` or `PluginError`; nothing is in use yet.
@@ -51,10 +53,10 @@ class Sinks:
                 made.append(kept)
                 continue
             sink = registry.make(EVENT_SINK, ref.name, ref.options)
-            made.append(_Outlet(ref, sink, registry.find(EVENT_SINK, ref.name).origin))
+            made.append(Outlet(ref, sink, registry.find(EVENT_SINK, ref.name).origin))
         return made
 
-    def use(self, outlets: list[_Outlet]) -> None:
+    def use(self, outlets: list[Outlet]) -> None:
         """Send to these from now on; the others are closed."""
         before, self._outlets = self._outlets, outlets
         for outlet in outlets:
@@ -72,7 +74,7 @@ class Sinks:
             if outlet.on:
                 self._guard(outlet, "sending events", outlet.sink.send, batch)
 
-    def _guard(self, outlet: _Outlet, deed: str, call: Callable[..., object], *arguments: object) -> None:
+    def _guard(self, outlet: Outlet, deed: str, call: Callable[..., object], *arguments: object) -> None:
         if not self._faults.guard(outlet.origin, f"{deed}, it is switched off", call, *arguments):
             outlet.on = False
 

@@ -25,3 +25,7 @@ class Environment:
     def on(cls, clock: Clock, periods: Periods | None = None) -> Environment:
         """A new one on this clock."""
         return cls(clock, Timers(clock), periods or Periods(), itertools.count(1))
+
+    def branch(self) -> Environment:
+        """The same with timers that go when their owner goes (`Timers.close`)."""
+        return attrs.evolve(self, timers=self.timers.branch())

@@ -84,6 +84,11 @@ class Outbox:
             or self.failed_node_updates
         )
 
+    @property
+    def size(self) -> int:
+        """How many entries there are."""
+        return sum(len(getattr(self, field.name)) for field in attrs.fields(Outbox))
+
     def drain(self) -> Outbox:
         """Hand out what has been collected, and start anew."""
         full = copy(self)

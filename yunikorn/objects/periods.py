@@ -23,3 +23,6 @@ class Periods:
     """For which a whole atomic gang waits for room before it holds back later requests (decision 24)."""
     cleanup: int = 10 * SECOND
     """After which an empty queue that placement made, or that is draining, is removed."""
+    session: int | None = 300 * SECOND
+    """For which a paused session is kept before it is stopped; None is for ever. It belongs to the whole
+    scheduler: the configuration of a partition cannot set it (decision 31)."""

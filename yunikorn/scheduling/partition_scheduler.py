@@ -498,3 +498,4 @@ class PartitionScheduler:
             self.outstanding.stop()
         self.policies.close(self.faults)
         self.queue_policies.close()
+        partition.timers.close()

@@ -1,0 +1,54 @@
+"""A new configuration on its way: checked, saved by the resource manager, used (decision 38)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.config.load import DEFAULT_TEXT, load_config
+from yunikorn.errors import CallbackError, ConfigError
+from yunikorn.interface.callback import Reach
+from yunikorn.interface.messages import UpdateConfigurationRequest, UpdateConfigurationResponse
+
+if TYPE_CHECKING:
+    from yunikorn.interface.session import Session
+
+
+def change_configuration(session: Session, text: str) -> UpdateConfigurationResponse:
+    """Use another configuration, if it is fit for use and the resource manager has saved it.
+
+    The order: what is not fit for use is never saved, and what could not be saved is never used. Should what
+    was saved turn out not to be usable after all, because the resource manager changed something from within
+    the call that saves, the old text is saved again. The text in use is the same text: nothing to do.
+    """
+    old = session.config.text
+    text = text or DEFAULT_TEXT
+    try:
+        config = load_config(text, session.registry)
+        if config.checksum == session.config.checksum:
+            return UpdateConfigurationResponse(True, old)
+        session.check(config)
+    except ConfigError as error:
+        return UpdateConfigurationResponse(False, old, f"the configuration cannot be used: {error}")
+    reason = _save(session, text)
+    if reason:
+        return UpdateConfigurationResponse(False, old, f"the configuration was not saved: {reason}")
+    try:
+        session.reload(config)
+    except ConfigError as error:
+        again = _save(session, old)
+        undone = f", and the old one was not saved again: {again}" if again else ""
+        return UpdateConfigurationResponse(False, old, f"the configuration cannot be used: {error}{undone}")
+    return UpdateConfigurationResponse(True, old)
+
+
+def _save(session: Session, text: str) -> str:
+    """Have the resource manager save a text, if it does such things; returns why it did not."""
+    reach = Reach(session.rm_id, session.callback, session.faults)
+    if "update_configuration" not in reach.methods or session.absence is not None:
+        return ""
+    try:
+        answer = reach.save_configuration(UpdateConfigurationRequest(text))
+    except CallbackError as error:
+        session.faults.report(reach.whose, error.deed, error)
+        return str(error)
+    return "" if answer.success else answer.reason or "the resource manager gives no reason"
