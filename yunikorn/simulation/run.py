@@ -32,14 +32,18 @@ def simulate(
     watch: Callable[[Progress], bool] | None = None,
     preempted: str = RESTART,
     questions: Sequence[Question] = (),
+    meet: Callable[[Scheduler], None] | None = None,
 ) -> Report:
     """Play `workload` under `config` (the text of queues.yaml); raises `ConfigError`.
 
     `until`, `recorder`, `watch` and `preempted` are as for `Simulation`. `questions` ask why
-    applications wait; the report answers them in their order.
+    applications wait; the report answers them in their order. `meet` is shown the core before anything
+    happens, for recorders that look at its queues; whoever looks changes nothing.
     """
     clock = ManualClock()
     core = Scheduler(registry, clock)
+    if meet is not None:
+        meet(core)
     inquiries = Inquiries(questions, core, clock, RM_ID)
     simulation = Simulation(
         workload,
