@@ -1,0 +1,167 @@
+"""The scheduler in an event loop: coroutines, callbacks in the loop, back-pressure, answers in time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+
+import pytest
+
+from tests.service.kit import CONFIG, PATIENCE, work
+from yunikorn.clock import SystemClock
+from yunikorn.errors import UsageError
+from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.callback import implements
+from yunikorn.interface.loop_callback import LoopCallback
+from yunikorn.interface.messages import (
+    NodePredicatesArgs,
+    RegisterResourceManagerRequest,
+    UpdateRequest,
+    UpdateResponse,
+)
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
+from yunikorn.registry import Registry
+
+
+def play(registry: Registry, story: Callable[[AsyncScheduler], Awaitable[None]], capacity: int = 64) -> None:
+    """Run a story with a core at work; a story that hangs fails."""
+
+    async def run() -> None:
+        threaded = ThreadedScheduler(
+            lambda clock: Scheduler(registry, clock), SystemClock(), capacity=capacity
+        )
+        async with asyncio.timeout(PATIENCE), AsyncScheduler(threaded) as scheduler:
+            await story(scheduler)
+
+    asyncio.run(run())
+
+
+class Ears:
+    """Hears in the loop; its methods are coroutines."""
+
+    def __init__(self) -> None:
+        self.heard: asyncio.Queue[UpdateResponse] = asyncio.Queue()
+        self.threads: set[threading.Thread] = set()
+
+    async def recv_update_response(self, response: UpdateResponse) -> None:
+        self.threads.add(threading.current_thread())
+        await asyncio.sleep(0)
+        await self.heard.put(response)
+
+    async def allocations(self, number: int) -> list[str]:
+        keys: list[str] = []
+        while len(keys) < number:
+            keys += [one.allocation_key for one in (await self.heard.get()).new_allocations]
+        return keys
+
+
+def test_responses_arrive_in_the_loop_and_in_order(registry: Registry) -> None:
+    async def story(scheduler: AsyncScheduler) -> None:
+        ears = Ears()
+        await scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+        await scheduler.update(work(50))
+        assert await ears.allocations(50) == [f"app-{i}" for i in range(50)]
+        assert ears.threads == {threading.current_thread()}
+
+    play(registry, story)
+
+
+def test_errors_are_raised_where_they_are_awaited(registry: Registry) -> None:
+    async def story(scheduler: AsyncScheduler) -> None:
+        with pytest.raises(UsageError, match="no resource manager 'ghost'"):
+            await scheduler.update(UpdateRequest("ghost"))
+        with pytest.raises(ZeroDivisionError):
+            await scheduler.call(lambda core: 1 // 0)
+        await scheduler.halt()
+        with pytest.raises(CoreStopped):
+            await scheduler.update(UpdateRequest("ghost"))
+
+    play(registry, story)
+
+
+def test_senders_wait_while_the_inbox_is_full_and_the_loop_goes_on(registry: Registry) -> None:
+    async def story(scheduler: AsyncScheduler) -> None:
+        await scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), Ears())
+        release, holding = threading.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def hold(_: Scheduler) -> None:
+            loop.call_soon_threadsafe(holding.set)
+            release.wait(PATIENCE)
+
+        held = asyncio.create_task(scheduler.call(hold))
+        await holding.wait()
+        senders = [asyncio.create_task(scheduler.update(UpdateRequest("rm"))) for _ in range(20)]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not any(sender.done() for sender in senders)
+        release.set()
+        await asyncio.gather(held, *senders)
+
+    play(registry, story, capacity=2)
+
+
+def test_a_callback_that_raises_in_the_loop_is_reported_and_told_to_register_again(
+    registry: Registry,
+) -> None:
+    async def story(scheduler: AsyncScheduler) -> None:
+        asked_to_resync = asyncio.Event()
+
+        class Clumsy:
+            def recv_update_response(self, response: UpdateResponse) -> None:
+                if response.action:
+                    asked_to_resync.set()
+                else:
+                    raise LookupError("no such pod")
+
+        await scheduler.register_resource_manager(
+            RegisterResourceManagerRequest("rm", config=CONFIG), Clumsy()
+        )
+        await scheduler.update(work(1))
+        await asked_to_resync.wait()
+        [fault] = await scheduler.call(lambda core: list(core.faults))
+        assert "resource manager rm" in fault.message
+        assert "LookupError: no such pod" in fault.message
+
+    play(registry, story)
+
+
+class Predicate(Ears):
+    """Refuses nodes by a coroutine."""
+
+    def __init__(self, refused: Mapping[str, str], answer: asyncio.Event | None = None) -> None:
+        super().__init__()
+        self.refused, self.answer = refused, answer
+
+    async def node_predicates(self, args: NodePredicatesArgs) -> Mapping[str, str]:
+        if self.answer is not None:
+            await self.answer.wait()
+        return self.refused
+
+
+def test_an_answer_that_does_not_come_counts_as_an_error(registry: Registry) -> None:
+    async def story(scheduler: AsyncScheduler) -> None:
+        silent = LoopCallback(
+            Predicate({}, answer=asyncio.Event()),
+            "rm",
+            scheduler.threaded,
+            asyncio.get_running_loop(),
+            patience=0.01,
+        )
+        ask = getattr(silent, "node_predicates")  # noqa: B009
+        with pytest.raises(TimeoutError, match=r"no answer within 0\.01 s"):
+            await asyncio.to_thread(ask, NodePredicatesArgs("app", "key", ["node"]))
+
+    play(registry, story)
+
+
+def test_what_a_callback_does_not_implement_is_not_there(registry: Registry) -> None:
+    async def story(scheduler: AsyncScheduler) -> None:
+        adapted = LoopCallback(Predicate({}), "rm", scheduler.threaded, asyncio.get_running_loop())
+        assert implements(adapted, "node_predicates")
+        assert not implements(adapted, "predicates")
+        assert not implements(adapted, "send_events")
+
+    play(registry, story)

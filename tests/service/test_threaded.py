@@ -1,0 +1,217 @@
+"""The core in a thread of its own: callers in other threads, timers, back-pressure, the end, and bugs."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+
+import pytest
+
+from tests.service.kit import CONFIG, PATIENCE, Ears, work
+from yunikorn.clock import Clock, ManualClock, SystemClock
+from yunikorn.errors import ConfigError, UsageError
+from yunikorn.interface.inbox import Closed, Inbox
+from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
+from yunikorn.registry import Registry
+
+
+@pytest.fixture
+def make(registry: Registry) -> Callable[[Clock], Scheduler]:
+    """Makes the scheduler inside."""
+    return lambda clock: Scheduler(registry, clock)
+
+
+@pytest.fixture
+def core(make: Callable[[Clock], Scheduler]) -> Iterator[ThreadedScheduler]:
+    """A core at work, on the machine's clock."""
+    with ThreadedScheduler(make, SystemClock()) as threaded:
+        yield threaded
+
+
+def test_updates_are_decided_without_anybody_asking(core: ThreadedScheduler) -> None:
+    ears = Ears()
+    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+    core.update(work(5))
+    assert ears.allocations(5) == [f"app-{i}" for i in range(5)]
+
+
+def test_what_the_core_refuses_is_raised_to_the_caller_and_the_core_goes_on(core: ThreadedScheduler) -> None:
+    with pytest.raises(UsageError, match="no resource manager 'ghost' is registered"):
+        core.update(UpdateRequest("ghost"))
+    with pytest.raises(ConfigError):
+        core.register_resource_manager(RegisterResourceManagerRequest("rm", config="partitions: 7"), Ears())
+    with pytest.raises(ZeroDivisionError):
+        core.call(lambda scheduler: 1 // 0)
+    assert core.call(lambda scheduler: scheduler.next_timer()) is None
+    assert core.failure is None
+
+
+def test_more_than_a_batch_is_decided_to_the_end(make: Callable[[Clock], Scheduler]) -> None:
+    ears = Ears()
+    with ThreadedScheduler(make, SystemClock(), batch=7) as core:
+        core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+        core.update(work(100))
+        assert len(ears.allocations(100)) == 100
+
+
+def test_many_threads_lose_nothing(core: ThreadedScheduler) -> None:
+    ears = Ears()
+    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+    threads = [
+        threading.Thread(target=lambda name=f"app{i}": core.update(work(20, app=name))) for i in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    wanted = {f"app{i}-{k}" for i in range(8) for k in range(20)}
+    assert set(ears.allocations(160)) == wanted
+
+
+def test_timers_fire_by_the_clock_that_was_passed_in(make: Callable[[Clock], Scheduler]) -> None:
+    ears, clock = Ears(), ManualClock()
+    with ThreadedScheduler(make, clock) as core:
+        core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+        core.update(work(1))
+        ears.allocations(1)
+        clock.advance(3600)
+        core.call(lambda scheduler: None)  # it looks at its clock at the latest when something comes
+        states = []
+        while "Running" not in states:
+            response = ears.heard.get(timeout=PATIENCE)
+            states += [update.state for update in response.updated_applications]
+
+
+def test_a_callback_may_post_but_not_wait(core: ThreadedScheduler) -> None:
+    ears = Ears()
+    raised: list[Exception] = []
+    posted: list[Future[None]] = []
+
+    class Answering(Ears):
+        def recv_update_response(self, response: UpdateResponse) -> None:
+            if response.accepted_nodes and not posted:
+                try:
+                    core.update(UpdateRequest("rm"))
+                except UsageError as error:
+                    raised.append(error)
+                posted.append(core.post(work(2, app="more")))
+            super().recv_update_response(response)
+
+    ears = Answering()
+    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+    core.update(work(1))
+    assert set(ears.allocations(3)) == {"app-0", "more-0", "more-1"}
+    assert "use post" in str(raised[0])
+    posted[0].result(PATIENCE)
+
+
+def test_halting_finishes_what_is_waiting_and_takes_nothing_more(core: ThreadedScheduler) -> None:
+    ears = Ears()
+    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+    busy, release = threading.Event(), threading.Event()
+
+    def hold(_: Scheduler) -> None:
+        busy.set()
+        release.wait(PATIENCE)
+
+    core.post_call(hold)
+    assert busy.wait(PATIENCE)
+    late = core.post(work(3))
+    ending = threading.Thread(target=core.halt)
+    ending.start()
+    release.set()
+    ending.join(PATIENCE)
+    late.result(PATIENCE)
+    assert ears.allocations(3) == ["app-0", "app-1", "app-2"]
+    assert not core.alive
+    with pytest.raises(CoreStopped, match="has been stopped"):
+        core.post(work(1))
+
+
+def test_a_bug_is_told_to_whoever_waits_and_whoever_comes_later(
+    registry: Registry, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Buggy(Scheduler):
+        def update(self, request: UpdateRequest) -> None:
+            raise ArithmeticError("the books are wrong")
+
+    died: queue.Queue[BaseException] = queue.Queue()
+    core = ThreadedScheduler(lambda clock: Buggy(registry, clock), SystemClock(), died=died.put)
+    first, second = core.post(UpdateRequest("rm")), core.post(UpdateRequest("rm"))
+    core.start()
+    with pytest.raises(ArithmeticError):
+        first.result(PATIENCE)
+    with pytest.raises(CoreStopped, match="the core has died: ArithmeticError: the books are wrong"):
+        second.result(PATIENCE)
+    assert isinstance(died.get(timeout=PATIENCE), ArithmeticError)
+    with pytest.raises(CoreStopped, match="the books are wrong"):
+        core.update(UpdateRequest("rm"))
+    assert isinstance(core.failure, ArithmeticError)
+    assert "the core has died" in caplog.text
+    assert core.halt(PATIENCE)
+
+
+# -- the inbox ------------------------------------------------------------------------------------------
+
+
+def test_a_full_inbox_makes_the_sender_wait() -> None:
+    inbox: Inbox[int] = Inbox(2)
+    inbox.put(1)
+    inbox.put(2)
+    done = threading.Event()
+
+    def send() -> None:
+        inbox.put(3)
+        done.set()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    assert not done.is_set()
+    assert inbox.take(1, None) == [1]
+    assert done.wait(PATIENCE)
+    assert inbox.take(10, None) == [2, 3]
+    thread.join(PATIENCE)
+
+
+def test_who_cannot_wait_is_called_once_there_is_room() -> None:
+    inbox: Inbox[int] = Inbox(1)
+    rooms: list[str] = []
+    assert inbox.offer(1, lambda: rooms.append("never"))
+    assert not inbox.offer(2, lambda: rooms.append("second"))
+    assert rooms == []
+    assert inbox.take(1, 0) == [1]
+    assert rooms == ["second"]
+    assert inbox.offer(2, lambda: None)
+    inbox.take(1, 0)
+    assert rooms == ["second"]
+
+
+def test_a_closed_inbox_gives_away_what_it_has() -> None:
+    inbox: Inbox[int] = Inbox(1)
+    inbox.put(1)
+    heard: list[type[BaseException]] = []
+
+    def send() -> None:
+        try:
+            inbox.put(2)
+        except Closed as error:
+            heard.append(type(error))
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    inbox.close()
+    thread.join(PATIENCE)
+    assert heard == [Closed]
+    with pytest.raises(Closed):
+        inbox.put(3, always=True)
+    assert inbox.take(5, None) == [1]
+    assert inbox.take(5, None) == []
+
+
+def test_an_inbox_without_room_makes_no_sense() -> None:
+    with pytest.raises(ValueError, match="room for something"):
+        Inbox(0)

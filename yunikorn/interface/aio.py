@@ -1,0 +1,78 @@
+"""A scheduler for programs that live in an asyncio event loop: the core keeps a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable
+from typing import TypeVar
+
+from yunikorn.interface.loop_callback import LoopCallback
+from yunikorn.interface.messages import (
+    RegisterResourceManagerRequest,
+    RegisterResourceManagerResponse,
+    UpdateRequest,
+)
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.threaded import ThreadedScheduler
+
+T = TypeVar("T")
+
+
+class AsyncScheduler:
+    """The methods of a `Scheduler` as coroutines, on top of a `ThreadedScheduler` that does the work.
+
+    While the core's inbox is full they wait, and nothing else does. Callbacks are called in the event loop,
+    see `LoopCallback`.
+    """
+
+    def __init__(self, threaded: ThreadedScheduler) -> None:
+        self.threaded = threaded
+
+    async def __aenter__(self) -> AsyncScheduler:
+        self.threaded.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def register_resource_manager(
+        self, request: RegisterResourceManagerRequest, callback: object
+    ) -> RegisterResourceManagerResponse:
+        """See `Scheduler.register_resource_manager`; the methods of `callback` may be coroutines."""
+        adapted = LoopCallback(callback, request.rm_id, self.threaded, asyncio.get_running_loop())
+        return await self._put(lambda core: core.register_resource_manager(request, adapted))
+
+    async def update(self, request: UpdateRequest) -> None:
+        """Have an update taken in; returns when it is. See `Scheduler.update`."""
+        await self._put(lambda core: core.update(request))
+
+    async def stop(self, rm_id: str) -> None:
+        """A resource manager shuts down. See `Scheduler.stop`."""
+        await self._put(lambda core: core.stop(rm_id))
+
+    async def call(self, deed: Callable[[Scheduler], T]) -> T:
+        """Have anything done in the core's thread, and return what it returns or raise what it raises."""
+        return await self._put(deed, tolerant=True)
+
+    async def carry_out(self, deed: Callable[[Scheduler], T]) -> T:
+        """The same for what changes the core: an error in it that is none of ours is a bug of the core."""
+        return await self._put(deed)
+
+    async def halt(self) -> None:
+        """See `ThreadedScheduler.halt`."""
+        await asyncio.to_thread(self.threaded.halt)
+
+    async def close(self) -> None:
+        """See `ThreadedScheduler.close`."""
+        await asyncio.to_thread(self.threaded.close)
+
+    async def _put(self, deed: Callable[[Scheduler], T], *, tolerant: bool = False) -> T:
+        loop = asyncio.get_running_loop()
+        while True:
+            room = asyncio.Event()
+            make_room = functools.partial(loop.call_soon_threadsafe, room.set)
+            done = self.threaded.offer(deed, make_room, tolerant=tolerant)
+            if done is not None:
+                return await asyncio.wrap_future(done)
+            await room.wait()
