@@ -1,0 +1,154 @@
+"""A scheduler that tells a tape of all that goes in and comes out.
+
+    scheduler = TapedScheduler(tape, registry, clock)    # and go on as with any Scheduler
+
+Nothing else has to know of the tape: callbacks that are registered, and the configurations of policy
+groups, are wrapped on their way in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from yunikorn.interface.callback import OPTIONAL, Callback, implements
+from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateResponse
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.tape import CALLS, Tape, offered
+
+ASKING = ("predicates", "node_predicates", "update_configuration")
+"""The optional methods of a callback whose answers the core acts upon."""
+
+
+class TapedScheduler(Scheduler):
+    """A `Scheduler` that tells a tape of every call that can change something, and of its consequences."""
+
+    def __init__(self, tape: Tape, *arguments: Any, **options: Any) -> None:
+        """`arguments` and `options` are those of `Scheduler`."""
+        for name, value in options.items():
+            if isinstance(value, Configurations):
+                options[name] = TapedConfigurations(value, tape, self)
+        super().__init__(*arguments, **options)
+        self._tape = tape
+        self._busy = False
+        """Whether a call is being carried out: what it calls itself is not told."""
+        self._within = False
+        """Whether a callback is being called: what it calls is told."""
+
+    def _tell(self, method: str, arguments: dict[str, Any]) -> None:
+        if method == "fire_timers" and (self.next_timer() or self.clock.now() + 1) > self.clock.now():
+            return  # nothing is due
+        told = tuple(
+            offered(value) if name == "callback" else value
+            for name, value in arguments.items()
+            if name != "self"
+        )
+        self._tape.took(self.clock.now(), method, told, within=self._within)
+
+    def _wrapped(self, arguments: dict[str, Any]) -> None:
+        if "callback" in arguments:
+            first: RegisterResourceManagerRequest | str = next(
+                value for name, value in arguments.items() if name in ("request", "rm_id")
+            )
+            rm_id = first if isinstance(first, str) else first.rm_id
+            arguments["callback"] = _TapedCallback(arguments["callback"], rm_id, self)
+
+    @contextlib.contextmanager
+    def _outside(self) -> Iterator[None]:
+        """While a callback is called: it may call back, and that is told."""
+        before, self._busy, self._within = (self._busy, self._within), False, True
+        try:
+            yield
+        finally:
+            self._busy, self._within = before
+
+
+def _told(method: str) -> Callable[..., Any]:
+    """A method of `Scheduler` that tells the tape before it does what it does."""
+    original = getattr(Scheduler, method)
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def told(self: TapedScheduler, *arguments: Any, **named: Any) -> Any:
+        if self._busy:
+            return original(self, *arguments, **named)
+        bound = signature.bind(self, *arguments, **named)
+        bound.apply_defaults()
+        self._tell(method, bound.arguments)
+        self._wrapped(bound.arguments)
+        self._busy = True
+        try:
+            return original(*bound.args, **bound.kwargs)
+        finally:
+            self._busy = False
+
+    return told
+
+
+for _method in CALLS:
+    if hasattr(Scheduler, _method):
+        setattr(TapedScheduler, _method, _told(_method))
+
+
+class _TapedCallback:
+    """Passes everything on, and tells the tape; what the callback does not implement is not there."""
+
+    def __init__(self, callback: Callback, rm_id: str, scheduler: TapedScheduler) -> None:
+        self._callback, self._rm_id, self._scheduler = callback, rm_id, scheduler
+        self._tape, self._clock = scheduler._tape, scheduler.clock
+        for method in OPTIONAL:
+            passing = functools.partial(self._pass, method) if implements(callback, method) else None
+            setattr(self, method, passing)
+
+    def __getattr__(self, name: str) -> Any:
+        # What else the callback has, such as plugins that it brings along, is there as before.
+        return getattr(self._callback, name)
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        self._tape.gave(self._clock.now(), self._rm_id, response)
+        self._pass("recv_update_response", response)
+
+    def _pass(self, method: str, message: Any) -> Any:
+        at = self._clock.now()
+        try:
+            with self._scheduler._outside():
+                answer = getattr(self._callback, method)(message)
+        except BaseException as error:
+            question = message if method in ASKING else None
+            self._tape.answered(at, self._rm_id, method, question, error)
+            raise
+        if method in ASKING:
+            self._tape.answered(at, self._rm_id, method, message, answer)
+        return answer
+
+
+class TapedConfigurations(Configurations):
+    """Configurations that tell the tape what was read: files change while the core runs."""
+
+    def __init__(self, configurations: Configurations, tape: Tape, scheduler: Scheduler) -> None:
+        super().__init__({}, allow_rm_config=configurations.allow_rm_config)
+        self._read_by, self._tape, self._scheduler = configurations, tape, scheduler
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that have a configuration, in the order they were given."""
+        return self._read_by.groups
+
+    def find(self, group: str) -> str:
+        """As the configurations themselves."""
+        return self._read_by.find(group)
+
+    def read(self, group: str) -> str | bytes:
+        """As the configurations themselves; the tape hears the text, or the error that was raised."""
+        at = self._scheduler.clock.now()
+        try:
+            text = self._read_by.read(group)
+        except Exception as error:
+            self._tape.answered(at, "", "configuration", group, error)
+            raise
+        self._tape.answered(at, "", "configuration", group, text)
+        return text
