@@ -234,3 +234,13 @@ def test_times_that_are_not_used_up_do_not_pile_up() -> None:
         rm.schedule()
         rm.release(key=f"task{number}")
     assert len(rm.at_work().partition.timers) < 200
+
+
+def test_a_time_of_zero_or_less_is_for_ever() -> None:
+    rm = RM()
+    rm.node(memory=2)
+    submit(rm, seconds=-1)
+    ask(rm, "ask", seconds=-1, count=2)
+    assert rm.schedule() == [("app", "ask", "n1"), ("app", "ask", "n1")]
+    rm.pass_time(1_000_000)
+    assert (rm.state(), ends(rm)) == ("Running", [])

@@ -90,6 +90,15 @@ def test_more_capacity_lets_in_what_waited() -> None:
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
+def test_an_action_that_is_not_known_changes_nothing_and_is_answered() -> None:
+    rm = cluster(memory=4)
+    rm.change_node("n1", NodeAction.UNKNOWN, memory=1)
+    assert [(one.node_id, one.reason) for one in rm.said("failed_node_updates")] == [
+        ("n1", "the action is not known here: nothing was changed")
+    ]
+    assert room(rm) == {"memory": 4}
+
+
 def test_less_capacity_than_is_used_ends_nothing_and_lets_nothing_in() -> None:
     rm = cluster(memory=4)
     rm.ask(key="runs", count=3, memory=1)

@@ -31,7 +31,7 @@ NODE_PARTITION = "si/node-partition"
 DEFAULT_PARTITION = "default"
 """The partition of what names none (facts §20.5)."""
 NO_SIZE = "an Atomic gang needs a placeholderAsk: what its members take together"
-NO_TIME = "executionTimeoutMilliSeconds is below 0: leave it out, or give the time there is"
+UNKNOWN_ACTION = "the action is not known here: nothing was changed"
 
 
 class Intake:
@@ -71,12 +71,10 @@ class Intake:
             outbox.rejected_applications.append(Refusal("", "an application needs an id"))
         elif new.gang_scheduling_style == ATOMIC and is_zero(new.placeholder_ask):
             outbox.rejected_applications.append(Refusal(new.application_id, NO_SIZE))
-        elif new.execution_timeout_ms < 0:
-            outbox.rejected_applications.append(Refusal(new.application_id, NO_TIME))
         else:
             ugi = new.ugi
             submission = Submission(new.application_id, new.queue_name, ugi.user, tuple(ugi.groups), new.tags)
-            submission.run_limit = new.execution_timeout_ms * MILLISECOND
+            submission.run_limit = _time_limit(new.execution_timeout_ms)
             submission.gang, submission.gang_style = new.placeholder_ask, new.gang_scheduling_style
             partition.submit(submission)
 
@@ -92,15 +90,13 @@ class Intake:
         priority, reason = self._priority(ask)
         if not ask.allocation_key:
             reason = "an ask needs an allocation key"
-        elif ask.execution_timeout_ms < 0:
-            reason = NO_TIME
         if reason:
             partition.partition.outbox.rejected_asks.append(Refusal(ask.allocation_key, reason, app_id))
             return
         demand = Demand(
             ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, ask.tags, ask.originator
         )
-        demand.run_limit = ask.execution_timeout_ms * MILLISECOND
+        demand.run_limit = _time_limit(ask.execution_timeout_ms)
         demand.task_group, demand.placeholder = ask.task_group_name, ask.placeholder
         policy = ask.preemption_policy
         if policy is not None:
@@ -209,6 +205,8 @@ class Intake:
                 partition.partition.move_node(node, "schedule")
             elif update.action == NodeAction.DECOMMISSION:
                 partition.partition.remove_node(node)
+            elif update.action == NodeAction.UNKNOWN:
+                return UNKNOWN_ACTION
             else:
                 return partition.update_node(
                     node, update.schedulable_resource, update.occupied_resource, update.attributes or None
@@ -216,6 +214,11 @@ class Intake:
         except StateError as error:
             return str(error)
         return ""
+
+
+def _time_limit(milliseconds: int) -> int:
+    # "0 or negative value means never expire" (interface seed); 0 is never further in, too.
+    return max(0, milliseconds) * MILLISECOND
 
 
 def _existing(one: Allocation, node_id: str) -> Existing:

@@ -29,6 +29,8 @@ class NodeAction(enum.IntEnum):
     DRAIN_NODE = 1
     DECOMMISSION = 2
     DRAIN_TO_SCHEDULABLE = 3
+    UNKNOWN = 1000
+    """An action that is not known here, such as one of a newer shim: the update fails (decision 33)."""
 
 
 @attrs.define
