@@ -44,8 +44,10 @@ def change_configuration(session: Session, text: str) -> UpdateConfigurationResp
 def _save(session: Session, text: str) -> str:
     """Have the resource manager save a text, if it does such things; returns why it did not."""
     reach = Reach(session.rm_id, session.callback, session.faults)
-    if "update_configuration" not in reach.methods or session.absence is not None:
+    if "update_configuration" not in reach.methods:
         return ""
+    if session.absence is not None:
+        return f"{session.label} is paused ({session.absence.reason})"
     try:
         answer = reach.save_configuration(UpdateConfigurationRequest(text))
     except CallbackError as error:

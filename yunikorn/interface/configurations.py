@@ -71,7 +71,7 @@ class Configurations:
             return source
         try:
             return source()
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise UsageError(f"the configuration of policy group '{name}' cannot be read: {error}") from error
 
 

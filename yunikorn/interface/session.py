@@ -95,7 +95,8 @@ class Session:
         self.sinks.use(outlets)
         self._listen()
         self._intake = Intake(self)
-        SESSION.fire(self, "register")
+        version = self.introduction.version
+        SESSION.fire(self, "register", f"version {version} of the interface" if version else "")
 
     @property
     def label(self) -> str:
@@ -104,7 +105,8 @@ class Session:
 
     def on_state_change(self, before: str, reason: str) -> None:
         """Called by the state machine."""
-        _log.info("%s: %s -> %s%s", printable(self.label), before, self.state, reason and f": {reason}")
+        why = f": {reason}" if reason else ""
+        _log.info("%s", printable(f"{self.label}: {before} -> {self.state}{why}"))
 
     def _make(self, config: PartitionConfig, registry: Registry) -> PartitionScheduler:
         # Partitions of different RMs may have one name: inside they carry their RM's (decision 39).

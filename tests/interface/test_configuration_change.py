@@ -1,0 +1,201 @@
+"""A new configuration while the scheduler runs: checked, saved by the RM, used (decision 38)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.core.kit import RM, configuration, document, partition, queue
+from yunikorn.clock import ManualClock
+from yunikorn.errors import UsageError
+from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.messages import (
+    RegisterResourceManagerRequest,
+    UpdateConfigurationRequest,
+    UpdateConfigurationResponse,
+    UpdateResponse,
+)
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.registry import Registry
+
+OLD, NEW = configuration(queue("a")), configuration(queue("a"), queue("b"))
+SAVED = UpdateConfigurationResponse(True)
+
+
+class Keeper(RM):
+    """An RM that saves configurations, or not."""
+
+    def __init__(self, text: str = OLD) -> None:
+        self.saved: list[str] = []
+        self.answer: Callable[[str], object] = lambda text: SAVED
+        super().__init__(text)
+
+    def update_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
+        """Save a text, and say whether that went well."""
+        self.saved.append(request.configs)
+        return self.answer(request.configs)  # type: ignore[return-value]
+
+    def change(self, text: str) -> UpdateConfigurationResponse:
+        """Ask for another configuration."""
+        return self.scheduler.update_configuration(self.rm_id, UpdateConfigurationRequest(text))
+
+    def queues(self) -> list[str]:
+        """Which of the queues there are."""
+        tree = self.at_work().partition
+        return [name for name in ("a", "b") if tree.queue(f"root.{name}")]
+
+
+def test_it_is_saved_then_used_and_the_answer_has_what_was_before() -> None:
+    rm = Keeper()
+    rm.answer = lambda text: SAVED if rm.queues() == ["a"] else UpdateConfigurationResponse(False)
+    assert rm.change(NEW) == UpdateConfigurationResponse(True, OLD)
+    assert rm.saved == [NEW]
+    assert rm.queues() == ["a", "b"]
+    assert rm.scheduler.configuration("rm").text == NEW
+
+
+def test_what_cannot_be_used_is_not_saved_and_all_problems_are_told() -> None:
+    rm = Keeper()
+    bad = configuration(queue("a", maxapplications="many"), nodesortpolicy={"type": "sideways"})
+    answer = rm.change(bad)
+    assert not answer.success
+    assert answer.old_config == OLD
+    assert answer.reason.startswith("the configuration cannot be used: partitions[0].")
+    assert len(answer.reason.splitlines()) == 2
+    assert rm.saved == []
+    assert rm.queues() == ["a"]
+
+
+def test_what_does_not_suit_what_runs_is_not_saved_either() -> None:
+    rm = Keeper()
+    rm.app()
+    answer = rm.change(configuration(queue("a", queue("b"))))
+    assert "queue root.a cannot change its type now: it has 1 applications" in answer.reason
+    assert rm.saved == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (UpdateConfigurationResponse(False, reason="the disk is full"), "the disk is full"),
+        (UpdateConfigurationResponse(False), "the resource manager gives no reason"),
+        (None, "saving a configuration: it answered None, not an UpdateConfigurationResponse"),
+    ],
+)
+def test_what_is_not_saved_is_not_used(answer: object, reason: str) -> None:
+    rm = Keeper()
+    rm.answer = lambda text: answer
+    told = rm.change(NEW)
+    assert not told.success
+    assert told.old_config == OLD
+    assert told.reason.startswith("the configuration was not saved: ")
+    assert told.reason.endswith(reason)
+    assert rm.queues() == ["a"]
+
+
+def test_saving_that_raises_is_contained_and_reported() -> None:
+    rm = Keeper()
+
+    def fail(text: str) -> object:
+        raise OSError("no space left")
+
+    rm.answer = fail
+    told = rm.change(NEW)
+    assert told.reason == (
+        "the configuration was not saved: callback of resource manager rm: saving a configuration:"
+        " OSError: no space left"
+    )
+    assert rm.faults() == ["callback of resource manager rm: saving a configuration: OSError: no space left"]
+    assert rm.queues() == ["a"]
+
+
+def test_the_text_in_use_is_neither_saved_nor_used_again() -> None:
+    rm = Keeper()
+    assert rm.change(OLD) == UpdateConfigurationResponse(True, OLD)
+    assert rm.saved == []
+
+
+def test_an_rm_that_does_not_save_configurations_uses_them() -> None:
+    rm = RM(OLD)
+    answer = rm.scheduler.update_configuration("rm", UpdateConfigurationRequest(NEW))
+    assert answer == UpdateConfigurationResponse(True, OLD)
+    assert rm.find_queue("root.b")
+
+
+def test_should_the_world_change_while_it_is_saved_the_old_one_is_saved_again() -> None:
+    rm = Keeper()
+
+    def submit(text: str) -> UpdateConfigurationResponse:
+        rm.app()
+        return SAVED
+
+    rm.answer = submit
+    answer = rm.change(configuration(queue("a", queue("b"))))
+    assert not answer.success
+    assert "queue root.a cannot change its type now" in answer.reason
+    assert rm.saved[1:] == [OLD]
+    assert rm.queues() == ["a"]
+
+
+def test_a_partition_that_is_taken_out_fails_its_applications() -> None:
+    rm = Keeper(document(partition(queue("a")), partition(queue("a"), name="other")))
+    rm.node("n1", {"si/node-partition": "other"}, vcore=1)
+    rm.app(partition_name="other")
+    rm.ask(partition_name="other", vcore=1)
+    rm.schedule()
+    rm.heard()
+    assert rm.change(OLD).success
+    heard = rm.heard()
+    assert [one.allocation_key for one in heard.released_allocations] == ["ask"]
+    assert [one.state for one in heard.updated_applications] == ["Failing", "Failed"]
+
+
+def test_while_checked_nothing_is_left_behind() -> None:
+    """A partition that is made for the check alone has no timers and no sinks."""
+    rm = Keeper()
+    rm.answer = lambda text: UpdateConfigurationResponse(False, reason="no")
+    for number in range(3):
+        rm.change(document(partition(queue("a")), partition(name=f"other-{number}")))
+    assert [one.name for one in rm.scheduler.partitions("rm")] == ["default"]
+    assert rm.scheduler.next_timer() is None
+
+
+def test_a_paused_rm_cannot_save() -> None:
+    rm = Keeper()
+    rm.scheduler.pause("rm", "the stream broke")
+    assert rm.change(NEW).reason == (
+        "the configuration was not saved: resource manager rm is paused (the stream broke)"
+    )
+    assert rm.saved == []
+    assert rm.queues() == ["a"]
+
+
+class Mute:
+    """A callback that nothing is expected of."""
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        """Forget it."""
+
+
+def test_the_owners_configuration_is_not_the_rms_to_change(registry: Registry) -> None:
+    scheduler = Scheduler(registry, ManualClock(), configurations=Configurations({"gpu": OLD}))
+    scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", policy_group="gpu"), Mute())
+    answer = scheduler.update_configuration("rm", UpdateConfigurationRequest(NEW))
+    assert not answer.success
+    assert answer.reason.startswith("the configuration of policy group 'gpu' is the scheduler's own")
+    assert answer.old_config == scheduler.configuration("rm").text == OLD
+    scheduler.reload_configuration("rm", NEW)
+    assert scheduler.configuration("rm").text == NEW, "its owner may"
+
+
+def test_an_unknown_rm_has_none() -> None:
+    with pytest.raises(UsageError, match="no resource manager 'other' is registered"):
+        RM().scheduler.update_configuration("other", UpdateConfigurationRequest(NEW))
+
+
+def test_no_text_is_the_default_configuration() -> None:
+    rm = Keeper()
+    assert rm.change("").success
+    assert "namespace" in json.dumps(rm.saved)

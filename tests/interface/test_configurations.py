@@ -1,0 +1,172 @@
+"""Which configuration a registration runs on: its policy group's, or its own (decision 35)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.core.kit import RM, configuration, queue
+from yunikorn.clock import ManualClock
+from yunikorn.errors import ConfigError, UsageError
+from yunikorn.interface.configurations import Configurations, Source
+from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateResponse
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.registry import Registry
+
+
+class Mute:
+    """A callback that nothing is expected of."""
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        """Forget it."""
+
+
+def only(name: str) -> str:
+    """A configuration with one queue of this name."""
+    return configuration(queue(name))
+
+
+def scheduler_with(registry: Registry, allow: bool = False, **sources: Source) -> Scheduler:
+    """A scheduler whose owner has these configurations; `_` stands for no name."""
+    named: Mapping[str, Source] = {"" if name == "_" else name: source for name, source in sources.items()}
+    configurations = Configurations(named, allow_rm_config=allow)
+    return Scheduler(registry, ManualClock(), configurations=configurations)
+
+
+def queues(scheduler: Scheduler, rm_id: str = "rm") -> list[str]:
+    """The queues below root that an RM has."""
+    at = scheduler.partition(rm_id)
+    assert at is not None
+    return [name for name in ("gpu", "cpu", "own", "default", "late") if at.partition.queue(f"root.{name}")]
+
+
+def register(scheduler: Scheduler, group: str = "", config: str = "", rm_id: str = "rm") -> list[str]:
+    """Register, and say which queues there are."""
+    request = RegisterResourceManagerRequest(rm_id, policy_group=group, config=config)
+    scheduler.register_resource_manager(request, Mute())
+    return queues(scheduler, rm_id)
+
+
+def test_the_policy_group_chooses(registry: Registry) -> None:
+    scheduler = scheduler_with(registry, gpu=only("gpu"), cpu=only("cpu"))
+    assert register(scheduler, "gpu", rm_id="one") == ["gpu"]
+    assert register(scheduler, "cpu", rm_id="two") == ["cpu"]
+    assert register(scheduler, "cpu", rm_id="three") == ["cpu"], "several may share one"
+    assert [status.policy_group for status in scheduler.sessions()] == ["gpu", "cpu", "cpu"]
+
+
+def test_an_unknown_group_is_refused_with_those_that_are_known(registry: Registry) -> None:
+    scheduler = scheduler_with(registry, gpu=only("gpu"), cpu=only("cpu"))
+    with pytest.raises(UsageError) as refused:
+        register(scheduler, "gpus")
+    assert str(refused.value) == (
+        "no policy group is called 'gpus', did you mean 'gpu'?; known: 'gpu', 'cpu'."
+        " Register with one of these as policy_group"
+    )
+    assert scheduler.session_state("rm") == "Stopped"
+
+
+@pytest.mark.parametrize("named", ["", "default", "queues"])
+@pytest.mark.parametrize("asked", ["", "default", "queues"])
+def test_the_default_group_has_three_names(registry: Registry, named: str, asked: str) -> None:
+    """Nobody, `default`, and what YuniKorn's own shims send unasked."""
+    configurations = Configurations({"gpu": only("gpu"), named: only("default")})
+    scheduler = Scheduler(registry, ManualClock(), configurations=configurations)
+    assert register(scheduler, asked) == ["default"]
+
+
+def test_of_several_default_groups_the_one_that_is_asked_for(registry: Registry) -> None:
+    scheduler = scheduler_with(registry, queues=only("gpu"), default=only("default"))
+    assert register(scheduler, "queues") == ["gpu"]
+    assert register(scheduler, "") == ["default"]
+
+
+def test_without_a_name_the_only_one_there_is(registry: Registry) -> None:
+    assert register(scheduler_with(registry, gpu=only("gpu"))) == ["gpu"]
+    with pytest.raises(UsageError, match="there is no default policy group; known: 'gpu', 'cpu'"):
+        register(scheduler_with(registry, gpu=only("gpu"), cpu=only("cpu")))
+
+
+def test_the_owners_configuration_wins_and_the_log_says_so(
+    registry: Registry, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "yunikorn.config")
+    scheduler = scheduler_with(registry, _=only("default"))
+    assert register(scheduler, config=only("own")) == ["default"]
+    assert "brings a configuration of its own, which is passed over" in caplog.text
+
+
+def test_unless_the_rm_is_allowed_to_bring_its_own(registry: Registry) -> None:
+    scheduler = scheduler_with(registry, allow=True, gpu=only("gpu"))
+    assert register(scheduler, "nobody knows", config=only("own")) == ["own"]
+    assert scheduler.session("rm").policy_group is None
+    assert register(scheduler, "gpu") == ["gpu"]
+
+
+def test_without_groups_everybody_brings_what_they_run_on(registry: Registry) -> None:
+    scheduler = Scheduler(registry, ManualClock())
+    assert register(scheduler, "whatever", config=only("own")) == ["own"]
+    assert scheduler.session("rm").policy_group is None
+
+
+def test_a_broken_configuration_of_the_owner_refuses_the_registration(registry: Registry) -> None:
+    with pytest.raises(ConfigError):
+        register(scheduler_with(registry, _="partitions: ["))
+
+
+# -- reload --------------------------------------------------------------------------------------------------
+
+
+def test_a_reload_reads_the_source_again(registry: Registry, tmp_path: Path) -> None:
+    file = tmp_path / "queues.yaml"
+    file.write_text(only("gpu"), "utf-8")
+    scheduler = scheduler_with(registry, _=file.read_bytes)
+    register(scheduler)
+    assert not scheduler.reload_configuration("rm"), "the same text is no change"
+    file.write_text(only("late"), "utf-8")
+    assert scheduler.reload_configuration("rm")
+    assert "late" in queues(scheduler)
+
+
+def test_a_source_that_cannot_be_read_changes_nothing(registry: Registry, tmp_path: Path) -> None:
+    file = tmp_path / "queues.yaml"
+    file.write_text(only("gpu"), "utf-8")
+    scheduler = scheduler_with(registry, _=file.read_text)
+    register(scheduler)
+    file.unlink()
+    with pytest.raises(UsageError, match=r"of policy group '' cannot be read: .*queues\.yaml"):
+        scheduler.reload_configuration("rm")
+    assert queues(scheduler) == ["gpu"]
+    with pytest.raises(UsageError, match="cannot be read"):
+        register(scheduler)
+    assert scheduler.session_state("rm") == "Running"
+
+
+def test_an_rm_with_its_own_configuration_keeps_it(registry: Registry) -> None:
+    scheduler = scheduler_with(registry, allow=True, _=only("default"))
+    register(scheduler, config=only("own"))
+    assert not scheduler.reload_configuration("rm")
+    assert queues(scheduler) == ["own"]
+
+
+def test_a_bad_text_changes_nothing_and_names_all_problems() -> None:
+    rm = RM(only("gpu"))
+    with pytest.raises(ConfigError) as refused:
+        rm.reload(
+            configuration(queue("late", maxapplications="many"), queue("late"), nodesortpolicy={"type": "x"})
+        )
+    assert len(refused.value.problems) == 3
+    assert rm.at_work().partition.queue("root.late") is None
+
+
+def test_the_checksum_is_that_of_the_text_in_use() -> None:
+    rm = RM(only("gpu"))
+    before = rm.scheduler.session("rm").checksum
+    rm.reload(only("late"))
+    after = rm.scheduler.session("rm").checksum
+    assert before != after
+    assert after == rm.scheduler.configuration("rm").checksum
+    assert rm.scheduler.configuration("rm").text == only("late")

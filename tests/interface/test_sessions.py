@@ -1,0 +1,401 @@
+"""Sessions of resource managers: register, lose the connection, come back, shut down (decision 31)."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from tests.core.kit import RM, configuration, queue
+from yunikorn.clock import SECOND
+from yunikorn.errors import ConfigError, UsageError
+from yunikorn.interface import absence
+from yunikorn.interface.messages import (
+    AllocationAsk,
+    NewNodeInfo,
+    RegisterResourceManagerRequest,
+    SchedulerAction,
+    UpdateRequest,
+    UpdateResponse,
+)
+from yunikorn.objects.periods import Periods
+from yunikorn.resources import Resource
+
+RESYNC = SchedulerAction.RESYNC
+WAIT = (Periods().session or 0) // SECOND
+
+
+class Line:
+    """What is at the other end of a connection."""
+
+    def __init__(self) -> None:
+        self.heard: list[UpdateResponse] = []
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        """Remember it."""
+        self.heard.append(response)
+
+    def actions(self) -> list[SchedulerAction]:
+        """What it was told to do, response by response."""
+        return [response.action for response in self.heard]
+
+
+def busy(**keys: object) -> RM:
+    """An RM with one allocation and one request that waits for room."""
+    rm = RM(configuration(queue("a")), **keys)  # type: ignore[arg-type]
+    rm.node(vcore=1)
+    rm.app()
+    rm.ask(vcore=1, count=2)
+    assert rm.schedule() == [("app", "ask", "n1")]
+    rm.heard()
+    return rm
+
+
+def register(rm: RM, callback: object = None) -> None:
+    """Register once more with what it registered with."""
+    request = RegisterResourceManagerRequest(rm.rm_id, config=configuration(queue("a")))
+    rm.scheduler.register_resource_manager(request, callback or rm)  # type: ignore[arg-type]
+
+
+# -- the connection is lost ----------------------------------------------------------------------------------
+
+
+def test_while_paused_nothing_is_decided_nothing_is_said_and_the_books_stay() -> None:
+    rm = busy()
+    rm.scheduler.pause("rm", "the stream broke")
+    assert rm.scheduler.session_state("rm") == "Paused"
+    assert rm.scheduler.session("rm").reason == "the stream broke"
+    rm.at_work().partition.update_node(rm.find_node(), Resource(vcore=5), None, None)
+    assert rm.scheduler.schedule() == 0
+    assert rm.responses == []
+    assert rm.find_queue().allocated == {"vcore": 1}
+    assert rm.find_queue().waiting == 1
+
+
+def test_pausing_one_rm_leaves_the_others_at_work() -> None:
+    one = busy(rm_id="one")
+    two = RM(rm_id="two", scheduler=one.scheduler)
+    two.node(vcore=1)
+    two.app()
+    one.scheduler.pause("one")
+    two.ask(vcore=1)
+    assert two.schedule() == [("app", "ask", "n1")]
+    assert [status.state for status in one.scheduler.sessions()] == ["Paused", "Running"]
+
+
+def test_pausing_twice_is_harmless_and_does_not_prolong_anything() -> None:
+    rm = busy()
+    rm.scheduler.pause("rm", "first")
+    rm.pass_time(WAIT - 1)
+    rm.scheduler.pause("rm", "second")
+    assert rm.scheduler.session("rm").reason == "first"
+    rm.pass_time(1)
+    assert rm.scheduler.session_state("rm") == "Stopped"
+
+
+def test_time_goes_on_while_paused() -> None:
+    """An application that completes does so, and the RM hears of it when it is back."""
+    rm = busy()
+    rm.release_ask()
+    rm.release()
+    rm.heard()
+    rm.scheduler.pause("rm")
+    rm.pass_time(30)
+    assert rm.state() == "Completed"
+    line = Line()
+    rm.scheduler.reconnect("rm", line)
+    (response,) = line.heard
+    assert response.action == RESYNC
+    assert [update.state for update in response.updated_applications] == ["Completed"]
+
+
+def test_a_returning_stream_is_told_resync_once_and_registers_again() -> None:
+    rm = busy()
+    rm.scheduler.pause("rm")
+    line = Line()
+    rm.scheduler.reconnect("rm", line)
+    rm.scheduler.schedule()
+    rm.scheduler.fire_timers()
+    assert line.actions() == [RESYNC]
+    assert rm.responses == []
+    assert rm.scheduler.session_state("rm") == "Paused"
+
+    register(rm, line)
+    assert rm.scheduler.session_state("rm") == "Running"
+    rm.pass_time(10 * WAIT)
+    assert rm.scheduler.session_state("rm") == "Running", "the old deadline is forgotten"
+    assert line.actions() == [RESYNC]
+
+
+def test_a_stream_that_takes_the_place_of_one_that_still_seems_to_work_is_told_resync() -> None:
+    """What was on its way to the first may never have arrived."""
+    rm = busy()
+    line = Line()
+    rm.scheduler.reconnect("rm", line)
+    assert line.actions() == [RESYNC]
+    assert rm.scheduler.session_state("rm") == "Paused"
+
+
+def test_a_returning_stream_has_the_whole_time_to_register() -> None:
+    rm = busy()
+    rm.scheduler.pause("rm")
+    rm.pass_time(WAIT - 1)
+    rm.scheduler.reconnect("rm", Line())
+    rm.pass_time(WAIT - 1)
+    assert rm.scheduler.session_state("rm") == "Paused"
+    rm.pass_time(1)
+    assert rm.scheduler.session_state("rm") == "Stopped"
+
+
+def test_a_stream_that_is_lost_again_before_it_registered_is_told_resync_again() -> None:
+    rm = busy()
+    first, second = Line(), Line()
+    rm.scheduler.pause("rm")
+    rm.scheduler.reconnect("rm", first)
+    rm.scheduler.pause("rm")
+    rm.scheduler.schedule()
+    rm.scheduler.reconnect("rm", second)
+    assert first.actions() == second.actions() == [RESYNC]
+
+
+@pytest.mark.parametrize("reachable", [False, True])
+def test_an_update_while_paused_is_not_taken_and_answered_by_resync(reachable: bool) -> None:
+    rm = busy()
+    line = Line()
+    rm.scheduler.pause("rm")
+    if reachable:
+        rm.scheduler.reconnect("rm", line)
+    rm.ask(key="late", vcore=1)
+    rm.node("n2", vcore=5)
+    assert list(rm.find_app().asks) == ["ask"]
+    assert list(rm.at_work().partition.nodes) == ["n1"]
+    assert line.actions() == ([RESYNC] * 3 if reachable else [])
+
+
+def test_of_what_is_kept_there_is_no_more_than_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(absence, "KEPT", 3)
+    rm = RM(configuration(queue("a"), periods={"completing": "1s"}))
+    for number in range(4):
+        rm.app(f"app-{number}")
+        rm.ask(f"app-{number}", vcore=1)
+    rm.node(vcore=4)
+    rm.schedule()
+    for number in range(4):
+        rm.release(f"app-{number}")
+    rm.heard()
+    rm.scheduler.pause("rm")
+    rm.pass_time(1)
+    assert rm.at_work().partition.outbox.is_empty
+    line = Line()
+    rm.scheduler.reconnect("rm", line)
+    assert line.heard == [UpdateResponse(RESYNC)], "RESYNC in the place of what was lost"
+
+
+# -- stopped -------------------------------------------------------------------------------------------------
+
+
+def test_who_stays_away_too_long_is_stopped_and_everything_of_it_is_gone() -> None:
+    rm = busy()
+    before = rm.at_work()
+    rm.scheduler.pause("rm")
+    rm.pass_time(WAIT)
+    assert rm.scheduler.session_state("rm") == "Stopped"
+    assert list(rm.scheduler.sessions()) == []
+    assert not before.partition.applications
+    assert not before.partition.nodes
+    assert rm.responses == [], "there is nobody to tell"
+    with pytest.raises(UsageError, match="no resource manager 'rm' is registered"):
+        rm.update()
+    with pytest.raises(UsageError, match="no resource manager 'rm' is registered"):
+        rm.scheduler.reconnect("rm", Line())
+
+
+def test_the_time_it_may_stay_away_can_be_chosen() -> None:
+    rm = RM(periods=Periods(session=7 * SECOND))
+    rm.scheduler.pause("rm")
+    assert rm.scheduler.next_timer() == 7 * SECOND
+    rm.pass_time(7)
+    assert rm.scheduler.session_state("rm") == "Stopped"
+
+
+def test_or_be_for_ever() -> None:
+    rm = RM(periods=Periods(session=None))
+    rm.scheduler.pause("rm")
+    assert rm.scheduler.next_timer() is None
+
+
+def test_a_voluntary_shutdown_needs_no_patience() -> None:
+    rm = busy()
+    rm.scheduler.stop("rm")
+    assert rm.scheduler.session_state("rm") == "Stopped"
+    assert rm.responses == []
+    assert rm.scheduler.next_timer() is None, "nothing of it is left"
+
+
+def test_a_paused_rm_can_be_shut_down() -> None:
+    rm = busy()
+    rm.scheduler.pause("rm")
+    rm.scheduler.stop("rm")
+    assert rm.scheduler.session_state("rm") == "Stopped"
+    assert rm.scheduler.next_timer() is None
+
+
+def test_nobody_has_a_session_without_registering() -> None:
+    scheduler = RM().scheduler
+    assert scheduler.session_state("stranger") == "Stopped"
+    calls = (
+        lambda: scheduler.pause("stranger"),
+        lambda: scheduler.resync("stranger", "why"),
+        lambda: scheduler.stop("stranger"),
+        lambda: scheduler.session("stranger"),
+    )
+    for call in calls:
+        with pytest.raises(UsageError, match="no resource manager 'stranger' is registered; registered: rm"):
+            call()
+
+
+# -- registering again ---------------------------------------------------------------------------------------
+
+
+def test_registering_again_cleans_everything_whether_in_flight_or_not() -> None:
+    rm = busy()
+    rm.at_work().partition.update_node(rm.find_node(), Resource(vcore=5), None, None)
+    rm.at_work().decide()  # a decision that the RM has not been told of
+    assert not rm.at_work().partition.outbox.is_empty
+    before = rm.at_work()
+    register(rm)
+    assert rm.responses == [], "it is not told to end what it is about to report"
+    assert rm.at_work() is not before
+    assert not rm.at_work().partition.applications
+    assert not rm.at_work().partition.nodes
+    assert rm.scheduler.next_timer() is None
+    assert rm.scheduler.schedule() == 0
+
+
+def test_a_refused_registration_leaves_a_pause_as_it_was() -> None:
+    rm = busy()
+    rm.scheduler.pause("rm")
+    with pytest.raises(ConfigError):
+        rm.scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config="[]"), rm)
+    assert rm.scheduler.session_state("rm") == "Paused"
+    assert rm.find_queue().waiting == 1
+
+
+def test_one_that_comes_back_and_reports_has_the_books_it_had() -> None:
+    rm = busy()
+    rm.scheduler.pause("rm")
+    rm.scheduler.reconnect("rm", rm)
+    running = list(rm.running.values())
+    register(rm)
+    rm.app()
+    rm.node(vcore=1, existing=running)
+    rm.ask(vcore=1, count=1)
+    assert rm.find_queue().allocated == {"vcore": 1}
+    assert rm.find_queue().waiting == 1
+    rm.release(uuid=running[0].uuid)
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_an_rm_may_register_from_within_the_call_that_tells_it_to() -> None:
+    rm = busy()
+
+    class Prompt(Line):
+        def recv_update_response(self, response: UpdateResponse) -> None:
+            super().recv_update_response(response)
+            if response.action == RESYNC:
+                register(rm, self)
+                node = NewNodeInfo("n1", schedulable_resource=Resource(vcore=3))
+                rm.scheduler.update(UpdateRequest("rm", new_schedulable_nodes=[node]))
+
+    prompt = Prompt()
+    rm.scheduler.pause("rm")
+    rm.scheduler.reconnect("rm", prompt)
+    assert rm.scheduler.session_state("rm") == "Running"
+    assert prompt.actions() == [RESYNC, SchedulerAction.NOACTION]
+    assert list(rm.at_work().partition.nodes) == ["n1"]
+
+
+def test_an_rm_that_only_sends_updates_when_told_to_register_is_not_told_for_ever() -> None:
+    rm = busy()
+
+    class Deaf(Line):
+        def recv_update_response(self, response: UpdateResponse) -> None:
+            super().recv_update_response(response)
+            rm.scheduler.update(UpdateRequest("rm", asks=[AllocationAsk("k", "app")]))
+
+    deaf = Deaf()
+    rm.scheduler.reconnect("rm", deaf)
+    assert deaf.actions() == [RESYNC]
+
+
+# -- out of step ---------------------------------------------------------------------------------------------
+
+
+def test_the_core_may_ask_for_it() -> None:
+    rm = busy()
+    rm.scheduler.resync("rm", "books differ")
+    assert [response.action for response in rm.responses] == [RESYNC]
+    assert rm.scheduler.session("rm").reason == "books differ"
+    assert rm.scheduler.session_state("rm") == "Paused"
+    rm.at_work().partition.update_node(rm.find_node(), Resource(vcore=5), None, None)
+    assert rm.scheduler.schedule() == 0
+    rm.pass_time(WAIT)
+    assert rm.scheduler.session_state("rm") == "Stopped"
+
+
+def test_who_is_lost_is_not_told_before_it_is_back() -> None:
+    rm = busy()
+    rm.scheduler.pause("rm")
+    rm.scheduler.resync("rm", "books differ")
+    assert rm.responses == []
+
+
+# -- several -------------------------------------------------------------------------------------------------
+
+
+def test_partitions_of_one_name_are_two_and_both_ways_to_name_them_work() -> None:
+    one = RM(rm_id="one")
+    two = RM(rm_id="two", scheduler=one.scheduler)
+    one.app(partition_name="[one]default")
+    two.app(partition_name="default")
+    assert one.find_app() is not two.find_app()
+    two.app("stray", partition_name="[one]default")
+    (refused,) = two.said("rejected_applications")
+    assert refused.reason == "failed to find partition [one]default"
+    one.scheduler.stop("one")
+    assert two.find_app().id == "app"
+
+
+# -- looking -------------------------------------------------------------------------------------------------
+
+
+def test_what_an_rm_says_of_itself_is_kept_and_shown() -> None:
+    rm = RM()
+    request = RegisterResourceManagerRequest(
+        "other", "v1.2", config=configuration(), extra_config={"log.level": "1"}, build_info={"arch": "arm64"}
+    )
+    rm.scheduler.register_resource_manager(request, rm)
+    status = rm.scheduler.session("other")
+    assert (status.version, status.build_info, status.extra_config) == (
+        "v1.2",
+        {"arch": "arm64"},
+        {"log.level": "1"},
+    )
+    assert status.partitions == ("default",)
+    assert status.checksum == rm.scheduler.configuration("other").checksum
+    assert status.policy_group is None
+
+
+def test_the_log_tells_the_life_of_a_session(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "yunikorn.sessions")
+    rm = RM()
+    rm.scheduler.pause(rm.rm_id, "the stream broke")
+    rm.scheduler.stop(rm.rm_id)
+    request = RegisterResourceManagerRequest("rm", "v1\x1b[2J")
+    rm.scheduler.register_resource_manager(request, rm)
+    assert [record.getMessage() for record in caplog.records] == [
+        "resource manager rm: Init -> Running",
+        "resource manager rm: Running -> Paused: the stream broke",
+        "resource manager rm: Paused -> Stopped: resource manager rm shut down",
+        "resource manager rm: Init -> Running: version v1\\x1b[2J of the interface",
+    ]
