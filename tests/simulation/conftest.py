@@ -167,6 +167,12 @@ class FakeCore:
                 return True
         return False
 
+    def reload_configuration(self, rm_id: str, text: str) -> bool:
+        raise NotImplementedError
+
+    def partition(self, rm_id: str, name: str) -> object | None:
+        return self
+
     def next_timer(self) -> int | None:
         return self.timers[0] if self.timers else None
 

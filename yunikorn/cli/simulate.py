@@ -26,6 +26,7 @@ from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.inquiries import parse_questions
 from yunikorn.simulation.reader import FORMATS, read_workload
 from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.reloads import describe_reload
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_values import parse_time
@@ -137,7 +138,11 @@ def command(
         rate = _rate(report, clock, started)
         if recorder:
             recorder.write_report(report)
-    for remark in report.remarks[len(plan.remarks) :] + report.node_troubles:
+    for remark in [
+        *report.remarks[len(plan.remarks) :],
+        *report.node_troubles,
+        *map(describe_reload, report.reloads),
+    ]:
         click.echo(f"note: {printable(remark)}", err=True)
     _show(report, as_json, rate)
     return INTERRUPTED if report.outcome == "interrupted" else 0

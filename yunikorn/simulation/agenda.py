@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
+from yunikorn.simulation.reloads import ConfigEvent
 from yunikorn.simulation.workload import Application, NodeEvent, Workload
 
 T = TypeVar("T")
@@ -15,13 +16,16 @@ class Agenda(Generic[T]):
     """The events to come; everything of one instant comes out together.
 
     Ends of tasks (of type `T`) share one entry of the heap per instant, so that a job of a thousand
-    tasks that start together costs one entry.
+    tasks that start together costs one entry. Of the applications to come only the next one is held.
     """
 
     def __init__(self, workload: Workload) -> None:
-        # Reversed, so that what has arrived can be forgotten at once.
-        self._applications = list(reversed(workload.applications))
+        self._coming = iter(workload.applications)
+        self._next_application = next(self._coming, None)
+        self._to_arrive = len(workload.applications)
+        # Reversed, so that what has happened can be forgotten at once.
         self._events = list(reversed(workload.events))
+        self._reloads = list(reversed(workload.reloads))
         self._moments: list[int] = []
         self._ends: dict[int, dict[T, None]] = {}
 
@@ -30,17 +34,21 @@ class Agenda(Generic[T]):
         while self._moments and not self._ends[self._moments[0]]:
             del self._ends[heapq.heappop(self._moments)]
         candidates = [
-            *(entry.submit for entry in self._applications[-1:]),
             *(event.at for event in self._events[-1:]),
+            *(event.at for event in self._reloads[-1:]),
             *self._moments[:1],
         ]
+        if self._next_application is not None:
+            candidates.append(self._next_application.submit)
         return min(candidates, default=None)
 
     def arrivals(self, moment: int) -> list[Application]:
         """The applications that arrive at `moment`, in order; they leave the agenda."""
         found = []
-        while self._applications and self._applications[-1].submit <= moment:
-            found.append(self._applications.pop())
+        while (application := self._next_application) is not None and application.submit <= moment:
+            found.append(application)
+            self._next_application = next(self._coming, None)
+            self._to_arrive -= 1
         return found
 
     def node_events(self, moment: int) -> list[NodeEvent]:
@@ -48,6 +56,13 @@ class Agenda(Generic[T]):
         found = []
         while self._events and self._events[-1].at <= moment:
             found.append(self._events.pop())
+        return found
+
+    def reloads(self, moment: int) -> list[ConfigEvent]:
+        """The configurations that are to be used from `moment` on, in order; they leave the agenda."""
+        found = []
+        while self._reloads and self._reloads[-1].at <= moment:
+            found.append(self._reloads.pop())
         return found
 
     def ends(self, moment: int) -> Iterable[T]:
@@ -74,4 +89,4 @@ class Agenda(Generic[T]):
     @property
     def still_to_arrive(self) -> int:
         """How many applications have not arrived yet."""
-        return len(self._applications)
+        return self._to_arrive

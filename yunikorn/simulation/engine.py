@@ -3,12 +3,13 @@
 At one instant things happen in this order:
 
 1. timers of the core that are due fire;
-2. one message goes to the core: tasks that end are released, applications that arrive are submitted,
+2. another configuration comes into use, if one is to;
+3. one message goes to the core: tasks that end are released, applications that arrive are submitted,
    nodes change (in a further message what must come after it, see `ResourceManager.gather`);
-3. the core decides until it has nothing more to place.
+4. the core decides until it has nothing more to place.
 
 What that leads to at the same instant (a task with no run time ends, a task that lost its node is
-asked for again) is another round of the same three steps before the clock moves on.
+asked for again) is another round of the same steps before the clock moves on.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Protocol
 import attrs
 
 from yunikorn.clock import SECOND, ManualClock
+from yunikorn.errors import ConfigError
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
@@ -32,6 +34,7 @@ from yunikorn.simulation.ledger import Ledger
 from yunikorn.simulation.limit_waits import LimitReport, LimitWaits
 from yunikorn.simulation.misfits import find_misfits
 from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.reloads import Reloaded
 from yunikorn.simulation.report import Report, make_report
 from yunikorn.simulation.resource_manager import RM_ID, ResourceManager
 from yunikorn.simulation.workload import RESTART, Workload
@@ -66,6 +69,14 @@ class Core(Protocol):
 
     def schedule(self, max_decisions: int | None = None) -> int:
         """Decide; how many decisions were taken."""
+        ...
+
+    def reload_configuration(self, rm_id: str, text: str) -> bool:
+        """Use another configuration from now on; raises `ConfigError` with the reasons against it."""
+        ...
+
+    def partition(self, rm_id: str, name: str) -> object | None:
+        """The partition of that name; None when there is none."""
         ...
 
     def next_timer(self) -> int | None:
@@ -183,7 +194,7 @@ class Simulation:
         """One round at `moment`; False when the watcher wants no more."""
         changes = self._manager.changes
         self._core.fire_timers()
-        busy = False
+        busy = self._reload(moment)
         while (request := self._manager.gather(moment)) is not None:
             self._core.update(request)
             self._manager.nodes.settle()
@@ -199,6 +210,22 @@ class Simulation:
             self._limits.review(moment)
             self._recorder.settled(moment)
         return going
+
+    def _reload(self, moment: int) -> bool:
+        """Bring in the configurations of this moment; whether there were any."""
+        events = self._agenda.reloads(moment)
+        for event in events:
+            refused = ""
+            try:
+                self._core.reload_configuration(RM_ID, event.text)
+                self._manager.nodes.leave(lambda name: self._core.partition(RM_ID, name) is None)
+            except ConfigError as error:
+                refused = "; ".join(map(str, error.problems))
+            found = Reloaded(moment, event.file, event.text, refused)
+            self._ledger.reloads.append(found)
+            self._recorder.reloaded(found)
+            self._manager.limits_changed(moment)
+        return bool(events)
 
     def _next(self) -> int | None:
         """When the next round is due: with something to say, now; else at the next event or timer."""

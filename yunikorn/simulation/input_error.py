@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from yunikorn.errors import Problem, YunikornError
 
@@ -20,6 +20,13 @@ class InputError(YunikornError):
         if len(self.problems) > SHOWN:
             lines.append(f"{file}: and {len(self.problems) - SHOWN} more")
         super().__init__("\n".join(lines))
+
+    @classmethod
+    def joined(cls, errors: Sequence[InputError]) -> InputError:
+        """What is wrong in several files, as one error that names the first of them; `errors` are some."""
+        error = cls(errors[0].file, [problem for one in errors for problem in one.problems])
+        error.args = ("\n".join(map(str, errors)),)
+        return error
 
 
 def describe(file: str, problem: Problem) -> str:

@@ -9,6 +9,7 @@ import attrs
 from yunikorn.simulation.books import Running, Submitted
 from yunikorn.simulation.losses import PREEMPTED, GangFigures, Losses
 from yunikorn.simulation.misfits import partition_name
+from yunikorn.simulation.reloads import Reloaded
 from yunikorn.simulation.statistics import Capacity, Usage, Waits
 
 MAX_REASONS = 100
@@ -100,6 +101,7 @@ class Ledger:
     """By partition."""
     nodes: int = 0
     node_troubles: list[str] = attrs.Factory(list)
+    reloads: list[Reloaded] = attrs.Factory(list)
 
     def arrived(self, record: Submitted, moment: int) -> None:
         """An application was submitted with all its tasks."""

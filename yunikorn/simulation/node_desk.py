@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 
 from yunikorn.clock import Clock
@@ -13,6 +15,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.simulation.ledger import Ledger
+from yunikorn.simulation.misfits import partition_name
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.workload import Node, NodeChange, NodeEvent
 
@@ -88,6 +91,13 @@ class NodeDesk:
         self._sent.clear()
         self._rejected.clear()
         self._failed.clear()
+
+    def leave(self, is_gone: Callable[[str], bool]) -> None:
+        """After another configuration: the nodes of a partition that it has no more left with it."""
+        partitions = {partition_name(node.partition) for node in self._present.values()}
+        gone = {partition for partition in partitions if is_gone(partition)}
+        for node in [node for node in self._present.values() if partition_name(node.partition) in gone]:
+            self._enter(NodeEvent(self._clock.now(), NodeChange.REMOVE, node))
 
     def _enter(self, event: NodeEvent) -> None:
         name = event.node.name

@@ -47,6 +47,7 @@ def read_workload(
         text, str(path), path.name, swf or SwfOptions(), cluster.nodes if cluster else [], strict=strict
     )
     workload.events = cluster.events if cluster else []
+    workload.reloads = cluster.reloads if cluster else []
     return workload
 
 

@@ -6,6 +6,7 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
+from yunikorn.simulation.statistics import seconds
 
 
 @attrs.frozen(slots=True)
@@ -27,16 +28,27 @@ class Reloaded:
     text: str
     refused: str = ""
 
-    def describe(self) -> str:
-        """What became of it, in words."""
-        when = spell_duration(self.at)
-        if self.refused:
-            return (
-                f"at {when} the configuration {self.file} was refused, the one before stays: {self.refused}"
-            )
-        return f"at {when} the configuration {self.file} came into use"
+    def listed(self) -> ReloadReport:
+        """As a report says it."""
+        return ReloadReport(seconds(self.at), self.file, not self.refused, self.refused)
 
-    @property
-    def seconds(self) -> float:
-        """When it was, in seconds."""
-        return self.at / SECOND
+
+@attrs.frozen
+class ReloadReport:
+    """A configuration that was brought in while the simulation ran."""
+
+    time: float
+    """In seconds."""
+    config: str
+    """The file, as the scenario names it."""
+    taken: bool
+    reason: str
+    """Why it was refused."""
+
+
+def describe_reload(report: ReloadReport) -> str:
+    """What became of a configuration, in words."""
+    when = spell_duration(round(report.time * SECOND))
+    if report.taken:
+        return f"at {when} the configuration {report.config} came into use"
+    return f"at {when} the configuration {report.config} was refused, the one before stays: {report.reason}"

@@ -15,6 +15,7 @@ from yunikorn.simulation.ledger import Ledger, QueueFigures, Reason
 from yunikorn.simulation.limit_waits import LimitReport
 from yunikorn.simulation.losses import PREEMPTED, GangReport, LostWork
 from yunikorn.simulation.misfits import Misfits, partition_name
+from yunikorn.simulation.reloads import ReloadReport
 from yunikorn.simulation.statistics import Usage, WaitSummary, seconds, used_share
 from yunikorn.simulation.workload import Workload
 
@@ -123,6 +124,8 @@ class Report:
     nodes: int
     """How many registered."""
     node_troubles: list[str]
+    reloads: list[ReloadReport]
+    """Configurations that were brought in on the way."""
     utilisation: dict[str, dict[str, float]]
     """Per partition and resource type, the part of the capacity that was allocated."""
     queues: list[QueueReport]
@@ -183,6 +186,7 @@ def make_report(
         releases=ledger.releases,
         nodes=ledger.nodes,
         node_troubles=list(ledger.node_troubles),
+        reloads=[reloaded.listed() for reloaded in ledger.reloads],
         utilisation=_utilisation(ledger, capacities),
         queues=_queue_reports(ledger, capacities),
         input=dict(sorted(workload.counts.items())),

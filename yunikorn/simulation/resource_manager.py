@@ -27,7 +27,7 @@ from yunikorn.simulation.losses import PREEMPTED
 from yunikorn.simulation.node_desk import NodeDesk
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.requests import add_application, ask_for, ask_for_place, ask_for_tasks
-from yunikorn.simulation.workload import FAIL, Application, Node, TaskGroup
+from yunikorn.simulation.workload import FAIL, FOREVER, Application, Node, TaskGroup
 
 RM_ID = "simulation"
 
@@ -108,6 +108,12 @@ class ResourceManager:
         """Whether something is to be said without waiting for an event."""
         return bool(self._asks or self._confirmations)
 
+    def limits_changed(self, moment: int) -> None:
+        """Another configuration is in use: other limits may count for what waits."""
+        self.changes += 1
+        for record in self.live.values():
+            self._limits.moved(record, moment)
+
     def _submit(self, plan: Application, moment: int, request: UpdateRequest) -> None:
         record = self.live[plan.id] = Submitted(plan, plan.size)
         add_application(request, record, moment)
@@ -125,7 +131,7 @@ class ResourceManager:
         owner.unfinished -= 1
         self._ledger.left(task, moment)
         self._recorder.released(moment, allocation, "ended")
-        self._recorder.task_left(moment, task, "ended")
+        self._recorder.left(moment, task, "ended")
         self._close_if_done(owner)
         return AllocationRelease(allocation.application_id, allocation.uuid, allocation.partition_name)
 
@@ -170,9 +176,10 @@ class ResourceManager:
         owner.running += 1
         self._ledger.placed(task, moment)
         self._recorder.allocated(moment, allocation)
-        self._recorder.task_started(moment, task)
+        self._recorder.started(moment, task)
         self._see_gang(owner, moment)
-        self._agenda.add_end(task.end, task)
+        if task.ask.group.runtime != FOREVER:
+            self._agenda.add_end(task.end, task)
 
     def _served(self, owner: Submitted, ask: Ask, of: dict[str, Ask], moment: int) -> None:
         """One of the requests of an ask has its place."""
@@ -240,7 +247,7 @@ class ResourceManager:
         owner.running -= 1
         kind = release.termination_type
         self._recorder.released(moment, task.allocation, _WHY[kind])
-        self._recorder.task_left(moment, task, _WHY[kind])
+        self._recorder.left(moment, task, _WHY[kind])
         self._confirm(release)
         timed_out = kind is TerminationType.TIMEOUT and not owner.failing
         self._ledger.left(task, moment, "" if timed_out else FAILED if owner.failing else _WHY[kind])

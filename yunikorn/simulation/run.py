@@ -8,11 +8,14 @@ from functools import partial
 import attrs
 
 from yunikorn.clock import ManualClock
+from yunikorn.config.load import load_config
+from yunikorn.errors import ConfigError
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.objects.application import Application
 from yunikorn.registry import Registry
 from yunikorn.scheduling.faults import Fault
 from yunikorn.simulation.engine import Progress, Simulation
+from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.inquiries import Inquiries, Question
 from yunikorn.simulation.ledger import Reason, Reasons
 from yunikorn.simulation.limit_waits import LimitWaits
@@ -36,10 +39,13 @@ def simulate(
 ) -> Report:
     """Play `workload` under `config` (the text of queues.yaml); raises `ConfigError`.
 
+    Raises `InputError` when a configuration that the workload brings in later makes no sense.
+
     `until`, `recorder`, `watch` and `preempted` are as for `Simulation`. `questions` ask why
     applications wait; the report answers them in their order. `meet` is shown the core before anything
     happens, for recorders that look at its queues; whoever looks changes nothing.
     """
+    _check_reloads(workload, registry)
     clock = ManualClock()
     core = Scheduler(registry, clock)
     if meet is not None:
@@ -63,6 +69,17 @@ def simulate(
     core.close()
     faults = [_describe(fault) for fault in core.faults]
     return attrs.evolve(report, waiting=waiting, explanations=explanations, plugin_faults=faults)
+
+
+def _check_reloads(workload: Workload, registry: Registry) -> None:
+    problems = []
+    for event in workload.reloads:
+        try:
+            load_config(event.text, registry)
+        except ConfigError as error:
+            problems.append(InputError(event.file, error.problems))
+    if problems:
+        raise InputError.joined(problems)
 
 
 def _find(core: Scheduler, partition: str, application: str) -> Application | None:

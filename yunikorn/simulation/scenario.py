@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import attrs
 
@@ -12,8 +13,15 @@ from yunikorn.errors import ConfigError, Problem
 from yunikorn.objects.gang import HARD, SOFT, STYLES
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.machines import numbered
-from yunikorn.simulation.scenario_nodes import read_events, read_nodes
-from yunikorn.simulation.scenario_values import read_count, read_name, read_resources, read_time
+from yunikorn.simulation.reloads import ConfigEvent
+from yunikorn.simulation.scenario_nodes import read_events, read_nodes, read_reloads
+from yunikorn.simulation.scenario_values import (
+    read_count,
+    read_name,
+    read_resources,
+    read_runtime,
+    read_time,
+)
 from yunikorn.simulation.workload import PREEMPTED, Application, Node, NodeEvent, TaskGroup, Workload
 
 KEYS = ("name", "nodes", "events", "applications")
@@ -44,34 +52,45 @@ MAX_COUNT = 10_000_000
 
 @attrs.frozen
 class Cluster:
-    """Nodes and what happens to them, from a file of its own."""
+    """Nodes, what happens to them, and configurations that are brought in."""
 
     nodes: list[Node]
     events: list[NodeEvent] = attrs.Factory(list)
+    reloads: list[ConfigEvent] = attrs.Factory(list)
 
 
 def read_scenario(text: str, file: str, name: str, cluster: Cluster | None = None) -> Workload:
     """The workload of a scenario; raises `InputError` with every problem found.
 
-    A `cluster` from elsewhere takes the place of the scenario's own nodes and events.
+    A `cluster` from elsewhere takes the place of the scenario's own nodes and of what happens to them.
     """
     document = _open(text, file)
     document.only(KEYS)
     if cluster is None:
-        cluster = _read_cluster(document)
+        cluster = _read_cluster(document, file)
+    else:
+        reloads = [*read_reloads(document, Path(file).parent), *cluster.reloads]
+        cluster = attrs.evolve(cluster, reloads=sorted(reloads, key=lambda event: event.at))
     applications = _read_applications(document)
     if not applications and not document.findings.problems:
         document.findings.problem(document.spot("applications"), "names no applications")
     _raise_problems(document, file)
     applications.sort(key=lambda application: application.submit)
-    return Workload(document.text("name") or name, "scenario", cluster.nodes, applications, cluster.events)
+    return Workload(
+        document.text("name") or name,
+        "scenario",
+        cluster.nodes,
+        applications,
+        cluster.events,
+        reloads=cluster.reloads,
+    )
 
 
 def read_cluster(text: str, file: str) -> Cluster:
     """Nodes and events of a YAML file that has nothing else; raises `InputError`."""
     document = _open(text, file)
     document.only(CLUSTER_KEYS)
-    cluster = _read_cluster(document)
+    cluster = _read_cluster(document, file)
     _raise_problems(document, file)
     return cluster
 
@@ -97,13 +116,13 @@ def _raise_problems(document: Table, file: str) -> None:
         raise InputError(file, ordered)
 
 
-def _read_cluster(document: Table) -> Cluster:
+def _read_cluster(document: Table, file: str) -> Cluster:
     wrong = len(document.findings.problems)
     nodes = read_nodes(document)
     events = read_events(document, nodes)
     if not nodes and not events and len(document.findings.problems) == wrong:
         document.findings.problem(document.spot("nodes"), "names no nodes")
-    return Cluster(nodes, events)
+    return Cluster(nodes, events, read_reloads(document, Path(file).parent))
 
 
 def _read_applications(document: Table) -> list[Application]:
@@ -178,7 +197,7 @@ def _read_tasks(application: Table) -> tuple[TaskGroup, ...]:
             name=name,
             count=read_count(table, MAX_COUNT),
             resources=read_resources(table, "a task"),
-            runtime=read_time(table, "runtime"),
+            runtime=read_runtime(table),
             priority=_read_priority(table),
             tags=table.pairs("tags"),
             timeout=read_time(table, "timeout", 0),

@@ -1,17 +1,26 @@
-"""The nodes of a scenario and what happens to them: the keys `nodes` and `events`."""
+"""The nodes of a scenario and what happens to them: the keys `nodes` and `events`.
+
+An event with a `config` is none of a node: `read_reloads` reads those.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import attrs
 
 from yunikorn.config.reading import Table
 from yunikorn.resources import NOTHING, Resource
+from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.machines import MAX_NODES, numbered
+from yunikorn.simulation.reloads import ConfigEvent
 from yunikorn.simulation.scenario_values import read_count, read_name, read_resources, read_time
+from yunikorn.simulation.source import read_content, yaml_text
 from yunikorn.simulation.workload import Node, NodeChange, NodeEvent
 from yunikorn.suggestions import suggest
 
 NODE_KEYS = ("name", "count", "resources", "attributes", "partition")
+CONFIG_KEYS = ("at", "config")
 EVENT_KEYS = ("at", "node", "action", "resources", "attributes", "partition")
 _MEANINGFUL = {
     NodeChange.ADD: ("resources", "attributes", "partition"),
@@ -50,30 +59,37 @@ class _Written:
     table: Table
     resources: Resource
     joining: Node | None
+    """Of a node that joins; None for one that comes back as it was."""
 
 
 def read_events(document: Table, nodes: list[Node]) -> list[NodeEvent]:
     """What happens to nodes, in order of time; an event of a node that is not there is a problem."""
-    written = [_read_event(table) for table in document.tables("events")]
+    written = [_read_event(table) for table in document.tables("events") if "config" not in table]
     present = {node.name: node for node in nodes}
+    gone: dict[str, Node] = {}
     events = []
     for entry in sorted(filter(None, written), key=lambda entry: entry.at):
-        node = _check_presence(entry, present)
+        node = _check_presence(entry, present, gone)
         if node is None:
             continue
         events.append(NodeEvent(entry.at, entry.change, node, entry.resources))
         if entry.change is NodeChange.REMOVE:
-            del present[node.name]
+            gone[node.name] = present.pop(node.name)
         else:
             present[node.name] = node
     return events
 
 
-def _check_presence(entry: _Written, present: dict[str, Node]) -> Node | None:
+def _check_presence(entry: _Written, present: dict[str, Node], gone: dict[str, Node]) -> Node | None:
     node = present.get(entry.name)
-    if entry.joining is not None:
+    if entry.change is NodeChange.ADD:
+        joining = entry.joining or gone.get(entry.name)
+        if joining is None:
+            what = "required, but missing: a node that was not there before needs resources"
+            entry.table.findings.problem(entry.table.spot("resources"), what)
+            return None
         if node is None:
-            return entry.joining
+            return joining
         entry.table.findings.problem(
             entry.table.spot("node"), f"a node called '{entry.name}' is already there at that time"
         )
@@ -100,7 +116,8 @@ def _read_event(table: Table) -> _Written | None:
     if action not in ACTIONS:
         return None
     change = NodeChange(action)
-    joining = _read_node(table, name) if change is NodeChange.ADD else None
+    says_more = any(key in table for key in _MEANINGFUL[NodeChange.ADD])
+    joining = _read_node(table, name) if change is NodeChange.ADD and says_more else None
     resources = read_resources(table, "a change of capacity") if change is NodeChange.CAPACITY else NOTHING
     for key in ("resources", "attributes", "partition"):
         if key in table and key not in _MEANINGFUL.get(change, ()):
@@ -108,3 +125,19 @@ def _read_event(table: Table) -> _Written | None:
     if len(table.findings.problems) != wrong:
         return None
     return _Written(at, change, name, table, resources, joining)
+
+
+def read_reloads(document: Table, folder: Path) -> list[ConfigEvent]:
+    """The configurations that are brought in, in order of time; `folder` is where the scenario stands."""
+    found = []
+    for table in document.tables("events"):
+        if "config" not in table:
+            continue
+        table.only(CONFIG_KEYS)
+        at, name = read_time(table, "at"), read_name(table, "config")
+        try:
+            found.append(ConfigEvent(at, name, yaml_text(read_content(folder / name), name)))
+        except InputError as error:
+            for problem in error.problems if name else ():
+                table.findings.problem(table.spot("config"), f"{folder / name}: {problem.message}")
+    return sorted(found, key=lambda event: event.at)

@@ -11,6 +11,10 @@ from yunikorn.config.quantities import parse_quantity
 from yunikorn.config.reading import Table
 from yunikorn.errors import QuantityError
 from yunikorn.resources import INT64_MAX, NOTHING, Resource
+from yunikorn.simulation.workload import FOREVER
+
+ALWAYS = "forever"
+"""The run time of tasks that do not end by themselves, as it is written."""
 
 _SECONDS = re.compile(r"([0-9]+)(?:\.([0-9]*))?\Z")
 
@@ -47,6 +51,14 @@ def read_time(table: Table, key: str, default: int | None = None) -> int:
     except ValueError as error:
         table.findings.problem(table.spot(key), str(error))
         return default or 0
+
+
+def read_runtime(table: Table) -> int:
+    """The time at `runtime`, which must not be missing; `forever` is `FOREVER`."""
+    node = table.get("runtime")
+    if isinstance(node, Scalar) and node.text == ALWAYS:
+        return FOREVER
+    return read_time(table, "runtime")
 
 
 def read_resources(table: Table, what: str) -> Resource:

@@ -7,12 +7,16 @@ counted from 0; quantities are as in `yunikorn.resources`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
 from yunikorn.objects.gang import ATOMIC
-from yunikorn.resources import NOTHING, Resource, multiply, sum_of
+from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
+from yunikorn.simulation.reloads import ConfigEvent
+
+FOREVER = INT64_MAX
+"""The run time of a task that does not end by itself."""
 
 NO_TAGS: Mapping[str, str] = {}
 
@@ -61,6 +65,7 @@ class TaskGroup:
     count: int
     resources: Resource
     runtime: int
+    """`FOREVER` for tasks that do not end by themselves."""
     priority: int | None = None
     tags: Mapping[str, str] = NO_TAGS
     timeout: int = 0
@@ -108,13 +113,15 @@ class Application:
 class Workload:
     """Everything that a simulation plays, and what the reader had to say about the input.
 
-    `applications` and `events` are in order of time; those of one instant in the order of the input.
+    `applications`, `events` and `reloads` are in order of time; those of one instant in the order of the
+    input. `applications` may be made one by one as it is gone through, each time anew and each time equal:
+    then memory does not grow with their number, and only going through it is fast.
     """
 
     name: str
     format: str
     nodes: list[Node]
-    applications: list[Application]
+    applications: Sequence[Application]
     events: list[NodeEvent] = attrs.Factory(list)
     remarks: list[str] = attrs.Factory(list)
     """What the user should know about the input: bad lines, replaced values, in the order found."""
@@ -122,6 +129,8 @@ class Workload:
     """How often something in the input was skipped or replaced, by what it was."""
     origin: float = 0.0
     """The time in the input, in seconds, that is 0 of simulated time."""
+    reloads: list[ConfigEvent] = attrs.Factory(list)
+    """Other configurations, and from when on they are to be used."""
 
     def all_nodes(self) -> Iterator[Node]:
         """Every node that is ever there, in each capacity that it ever has."""

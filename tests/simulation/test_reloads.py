@@ -1,0 +1,209 @@
+"""Configurations that come into use while a scenario is played, and nodes that come and go."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.test_replay import Replay, conserved
+from yunikorn.clock import SECOND
+from yunikorn.registry import Registry
+from yunikorn.simulation.decisions import FolderRecorder
+from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.reader import read_workload
+from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.reloads import Reloaded, ReloadReport
+from yunikorn.simulation.report import Report
+from yunikorn.simulation.run import simulate
+
+ONE_CORE = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues: [{name: a, resources: {max: {vcore: 1}}}]
+"""
+THREE_CORES = ONE_CORE.replace("vcore: 1", "vcore: 3")
+PARENT = ONE_CORE.replace("resources: {max: {vcore: 1}}", "parent: true, queues: [{name: leaf}]")
+TWO_PARTITIONS = (
+    THREE_CORES
+    + """
+  - name: other
+    queues: [{name: root, submitacl: "*", queues: [{name: a}]}]
+"""
+)
+WORK = """
+nodes:
+  - {name: n, resources: {vcore: 4}}
+applications:
+  - {id: a, queue: root.a, tasks: [{count: 6, resources: {vcore: 1}, runtime: 10}]}
+"""
+
+
+class Ear(Recorder):
+    """Remembers what it hears of configurations."""
+
+    def __init__(self) -> None:
+        self.heard: list[Reloaded] = []
+
+    def reloaded(self, event: Reloaded) -> None:
+        self.heard.append(event)
+
+
+def play(folder: Path, scenario: str, registry: Registry, config: str = ONE_CORE, **files: str) -> Report:
+    """Simulate a scenario that names `files` beside it; everything must add up."""
+    for name, text in files.items():
+        (folder / f"{name}.yaml").write_text(text, "utf-8")
+    path = folder / "workload.yaml"
+    path.write_text(scenario, "utf-8")
+    with FolderRecorder(folder / "out") as recorder:
+        report = simulate(config, read_workload(path), registry, recorder=recorder)
+        recorder.write_report(report)
+    assert conserved(report)
+    return report
+
+
+def starts(folder: Path) -> list[tuple[float, str]]:
+    """When which application got a place."""
+    lines = (folder / "out" / "decisions.jsonl").read_text("utf-8").splitlines()
+    decisions = [json.loads(line) for line in lines]
+    return [(line["time"], line["application"]) for line in decisions if line["event"] == "allocation"]
+
+
+def test_a_configuration_holds_from_its_time_on(tmp_path: Path, registry: Registry) -> None:
+    report = play(tmp_path, WORK + "events: [{at: 15s, config: more.yaml}]", registry, more=THREE_CORES)
+    # One after the other; at 15 two more start beside the one that runs since 10.
+    assert [time for time, _ in starts(tmp_path)] == [0, 10, 15, 15, 20, 25]
+    assert report.reloads == [ReloadReport(15.0, "more.yaml", True, "")]
+    assert json.loads(report.to_json())["reloads"][0]["config"] == "more.yaml"
+    assert Replay(tmp_path / "out", THREE_CORES).faults == []
+
+
+def test_it_holds_for_what_arrives_at_the_same_instant(tmp_path: Path, registry: Registry) -> None:
+    late = WORK.replace("{id: a,", "{id: a, submit: 5,")
+    play(tmp_path, late + "events: [{at: 5, config: more.yaml}]", registry, more=THREE_CORES)
+    assert [time for time, _ in starts(tmp_path)] == [5, 5, 5, 15, 15, 15]
+
+
+def test_limits_are_counted_by_the_configuration_of_the_time(tmp_path: Path, registry: Registry) -> None:
+    report = play(tmp_path, WORK + "events: [{at: 5, config: more.yaml}]", registry, more=THREE_CORES)
+    # Five are held from 0 to 5 by the first quota, then three by the second from 5 to 10, and so on.
+    assert report.limit_waits.tasks is not None
+    assert report.limit_waits.tasks.count == 5
+    assert [time for time, _ in starts(tmp_path)] == [0, 5, 5, 10, 15, 15]
+    assert report.limit_waits.tasks.mean == pytest.approx((5 + 5 + 10 + 15 + 15) / 5)
+
+
+def test_one_that_the_work_at_hand_forbids_is_refused_and_told(tmp_path: Path, registry: Registry) -> None:
+    report = play(tmp_path, WORK + "events: [{at: 5, config: parent.yaml}]", registry, parent=PARENT)
+    [reload] = report.reloads
+    assert not reload.taken
+    assert "queue root.a cannot change its type now" in reload.reason
+    assert report.tasks.ended == 6
+    assert [time for time, _ in starts(tmp_path)] == [0, 10, 20, 30, 40, 50]
+
+
+def test_one_that_makes_no_sense_is_named_before_anything_runs(tmp_path: Path, registry: Registry) -> None:
+    broken = ONE_CORE.replace("vcore: 1", "vcore: lots")
+    events = "events: [{at: 15s, config: broken.yaml}, {at: 20, config: worse.yaml}]"
+    with pytest.raises(InputError) as caught:
+        play(tmp_path, WORK + events, registry, broken=broken, worse="partitions: 7")
+    text = str(caught.value)
+    assert "broken.yaml: line 7" in text
+    assert "'lots'" in text
+    assert "worse.yaml: line 1" in text
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_that_cannot_be_read_is_a_problem_of_the_scenario(tmp_path: Path, registry: Registry) -> None:
+    events = "events: [{at: 15s, config: missing.yaml}, {at: x, config: '', node: n}, {config: [a]}]"
+    with pytest.raises(InputError) as caught:
+        play(tmp_path, WORK + events, registry)
+    text = str(caught.value)
+    assert "events[0].config" in text
+    assert "missing.yaml: cannot be read: No such file or directory" in text
+    assert "events[1].node: unknown key" in text
+    assert "events[1].at: expected seconds" in text
+    assert "events[2].at: required" in text
+    assert "events[2].config: expected a text" in text
+
+
+def test_a_partition_that_goes_takes_its_nodes_and_applications(tmp_path: Path, registry: Registry) -> None:
+    scenario = """
+nodes:
+  - {name: n, resources: {vcore: 4}}
+  - {name: o, resources: {vcore: 4}, partition: other}
+applications:
+  - {id: a, queue: root.a, submit: 30, tasks: [{resources: {vcore: 1}, runtime: 10}]}
+  - {id: b, queue: root.a, partition: other, tasks: [{count: 6, resources: {vcore: 1}, runtime: 20}]}
+  - {id: c, queue: root.a, partition: other, submit: 20, tasks: [{resources: {vcore: 1}, runtime: 20}]}
+events:
+  - {at: 10, config: one.yaml}
+  - {at: 15, node: o, action: drain}
+"""
+    report = play(tmp_path, scenario, registry, TWO_PARTITIONS, one=THREE_CORES)
+    counts = report.applications
+    assert (counts.finished, counts.failed, counts.rejected) == (1, 1, 1)
+    assert report.tasks.dropped == 7
+    assert report.utilisation["other"] == {"vcore": 1.0}
+    lines = (tmp_path / "out" / "nodes.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["add", "add", "remove"]
+    assert report.node_troubles == ["node o was not changed: failed to find node o"]
+    # The replay knows no partitions: a quota that both have.
+    assert Replay(tmp_path / "out", THREE_CORES.replace("vcore: 3", "vcore: 7")).faults == []
+
+
+def test_recorders_hear_of_configurations(tmp_path: Path, registry: Registry) -> None:
+    (tmp_path / "more.yaml").write_text(THREE_CORES, "utf-8")
+    path = tmp_path / "workload.yaml"
+    path.write_text(WORK + "events: [{at: 15s, config: more.yaml}]", "utf-8")
+    ear = Ear()
+    simulate(ONE_CORE, read_workload(path), registry, recorder=ear)
+    assert ear.heard == [Reloaded(15 * SECOND, "more.yaml", THREE_CORES)]
+
+
+def test_configurations_stay_when_nodes_come_from_elsewhere(tmp_path: Path, registry: Registry) -> None:
+    (tmp_path / "more.yaml").write_text(THREE_CORES, "utf-8")
+    path, nodes = tmp_path / "workload.yaml", tmp_path / "nodes.yaml"
+    path.write_text(WORK + "events: [{at: 15s, config: more.yaml}]", "utf-8")
+    nodes.write_text(
+        "nodes: [{name: m, resources: {vcore: 2}}]\n"
+        "events: [{at: 5, config: more.yaml}, {at: 20, node: m, action: drain}]"
+    )
+    workload = read_workload(path, nodes=nodes)
+    assert [event.at / SECOND for event in workload.reloads] == [5, 15]
+    assert [event.node.name for event in workload.events] == ["m"]
+
+
+LOST = """
+nodes: [{name: n, count: 2, resources: {vcore: 2}, attributes: {zone: a}}]
+applications:
+  - {id: a, queue: root.a, tasks: [{count: 4, resources: {vcore: 1}, runtime: 10}]}
+events:
+  - {at: 4, node: n-1, action: remove}
+  - {at: 8, node: n-1, action: add}
+"""
+
+
+def test_a_lost_node_comes_back_as_it_was(tmp_path: Path, registry: Registry) -> None:
+    wide = ONE_CORE.replace("vcore: 1", "vcore: 9")
+    report = play(tmp_path, LOST, registry, wide)
+    assert (report.tasks.ended, report.tasks.restarted) == (4, 2)
+    assert [time for time, _ in starts(tmp_path)] == [0, 0, 0, 0, 8, 8]
+    lines = (tmp_path / "out" / "nodes.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(lines[-1])["resources"] == {"vcore": 2000}
+    assert Replay(tmp_path / "out", wide).faults == []
+
+
+def test_a_node_that_was_never_there_needs_resources(tmp_path: Path, registry: Registry) -> None:
+    with pytest.raises(InputError, match=r"events\[1\]\.resources: required, but missing"):
+        play(tmp_path, LOST.replace("node: n-1, action: add", "node: n-3, action: add"), registry)
+
+
+def test_what_runs_forever_never_ends(tmp_path: Path, registry: Registry) -> None:
+    report = play(tmp_path, WORK.replace("runtime: 10", "runtime: forever"), registry, THREE_CORES)
+    assert (report.tasks.running, report.tasks.waiting, report.tasks.ended) == (3, 3, 0)
+    assert report.outcome == "complete"
