@@ -198,16 +198,6 @@ def test_a_changed_time_holds_for_allocations_still_to_come() -> None:
     assert ends(rm) == [("task", TerminationType.TIMEOUT)]
 
 
-def test_a_time_below_zero_is_refused() -> None:
-    rm = RM()
-    submit(rm, "wrong", seconds=-1)
-    rm.app()
-    ask(rm, "task", seconds=-1)
-    heard = rm.heard()
-    assert "executionTimeoutMilliSeconds" in heard.rejected_applications[0].reason
-    assert "executionTimeoutMilliSeconds" in heard.rejected_allocations[0].reason
-
-
 def test_one_that_has_nothing_when_its_time_is_over_loses_all_its_requests() -> None:
     rm = RM()
     rm.node(memory=1)
