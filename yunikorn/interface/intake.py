@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.clock import MILLISECOND
 from yunikorn.errors import StateError
+from yunikorn.interface.constants import DEFAULT_PARTITION, NODE_PARTITION
 from yunikorn.interface.messages import NodeAction
 from yunikorn.objects.gang import ATOMIC
 from yunikorn.objects.outbox import Refusal
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from yunikorn.objects.node import Node
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
-NODE_PARTITION = "si/node-partition"
-DEFAULT_PARTITION = "default"
-"""The partition of what names none (facts §20.5)."""
 NO_SIZE = "an Atomic gang needs a placeholderAsk: what its members take together"
 UNKNOWN_ACTION = "the action is not known here: nothing was changed"
 

@@ -13,7 +13,7 @@ import attrs
 
 from yunikorn.clock import ManualClock
 from yunikorn.config.load import load_config
-from yunikorn.interface.intake import DEFAULT_PARTITION
+from yunikorn.interface.constants import DEFAULT_PARTITION
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     UpdateRequest,

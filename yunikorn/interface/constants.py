@@ -1,0 +1,70 @@
+"""The interface's names for attributes and tags, exactly as it writes them (seed: scheduler interface).
+
+Attributes of nodes and allocations start with `si/`. A tag of an allocation has a domain, may have a group,
+and ends with its key, in this order: `DOMAIN_K8S + GROUP_META + KEY_NAMESPACE` is
+`kubernetes.io/meta/namespace`. The last part has the tags that this core gives a meaning to, defined where
+they are read.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from yunikorn.objects.gang import CREATION_TAG as CREATION_TAG_OF_APPLICATION
+from yunikorn.scheduling.existing import FOREIGN_TAG as FOREIGN_TAG
+from yunikorn.scheduling.namespace_quota import APPS_TAG as NAMESPACE_MAX_APPS_TAG
+from yunikorn.scheduling.namespace_quota import GUARANTEED_TAG as NAMESPACE_GUARANTEED_TAG
+from yunikorn.scheduling.namespace_quota import MAX_TAG as NAMESPACE_QUOTA_TAG
+from yunikorn.scheduling.partition_scheduler import CREATION_TAG as CREATION_TAG
+from yunikorn.scheduling.partition_scheduler import NODE_SORT_TAG as NODE_SORT_TAG
+from yunikorn.scheduling.partition_scheduler import REQUIRED_NODE_TAG as REQUIRED_NODE_TAG
+from yunikorn.scheduling.user_groups import FORCE_TAG as FORCE_TAG
+
+# -- attributes of nodes -------------------------------------------------------------------------------
+
+ARCH: Final = "si/arch"
+HOST_NAME: Final = "si/hostname"
+RACK_NAME: Final = "si/rackname"
+OS: Final = "si/os"
+INSTANCE_TYPE: Final = "si/instance-type"
+FAILURE_DOMAIN_ZONE: Final = "si/zone"
+FAILURE_DOMAIN_REGION: Final = "si/region"
+LOCAL_IMAGES: Final = "si/local-images"
+NODE_PARTITION: Final = "si/node-partition"
+"""The partition that a node belongs to; without it, `default`."""
+
+# -- attributes of allocations -------------------------------------------------------------------------
+
+APPLICATION_ID: Final = "si/application-id"
+CONTAINER_IMAGE: Final = "si/container-image"
+CONTAINER_PORTS: Final = "si/container-ports"
+
+# -- tags of allocations -------------------------------------------------------------------------------
+
+DOMAIN_K8S: Final = "kubernetes.io/"
+DOMAIN_YUNIKORN: Final = "yunikorn.apache.org/"
+
+GROUP_META: Final = "meta/"
+GROUP_LABEL: Final = "label/"
+GROUP_ANNOTATION: Final = "annotation/"
+
+KEY_POD_NAME: Final = "podName"
+KEY_NAMESPACE: Final = "namespace"
+
+# -- what this core understands ------------------------------------------------------------------------
+
+DEFAULT_PARTITION: Final = "default"
+"""The partition of what names none (facts §20.5)."""
+
+TAGS_OF_APPLICATIONS: Final = (
+    FORCE_TAG,
+    NAMESPACE_QUOTA_TAG,
+    NAMESPACE_GUARANTEED_TAG,
+    NAMESPACE_MAX_APPS_TAG,
+    CREATION_TAG_OF_APPLICATION,
+    NODE_SORT_TAG,
+)
+"""Tags of an application that mean something to the core; placement rules may read any other."""
+
+TAGS_OF_ALLOCATIONS: Final = (CREATION_TAG, FOREIGN_TAG, REQUIRED_NODE_TAG)
+"""Tags of an ask or an allocation that mean something to the core; predicates may read any other."""
