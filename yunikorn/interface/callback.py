@@ -113,6 +113,11 @@ class Reach:
         self._optional: Any = callback
         """The same object, for the methods that not every callback has."""
 
+    @property
+    def hears_states(self) -> bool:
+        """Whether it wants to know how requests fare."""
+        return "update_container_scheduling_state" in self.methods
+
     # -- telling ------------------------------------------------------------------------------------
 
     def deliver(self, response: UpdateResponse) -> bool:

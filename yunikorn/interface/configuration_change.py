@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.errors import CallbackError, ConfigError
-from yunikorn.interface.callback import Reach
 from yunikorn.interface.messages import UpdateConfigurationRequest, UpdateConfigurationResponse
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def change_configuration(session: Session, text: str) -> UpdateConfigurationResp
 
 def _save(session: Session, text: str) -> str:
     """Have the resource manager save a text, if it does such things; returns why it did not."""
-    reach = Reach(session.rm_id, session.callback, session.faults)
+    reach = session.reach
     if "update_configuration" not in reach.methods:
         return ""
     if session.absence is not None:

@@ -22,6 +22,7 @@ from yunikorn.errors import (
     UnknownPlugin,
     UsageError,
 )
+from yunikorn.interface.callback import Callback
 from yunikorn.interface.configuration_change import change_configuration
 from yunikorn.interface.configurations import Basis, Configurations
 from yunikorn.interface.messages import (
@@ -31,7 +32,7 @@ from yunikorn.interface.messages import (
     UpdateConfigurationResponse,
     UpdateRequest,
 )
-from yunikorn.interface.session import Callback, Session
+from yunikorn.interface.session import Session
 from yunikorn.interface.session_status import SessionStatus
 from yunikorn.objects.application import Application
 from yunikorn.objects.environment import Environment

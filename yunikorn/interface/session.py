@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin, printable
 from yunikorn.interface.absence import Absence
+from yunikorn.interface.callback import Callback, Reach
 from yunikorn.interface.configurations import Basis
+from yunikorn.interface.constants import DEFAULT_PARTITION
 from yunikorn.interface.delivery import collect
-from yunikorn.interface.intake import DEFAULT_PARTITION, Intake
+from yunikorn.interface.intake import Intake
 from yunikorn.interface.messages import (
     ContainerSchedulingState,
     RegisterResourceManagerRequest,
@@ -40,23 +42,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("yunikorn.sessions")
 
 
-class Callback(Protocol):
-    """What a resource manager implements."""
-
-    def recv_update_response(self, response: UpdateResponse) -> None:
-        """Take in what the scheduler has to say."""
-        ...
-
-
-@runtime_checkable
-class StateCallback(Protocol):
-    """What a resource manager implements besides if it wants to know how its requests fare."""
-
-    def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
-        """A request fares otherwise than before; the hint for an autoscaler."""
-        ...
-
-
 class Session:
     """One resource manager and everything of it."""
 
@@ -76,8 +61,7 @@ class Session:
         self.when_over: Callable[[], None] = lambda: self.close("it has not registered again in time")
         """What is done when it was paused for too long."""
         self.basis = Basis(config.text)
-        self.callback = callback
-        self._state_callback = callback if isinstance(callback, StateCallback) else None
+        self.reach = Reach(rm_id, callback, faults)
         self.config = config
         self.state = SESSION.initial
         self.absence: Absence | None = None
@@ -117,7 +101,7 @@ class Session:
         except BaseException:
             own.timers.close()
             raise
-        if self._state_callback is not None:
+        if self.reach.hears_states:
             made.report_states()
         return made
 
@@ -166,11 +150,14 @@ class Session:
         if self.absence is not None:
             self._hold_back(self.absence)
             return
-        response = collect(self._outboxes())
-        if response is not None:
-            self.callback.recv_update_response(response)
-        if self._state_callback is not None:
-            self._send_states(self._state_callback)
+        self._deliver(collect(self._outboxes()))
+        if self.reach.hears_states and self.absence is None:
+            self._send_states()
+
+    def _deliver(self, response: UpdateResponse | None) -> None:
+        """Hand over a response; one that the callback failed to take leaves the RM out of step."""
+        if response is not None and not self.reach.deliver(response) and self.state != STOPPED:
+            self.pause("its callback failed to take a response", reachable=True)
 
     # -- out of step --------------------------------------------------------------------------------
 
@@ -193,7 +180,7 @@ class Session:
         reason = f"{self.label} has connected again: it has to register"
         self.pause(reason, reachable=True)
         assert self.absence is not None
-        self.callback, self._state_callback = callback, None
+        self.reach = Reach(self.rm_id, callback, self.faults)
         self.absence.reachable = True
         self._give_up_after_a_while(self.absence)
 
@@ -216,19 +203,19 @@ class Session:
             response = collect(self._outboxes()) or UpdateResponse()
             response.action = SchedulerAction.RESYNC
             absence.owes_resync, absence.telling = False, True
-            try:
-                self.callback.recv_update_response(response)
-            finally:
-                absence.telling = False
+            told = self.reach.deliver(response)
+            absence.telling = False
+            if not told:
+                absence.owes_resync = True
 
-    def _send_states(self, callback: StateCallback) -> None:
+    def _send_states(self) -> None:
         for partition in self._partitions.values():
             for one in partition.outstanding.drain() if partition.outstanding is not None else ():
                 state = ContainerSchedulingState[one.state]
                 request = UpdateContainerSchedulingStateRequest(
                     one.application_id, one.key, state, one.reason
                 )
-                callback.update_container_scheduling_state(request)
+                self.reach.tell_state(request)
 
     def _send_events(self, journal: Journal) -> None:
         events = journal.drain()
@@ -285,9 +272,8 @@ class Session:
 
     def _hand_out_last(self, name: str, gone: PartitionScheduler) -> None:
         self._send_events(gone.partition.journal)
-        response = collect([(name, gone.partition.outbox)])
-        if response is not None and self.absence is None:
-            self.callback.recv_update_response(response)
+        if self.absence is None:
+            self._deliver(collect([(name, gone.partition.outbox)]))
 
     def status(self) -> SessionStatus:
         """How it is doing."""

@@ -1,0 +1,84 @@
+"""A callback that raises: contained, reported with whose it is, and the RM is brought back into step."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.kit import RM, configuration, queue
+from yunikorn.interface.messages import SchedulerAction, UpdateContainerSchedulingStateRequest, UpdateResponse
+
+
+class Clumsy(RM):
+    """Fails to take responses while `broken`."""
+
+    broken = False
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        if self.broken:
+            raise RuntimeError("I dropped it")
+        super().recv_update_response(response)
+
+
+@pytest.fixture
+def rm() -> Clumsy:
+    rm = Clumsy(configuration(queue("a")))
+    rm.node("n1", vcore=4)
+    rm.app("app", "root.a")
+    return rm
+
+
+def test_a_response_that_is_not_taken_stops_neither_the_decisions_nor_the_caller(rm: Clumsy) -> None:
+    rm.ask("app", "k", vcore=1)
+    rm.broken = True
+    assert rm.scheduler.schedule() == 1
+    (fault,) = rm.scheduler.faults
+    assert fault.plugin == "resource manager rm"
+    expected = "callback of resource manager rm: taking a response: RuntimeError: I dropped it"
+    assert fault.message == expected
+    assert rm.scheduler.session_state("rm") == "Paused"
+    assert "failed to take a response" in rm.scheduler.session("rm").reason
+
+
+def test_whoever_lost_a_response_is_told_to_report_anew_once_it_listens(rm: Clumsy) -> None:
+    rm.broken = True
+    rm.ask("app", "k", vcore=-1)
+    rm.ask("app", "k2", vcore=1)
+    rm.heard()
+    rm.scheduler.schedule()
+    rm.broken = False
+    rm.scheduler.schedule()
+    (response,) = rm.responses
+    assert response.action == SchedulerAction.RESYNC
+    rm.scheduler.schedule()
+    assert len(rm.responses) == 1
+
+
+def test_others_do_not_notice(rm: Clumsy) -> None:
+    other = RM(configuration(queue("a")), scheduler=rm.scheduler, rm_id="other")
+    other.node("n1", vcore=4)
+    other.app("app", "root.a")
+    rm.ask("app", "k", vcore=1)
+    other.ask("app", "k", vcore=1)
+    rm.broken = True
+    rm.scheduler.schedule()
+    assert [one.allocation_key for one in other.said("new_allocations")] == ["k"]
+    assert rm.scheduler.session_state("other") == "Running"
+
+
+class Hearing(Clumsy):
+    """Fails to hear how its requests fare."""
+
+    def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
+        raise SystemExit(3)
+
+
+def test_not_hearing_of_states_costs_the_one_report_only() -> None:
+    rm = Hearing(configuration(queue("a")))
+    rm.node("n1", vcore=4)
+    rm.app("app", "root.a")
+    rm.ask("app", "k", vcore=1)
+    rm.scheduler.schedule()
+    assert [one.allocation_key for one in rm.said("new_allocations")] == ["k"]
+    (fault,) = rm.scheduler.faults
+    assert (fault.deed, fault.count) == ("hearing how a request fares", 1)
+    assert rm.scheduler.session_state("rm") == "Running"
