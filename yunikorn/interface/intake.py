@@ -7,19 +7,30 @@ from typing import TYPE_CHECKING
 
 from yunikorn.clock import MILLISECOND
 from yunikorn.errors import StateError
+from yunikorn.interface.checks import (
+    allocation_fault,
+    application_fault,
+    ask_fault,
+    ask_release_fault,
+    check_request,
+    node_fault,
+    node_update_fault,
+    release_fault,
+    removal_fault,
+    told,
+)
 from yunikorn.interface.constants import DEFAULT_PARTITION, NODE_PARTITION
-from yunikorn.interface.messages import NodeAction
+from yunikorn.interface.messages import AllocationAsk, NodeAction
 from yunikorn.objects.gang import ATOMIC
 from yunikorn.objects.outbox import Refusal
 from yunikorn.resources import is_zero
-from yunikorn.scheduling.existing import Existing
+from yunikorn.scheduling.existing import FOREIGN_TAG, Existing
 from yunikorn.scheduling.partition_scheduler import Demand, Submission
 
 if TYPE_CHECKING:
     from yunikorn.interface.messages import (
         AddApplicationRequest,
         Allocation,
-        AllocationAsk,
         NewNodeInfo,
         UpdateNodeInfo,
         UpdateRequest,
@@ -39,16 +50,22 @@ class Intake:
         self._session = session
 
     def take(self, request: UpdateRequest) -> None:
-        """Applications, then asks and releases, then nodes; allocations that exist already at the end."""
+        """Applications, then asks and releases, then nodes; allocations that exist already at the end.
+
+        Raises `UsageError` before anything is taken in if the request is not made of the interface's
+        classes.
+        """
+        check_request(request)
         for new in request.new_applications:
             self._add_application(new)
         for gone in request.remove_applications:
-            found = self._session.partition(gone.partition_name)
-            if found is not None:
-                found.remove_application(gone.application_id)
+            self._remove_application(gone)
         for ask in request.asks:
             self._ask(ask)
-        self._release(request)
+        for ask_release in request.releases.allocation_asks_to_release:
+            self._release_ask(ask_release)
+        for release in request.releases.allocations_to_release:
+            self._release(release)
         recovered: list[tuple[PartitionScheduler, Allocation, str]] = []
         for node in request.new_schedulable_nodes:
             self._add_node(node, recovered)
@@ -59,55 +76,72 @@ class Intake:
         for allocation in request.allocations:
             self._place(allocation)
 
-    def _add_application(self, new: AddApplicationRequest) -> None:
-        outbox = self._session.stray
-        partition = self._session.partition(new.partition_name)
+    def _partition(self, name: str, fault: str) -> tuple[PartitionScheduler | None, str]:
+        """The partition of an entry, and why the entry cannot be taken in, if it cannot."""
+        if fault:
+            return None, fault
+        partition = self._session.partition(name)
         if partition is None:
-            reason = f"failed to find partition {new.partition_name or DEFAULT_PARTITION}"
-            outbox.rejected_applications.append(Refusal(new.application_id, reason))
-        elif not new.application_id:
-            outbox.rejected_applications.append(Refusal("", "an application needs an id"))
-        elif new.gang_scheduling_style == ATOMIC and is_zero(new.placeholder_ask):
-            outbox.rejected_applications.append(Refusal(new.application_id, NO_SIZE))
+            return None, f"failed to find partition {name or DEFAULT_PARTITION}"
+        return partition, ""
+
+    # -- applications -------------------------------------------------------------------------------
+
+    def _add_application(self, new: AddApplicationRequest) -> None:
+        partition, reason = self._partition(new.partition_name, application_fault(new))
+        if not reason and not new.application_id:
+            reason = "an application needs an id"
+        elif not reason and new.gang_scheduling_style == ATOMIC and is_zero(new.placeholder_ask):
+            reason = NO_SIZE
+        if partition is None or reason:
+            refusal = Refusal(told(new.application_id), reason)
+            self._session.stray.rejected_applications.append(refusal)
+            return
+        ugi = new.ugi
+        submission = Submission(new.application_id, new.queue_name, ugi.user, tuple(ugi.groups), new.tags)
+        submission.run_limit = _time_limit(new.execution_timeout_ms)
+        submission.gang, submission.gang_style = new.placeholder_ask, new.gang_scheduling_style
+        partition.submit(submission)
+
+    def _remove_application(self, gone: RemoveApplicationRequest) -> None:
+        partition, reason = self._partition(gone.partition_name, removal_fault(gone))
+        if partition is not None:
+            partition.remove_application(gone.application_id)
         else:
-            ugi = new.ugi
-            submission = Submission(new.application_id, new.queue_name, ugi.user, tuple(ugi.groups), new.tags)
-            submission.run_limit = _time_limit(new.execution_timeout_ms)
-            submission.gang, submission.gang_style = new.placeholder_ask, new.gang_scheduling_style
-            partition.submit(submission)
+            refusal = Refusal(told(gone.application_id), f"{reason}: nothing was removed")
+            self._session.stray.rejected_applications.append(refusal)
 
     # -- asks and releases --------------------------------------------------------------------------
 
     def _ask(self, ask: AllocationAsk) -> None:
-        partition = self._session.partition(ask.partition_name)
+        partition, reason = self._partition(ask.partition_name, ask_fault(ask))
         if partition is None:
-            reason = f"failed to find partition {ask.partition_name or DEFAULT_PARTITION}"
-            self._session.stray.rejected_asks.append(Refusal(ask.allocation_key, reason, ask.application_id))
+            self._refuse(ask, reason)
             return
-        app_id = ask.application_id
         priority, reason = self._priority(ask)
         if not ask.allocation_key:
             reason = "an ask needs an allocation key"
         if reason:
-            partition.partition.outbox.rejected_asks.append(Refusal(ask.allocation_key, reason, app_id))
+            self._refuse(ask, reason, partition)
             return
-        demand = Demand(
-            ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, ask.tags, ask.originator
-        )
-        demand.run_limit = _time_limit(ask.execution_timeout_ms)
-        demand.task_group, demand.placeholder = ask.task_group_name, ask.placeholder
-        policy = ask.preemption_policy
-        if policy is not None:
-            demand.may_preempt, demand.may_be_preempted = (
-                policy.allow_preempt_other,
-                policy.allow_preempt_self,
-            )
+        app_id = ask.application_id
         if not app_id:
             app_id, reason = self._implicit_application(partition, ask)
             if reason:
-                partition.partition.outbox.rejected_asks.append(Refusal(ask.allocation_key, reason, app_id))
+                refusal = Refusal(ask.allocation_key, reason, app_id)
+                partition.partition.outbox.rejected_asks.append(refusal)
                 return
-        partition.ask(app_id, demand)
+        partition.ask(app_id, _demand(ask, priority))
+
+    def _refuse(
+        self,
+        entry: AllocationAsk | Allocation | AllocationRelease | AllocationAskRelease,
+        reason: str,
+        partition: PartitionScheduler | None = None,
+    ) -> None:
+        """Answer an entry about an allocation; without a partition among what belongs to none."""
+        outbox = self._session.stray if partition is None else partition.partition.outbox
+        outbox.rejected_asks.append(Refusal(told(entry.allocation_key), reason, told(entry.application_id)))
 
     def _priority(self, ask: AllocationAsk) -> tuple[int, str]:
         name = ask.priority_class_name
@@ -128,31 +162,33 @@ class Intake:
             return app_id, app.reason
         return app_id, ""
 
-    def _release(self, request: UpdateRequest) -> None:
-        for ask in request.releases.allocation_asks_to_release:
-            partition = self._session.partition(ask.partition_name)
-            if partition is None:
-                continue
-            if not ask.application_id and not ask.allocation_key:
-                reason = "an ask release needs an application id or an allocation key"
-                partition.partition.outbox.rejected_asks.append(Refusal("", reason))
-                continue
-            partition.release_asks(ask.application_id, ask.allocation_key, ask.termination_type)
-        for gone in request.releases.allocations_to_release:
-            partition = self._session.partition(gone.partition_name)
-            if partition is not None:
-                partition.release(gone.application_id, gone.uuid, gone.allocation_key, gone.termination_type)
+    def _release_ask(self, gone: AllocationAskRelease) -> None:
+        partition, reason = self._partition(gone.partition_name, ask_release_fault(gone))
+        if partition is None:
+            self._refuse(gone, f"{reason}: nothing was released")
+        elif not gone.application_id and not gone.allocation_key:
+            self._refuse(gone, "an ask release needs an application id or an allocation key", partition)
+        else:
+            partition.release_asks(gone.application_id, gone.allocation_key, gone.termination_type)
+
+    def _release(self, gone: AllocationRelease) -> None:
+        partition, reason = self._partition(gone.partition_name, release_fault(gone))
+        if partition is None:
+            # Not a release as answer, as for what is unknown: it may well be running in another partition.
+            self._refuse(gone, f"{reason}: nothing was released")
+        else:
+            partition.release(gone.application_id, gone.uuid, gone.allocation_key, gone.termination_type)
 
     # -- nodes --------------------------------------------------------------------------------------
 
     def _add_node(
         self, new: NewNodeInfo, recovered: list[tuple[PartitionScheduler, Allocation, str]]
     ) -> None:
-        name = new.attributes.get(NODE_PARTITION, "")
-        partition = self._session.partition(name)
+        fault = node_fault(new)
+        name = "" if fault else new.attributes.get(NODE_PARTITION, "")
+        partition, reason = self._partition(name, fault)
         if partition is None:
-            reason = f"failed to find partition {name or DEFAULT_PARTITION}"
-            self._session.stray.rejected_nodes.append(Refusal(new.node_id, reason))
+            self._session.stray.rejected_nodes.append(Refusal(told(new.node_id), reason))
             return
         node = partition.add_node(
             new.node_id,
@@ -165,34 +201,28 @@ class Intake:
             recovered.extend((partition, one, node.id) for one in new.existing_allocations)
 
     def _recover(self, partition: PartitionScheduler, one: Allocation, node_id: str) -> None:
-        reason = partition.existing.recover(_existing(one, node_id))
-        self._refuse(partition, one, reason)
+        reason = allocation_fault(one) or partition.existing.recover(_existing(one, node_id))
+        if reason:
+            self._refuse(one, reason, partition)
 
     def _place(self, one: Allocation) -> None:
-        partition = self._session.partition(one.partition_name)
-        if partition is None:
-            reason = f"failed to find partition {one.partition_name}"
-            refusal = Refusal(one.allocation_key, reason, one.application_id)
-            self._session.stray.rejected_asks.append(refusal)
-            return
-        self._refuse(partition, one, partition.existing.place(_existing(one, one.node_id)))
-
-    @staticmethod
-    def _refuse(partition: PartitionScheduler, one: Allocation, reason: str) -> None:
+        partition, reason = self._partition(one.partition_name, allocation_fault(one))
+        if partition is not None:
+            reason = partition.existing.place(_existing(one, one.node_id))
         if reason:
-            refusal = Refusal(one.allocation_key, reason, one.application_id)
-            partition.partition.outbox.rejected_asks.append(refusal)
+            self._refuse(one, reason, partition)
 
     def _update_node(self, update: UpdateNodeInfo) -> None:
-        found = self._session.node(update.node_id, update.attributes.get(NODE_PARTITION, ""))
-        if found is None:
-            reason = f"failed to find node {update.node_id}"
-            self._session.stray.failed_node_updates.append(Refusal(update.node_id, reason))
-            return
-        partition, node = found
-        reason = self._act(partition, node, update)
+        reason = node_update_fault(update)
+        found = None
+        if not reason:
+            found = self._session.node(update.node_id, update.attributes.get(NODE_PARTITION, ""))
+            reason = "" if found is not None else f"failed to find node {update.node_id}"
+        if found is not None:
+            reason = self._act(*found, update)
         if reason:
-            partition.partition.outbox.failed_node_updates.append(Refusal(update.node_id, reason))
+            outbox = self._session.stray if found is None else found[0].partition.outbox
+            outbox.failed_node_updates.append(Refusal(told(update.node_id), reason))
 
     @staticmethod
     def _act(partition: PartitionScheduler, node: Node, update: UpdateNodeInfo) -> str:
@@ -202,7 +232,7 @@ class Intake:
             elif update.action == NodeAction.DRAIN_TO_SCHEDULABLE:
                 partition.partition.move_node(node, "schedule")
             elif update.action == NodeAction.DECOMMISSION:
-                partition.partition.remove_node(node)
+                partition.remove_node(node)
             elif update.action == NodeAction.UNKNOWN:
                 return UNKNOWN_ACTION
             else:
@@ -217,6 +247,44 @@ class Intake:
 def _time_limit(milliseconds: int) -> int:
     # "0 or negative value means never expire" (interface seed); 0 is never further in, too.
     return max(0, milliseconds) * MILLISECOND
+
+
+def _node_of(partition: PartitionScheduler, one: Allocation) -> str:
+    """Where the allocation with this key is, or nothing if there is none."""
+    app = partition.partition.applications.get(one.application_id)
+    if app is None:
+        return ""
+    return next(
+        (placed.node.id for placed in app.allocations.values() if placed.key == one.allocation_key), ""
+    )
+
+
+def _as_ask(one: Allocation) -> AllocationAsk:
+    # In the newer layout an allocation that has no place yet is an ask (facts §10.5).
+    return AllocationAsk(
+        one.allocation_key,
+        one.application_id,
+        one.partition_name,
+        one.resource_per_alloc,
+        priority=one.priority,
+        tags=one.allocation_tags,
+        task_group_name=one.task_group_name,
+        placeholder=one.placeholder,
+        originator=one.originator,
+        preemption_policy=one.preemption_policy,
+    )
+
+
+def _demand(ask: AllocationAsk, priority: int) -> Demand:
+    demand = Demand(
+        ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, ask.tags, ask.originator
+    )
+    demand.run_limit = _time_limit(ask.execution_timeout_ms)
+    demand.task_group, demand.placeholder = ask.task_group_name, ask.placeholder
+    policy = ask.preemption_policy
+    if policy is not None:
+        demand.may_preempt, demand.may_be_preempted = policy.allow_preempt_other, policy.allow_preempt_self
+    return demand
 
 
 def _existing(one: Allocation, node_id: str) -> Existing:

@@ -192,7 +192,8 @@ class UpdateRequest:
     new_applications: list[AddApplicationRequest] = attrs.Factory(list)
     remove_applications: list[RemoveApplicationRequest] = attrs.Factory(list)
     allocations: list[Allocation] = attrs.Factory(list)
-    """What the RM placed itself, resized, or knows to be foreign (newer layout)."""
+    """The newer layout: what the RM placed itself, resized, or knows to be foreign; without a node it is an
+    ask for one allocation, or a new size of the one with this key."""
 
 
 @attrs.define

@@ -1,0 +1,49 @@
+"""In the newer layout an allocation that names no node is an ask: its key means one allocation (facts 10.5)."""
+
+from __future__ import annotations
+
+from tests.core.kit import RM
+from yunikorn.interface.messages import Allocation
+from yunikorn.resources import Resource
+
+
+def unplaced(key: str = "ask", app_id: str = "app", **amounts: int) -> Allocation:
+    """What the RM has no place for yet."""
+    return Allocation(key, app_id, resource_per_alloc=Resource(amounts))
+
+
+def test_an_allocation_without_a_node_is_an_ask() -> None:
+    rm = RM()
+    rm.node(memory=4)
+    rm.app()
+    rm.update(allocations=[unplaced(memory=1)])
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_the_same_key_again_while_it_waits_changes_what_is_asked_for() -> None:
+    rm = RM()
+    rm.node(memory=4)
+    rm.app()
+    rm.update(allocations=[unplaced(memory=5)])
+    rm.update(allocations=[unplaced(memory=3)])
+    assert rm.schedule() == [("app", "ask", "n1")]
+    assert rm.find_app().allocated == {"memory": 3}
+
+
+def test_the_same_key_again_once_it_is_placed_is_a_new_size_and_no_second_allocation() -> None:
+    rm = RM()
+    rm.node(memory=4)
+    rm.app()
+    rm.update(allocations=[unplaced(memory=1)])
+    rm.schedule()
+    rm.update(allocations=[unplaced(memory=2)])
+    assert rm.schedule() == []
+    assert rm.find_app().allocated == {"memory": 2}
+    assert len(rm.find_app().allocations) == 1
+
+
+def test_of_an_unknown_application_it_is_refused_like_an_ask() -> None:
+    rm = RM()
+    rm.update(allocations=[unplaced(app_id="nobody", memory=1)])
+    (refused,) = rm.said("rejected_allocations")
+    assert (refused.allocation_key, refused.reason) == ("ask", "failed to find application nobody")
