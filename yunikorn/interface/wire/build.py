@@ -1,4 +1,4 @@
-"""`python -m yunikorn.interface.wire.build`: make `generated/` from the .proto files, or see if it is current.
+"""`python -m yunikorn.interface.wire.build`: make `generated/` from the .proto files, or say if it is old.
 
 protoc (of the package grpcio-tools) reads the files. What is written is made from its descriptors here: small
 modules that any version of the protobuf library can import (see `pool.py`), and their types. So the text

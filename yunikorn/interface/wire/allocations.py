@@ -1,0 +1,189 @@
+"""Asks, allocations and releases of release v0.11.0."""
+
+from __future__ import annotations
+
+from yunikorn.interface.messages import (
+    Allocation,
+    AllocationAsk,
+    AllocationAskRelease,
+    AllocationRelease,
+    RejectedAllocationAsk,
+    TerminationType,
+)
+from yunikorn.interface.wire.amounts import fill_amount, fill_policy, from_amount, from_policy
+from yunikorn.interface.wire.generated import si_v0_11_pb2 as v0_11
+
+TERMINATIONS = {
+    TerminationType.STOPPED_BY_RM: v0_11.STOPPED_BY_RM,
+    TerminationType.TIMEOUT: v0_11.TIMEOUT,
+    TerminationType.PREEMPTED_BY_SCHEDULER: v0_11.PREEMPTED_BY_SCHEDULER,
+    TerminationType.PLACEHOLDER_REPLACED: v0_11.PLACEHOLDER_REPLACED,
+    TerminationType.UNKNOWN: v0_11.UNKNOWN_TERMINATION_TYPE,
+}
+"""The numbers of v0.11.0, which are not those of the newer layout."""
+_MEANT = {number: kind for kind, number in TERMINATIONS.items()}
+
+
+def termination_of(number: int) -> TerminationType:
+    """What a number says; one that is not known says nothing, and is taken as `UNKNOWN` (decision 33)."""
+    return _MEANT.get(number, TerminationType.UNKNOWN)
+
+
+# -- asks -------------------------------------------------------------------------------------------------
+
+
+def from_ask(message: v0_11.AllocationAsk) -> AllocationAsk:
+    """An ask."""
+    priority, class_name = from_priority(message.priority) if message.HasField("priority") else (None, "")
+    return AllocationAsk(
+        message.allocationKey,
+        message.applicationID,
+        message.partitionName,
+        from_amount(message.resourceAsk),
+        message.maxAllocations,
+        priority,
+        class_name,
+        message.executionTimeoutMilliSeconds,
+        dict(message.tags) if message.tags else {},
+        message.taskGroupName,
+        message.placeholder,
+        message.originator,
+        from_policy(message.preemptionPolicy) if message.HasField("preemptionPolicy") else None,
+    )
+
+
+def fill_ask(ask: AllocationAsk, message: v0_11.AllocationAsk) -> None:
+    """Write an ask. A priority class hides a number: it comes first in any case."""
+    message.allocationKey = ask.allocation_key
+    message.applicationID = ask.application_id
+    message.partitionName = ask.partition_name
+    if ask.resource_ask:
+        fill_amount(ask.resource_ask, message.resourceAsk)
+    message.maxAllocations = ask.max_allocations
+    if ask.priority is not None:
+        message.priority.priorityValue = ask.priority
+    if ask.priority_class_name:
+        message.priority.priorityClassName = ask.priority_class_name
+    if ask.execution_timeout_ms:
+        message.executionTimeoutMilliSeconds = ask.execution_timeout_ms
+    if ask.tags:
+        tags = message.tags
+        for key, value in ask.tags.items():
+            tags[key] = value
+    if ask.task_group_name:
+        message.taskGroupName = ask.task_group_name
+    message.placeholder = ask.placeholder
+    message.originator = ask.originator
+    if ask.preemption_policy is not None:
+        fill_policy(ask.preemption_policy, message.preemptionPolicy)
+
+
+def from_priority(message: v0_11.Priority) -> tuple[int | None, str]:
+    """The number, if that is what is set, and the class, if that is."""
+    which = message.WhichOneof("priority")
+    if which == "priorityClassName":
+        return None, message.priorityClassName
+    return (message.priorityValue if which else None), ""
+
+
+# -- allocations ------------------------------------------------------------------------------------------
+
+
+def from_allocation(message: v0_11.Allocation) -> Allocation:
+    """An allocation. It has a number as priority only: of a class nothing is left."""
+    return Allocation(
+        message.allocationKey,
+        message.applicationID,
+        message.UUID,
+        message.nodeID,
+        from_amount(message.resourcePerAlloc),
+        message.queueName,
+        message.partitionName,
+        message.priority.priorityValue if message.HasField("priority") else 0,
+        dict(message.allocationTags) if message.allocationTags else {},
+        message.taskGroupName,
+        message.placeholder,
+        message.originator,
+        from_policy(message.preemptionPolicy) if message.HasField("preemptionPolicy") else None,
+    )
+
+
+def fill_allocation(placed: Allocation, message: v0_11.Allocation) -> None:
+    """Write an allocation."""
+    message.allocationKey = placed.allocation_key
+    message.applicationID = placed.application_id
+    message.UUID = placed.uuid
+    message.nodeID = placed.node_id
+    if placed.resource_per_alloc:
+        fill_amount(placed.resource_per_alloc, message.resourcePerAlloc)
+    message.queueName = placed.queue_name
+    message.partitionName = placed.partition_name
+    if placed.priority:
+        message.priority.priorityValue = placed.priority
+    if placed.allocation_tags:
+        tags = message.allocationTags
+        for key, value in placed.allocation_tags.items():
+            tags[key] = value
+    if placed.task_group_name:
+        message.taskGroupName = placed.task_group_name
+    message.placeholder = placed.placeholder
+    message.originator = placed.originator
+    if placed.preemption_policy is not None:
+        fill_policy(placed.preemption_policy, message.preemptionPolicy)
+
+
+# -- releases and refusals --------------------------------------------------------------------------------
+
+
+def from_release(message: v0_11.AllocationRelease) -> AllocationRelease:
+    """The end of an allocation."""
+    return AllocationRelease(
+        message.applicationID,
+        message.UUID,
+        message.partitionName,
+        termination_of(message.terminationType),
+        message.message,
+        message.allocationKey,
+    )
+
+
+def fill_release(release: AllocationRelease, message: v0_11.AllocationRelease) -> None:
+    """Write the end of an allocation."""
+    message.applicationID = release.application_id
+    message.UUID = release.uuid
+    message.partitionName = release.partition_name
+    message.terminationType = TERMINATIONS[release.termination_type]
+    message.message = release.message
+    message.allocationKey = release.allocation_key
+
+
+def from_ask_release(message: v0_11.AllocationAskRelease) -> AllocationAskRelease:
+    """The end of an ask."""
+    return AllocationAskRelease(
+        message.applicationID,
+        message.allocationkey,
+        message.partitionName,
+        termination_of(message.terminationType),
+        message.message,
+    )
+
+
+def fill_ask_release(release: AllocationAskRelease, message: v0_11.AllocationAskRelease) -> None:
+    """Write the end of an ask."""
+    message.applicationID = release.application_id
+    message.allocationkey = release.allocation_key
+    message.partitionName = release.partition_name
+    message.terminationType = TERMINATIONS[release.termination_type]
+    message.message = release.message
+
+
+def from_refused_ask(message: v0_11.RejectedAllocationAsk) -> RejectedAllocationAsk:
+    """An ask that was refused."""
+    return RejectedAllocationAsk(message.allocationKey, message.applicationID, message.reason)
+
+
+def fill_refused_ask(one: RejectedAllocationAsk, message: v0_11.RejectedAllocationAsk) -> None:
+    """Write an ask that was refused."""
+    message.allocationKey = one.allocation_key
+    message.applicationID = one.application_id
+    message.reason = one.reason
