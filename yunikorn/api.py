@@ -305,7 +305,7 @@ class AppSortPolicy(Plugin):
     def key(self, app: Application) -> Any:
         """Where `app` stands: smallest first, anything that compares; ties go by arrival.
 
-        Computed anew whenever the application changes.
+        Computed anew whenever the application changes and there is another to compare it with.
         """
         raise TypeError(f"{type(self).__name__} has no key(app)")
 
@@ -367,6 +367,28 @@ class Predicate(Plugin):
     def check(self, ask: Ask, node: Node) -> str | None:
         """None if the node may take the request, else the reason why not."""
         raise TypeError(f"{type(self).__name__} has no check(ask, node)")
+
+    def check_reservation(self, ask: Ask, node: Node) -> str | None:
+        """None if the node may be kept for the request until it has room there, else the reason why not.
+
+        By default as `check`. A predicate that tells the two apart is asked about every request and node,
+        whatever it declares.
+        """
+        return self.check(ask, node)
+
+    def check_nodes(self, ask: Ask, nodes: Sequence[Node], *, allocate: bool) -> Sequence[str | None]:
+        """Several nodes at once, for a predicate whose answers are far away: one answer for each, in order.
+
+        `allocate` is True for what `check` answers, False for `check_reservation`. If it is implemented it
+        is asked instead of them, also about nodes that may turn out not to be needed.
+        """
+        one = self.check if allocate else self.check_reservation
+        return [one(ask, node) for node in nodes]
+
+    @property
+    def asks_ahead(self) -> bool:
+        """Whether `check_nodes` is asked; looked at when the object is made and when it was opened."""
+        return type(self).check_nodes is not Predicate.check_nodes
 
     def ask_class(self, ask: Ask) -> Hashable:
         """Requests with equal classes get equal answers."""

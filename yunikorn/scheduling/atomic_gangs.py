@@ -191,7 +191,7 @@ class AtomicGangs:
                 assert gang.request is not None
                 request = gang.request
             self._claims.close(request.shape)
-            if chain.refusals and (chain.personal or chain.passing):
+            if chain.unsettled:
                 self._parking.park(request.shape)
         if not self._hold_back(gang, self._root):
             self._claims.weigh(request.claim)

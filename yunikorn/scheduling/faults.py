@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from yunikorn.errors import CONTAINED, PluginError
+from yunikorn.errors import CONTAINED, CallbackError, PluginError
 
 _log = logging.getLogger("yunikorn.plugins")
 
@@ -42,11 +42,11 @@ class FaultLog:
     def report(self, plugin: str, deed: str, cause: BaseException | str, where: str = "") -> PluginError:
         """Note what `plugin` did while `deed` (on the object `where`); the first time it is logged too.
 
-        Where the plugin only passed on what another is to blame for, its `cause` says who.
+        Where the plugin only passed on what a callback did, the `cause` says whose.
         """
-        if isinstance(cause, PluginError):
+        if isinstance(cause, CallbackError):
             plugin, deed = cause.plugin, cause.deed
-            error = type(cause)(plugin, f"{deed} {where}".rstrip(), cause.cause)
+            error: PluginError = CallbackError(plugin, f"{deed} {where}".rstrip(), cause.cause)
         else:
             error = PluginError(plugin, f"{deed} {where}".rstrip(), cause)
         fault = self._faults.get((plugin, deed))

@@ -9,7 +9,7 @@ costs two short binary searches, and a search looks into few blocks that have no
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
@@ -271,6 +271,9 @@ class NodeOrder:
 
     def find(self, shape: Shape, ask: Ask, predicates: PredicateChain | None) -> Node | None:
         """The first node in order that has room for `ask` and that no predicate refuses."""
+        if predicates is not None and predicates.asks_ahead and not predicates.expects:
+            with predicates.expecting(ask, lambda: self._with_room(shape)):
+                return self.find(shape, ask, predicates)
         bit, pairs = shape.bit, shape.pairs
         for group in self._groups:
             if group.barren & bit or not _may_fit(group.most, pairs):
@@ -290,8 +293,17 @@ class NodeOrder:
                 group.tighten()
         return None
 
+    def _with_room(self, shape: Shape) -> Iterator[Node]:
+        """The nodes that a search for a request of this shape looks at, in order."""
+        bit, pairs = shape.bit, shape.pairs
+        for group in self._groups:
+            if not group.barren & bit and _may_fit(group.most, pairs):
+                for block in group.blocks:
+                    if not block.barren & bit:
+                        yield from (node for node in block.nodes if _may_fit(node.available, pairs))
 
-def _may_fit(most: dict[str, int], pairs: tuple[tuple[str, int], ...]) -> bool:
+
+def _may_fit(most: Mapping[str, int], pairs: tuple[tuple[str, int], ...]) -> bool:
     for name, amount in pairs:
         if most.get(name, 0) < amount:
             return False
@@ -303,7 +315,7 @@ def _scan(
 ) -> tuple[Node | None, bool]:
     """The first node of the block that will do; else whether that holds until one of them changes."""
     pairs = shape.pairs
-    lasting = True
+    unsettled = 0 if predicates is None else predicates.unsettled
     for node in block.nodes:
         available = node.available
         for name, amount in pairs:
@@ -312,10 +324,9 @@ def _scan(
         else:
             if predicates is None:
                 return node, False
-            refusal = predicates.refusal(ask, node)
-            if refusal is None:
+            if predicates.refusal(ask, node) is None:
                 return node, False
-            lasting &= refusal.lasting
+    lasting = predicates is None or predicates.unsettled == unsettled
     if lasting:
         block.tighten()
         block.barren |= shape.bit

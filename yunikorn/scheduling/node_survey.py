@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from yunikorn.api import Predicate
     from yunikorn.objects.ask import Ask
@@ -141,27 +141,29 @@ class Survey:
         return f"{self.summary} (of {self.nodes} nodes: {', '.join(parts)})" if parts else self.summary
 
 
-def survey(ask: Ask, nodes: Iterable[Node], predicates: PredicateChain) -> Survey | None:
+def survey(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> Survey | None:
     """What `nodes` say to `ask`; None when one of them takes it."""
     found = Survey()
-    for node in nodes:
-        sight = look(ask, node)
-        if sight.has_room:
-            sight.refusal = predicates.look(ask, node)
-            if sight.refusal is None:
-                return None
-        found.add(sight)
+    with predicates.expecting(ask, lambda: (node for node in nodes if look(ask, node).has_room)):
+        for node in nodes:
+            sight = look(ask, node)
+            if sight.has_room:
+                sight.refusal = predicates.look(ask, node)
+                if sight.refusal is None:
+                    return None
+            found.add(sight)
     return found
 
 
-def nearest(ask: Ask, nodes: Iterable[Node], predicates: PredicateChain) -> Sight | None:
+def nearest(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> Sight | None:
     """The node that comes nearest to taking `ask`, of equals the first to join; None without nodes."""
     best: Sight | None = None
-    for node in nodes:
-        sight = look(ask, node)
-        sight.refusal = predicates.look(ask, node)
-        if best is None or sight.distance < best.distance:
-            best = sight
+    with predicates.expecting(ask, lambda: iter(nodes)):
+        for node in nodes:
+            sight = look(ask, node)
+            sight.refusal = predicates.look(ask, node)
+            if best is None or sight.distance < best.distance:
+                best = sight
     return best
 
 
@@ -171,9 +173,10 @@ def room_for(members: Members, nodes: Iterable[Node], predicates: PredicateChain
     placed = 0
     for ask, count in members:
         left = count
-        for node, room in rooms:
-            if left and _is_open(ask, node, predicates):
-                left -= _take(room, ask, left)
+        with predicates.expecting(ask, lambda: iter([node for node, _ in rooms])):
+            for node, room in rooms:
+                if left and _is_open(ask, node, predicates):
+                    left -= _take(room, ask, left)
         placed += count - left
     return placed
 

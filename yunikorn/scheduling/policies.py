@@ -58,6 +58,7 @@ class Policies:
         """Tell each plugin object that it is about to be used; a failure is only reported."""
         for plugin, origin in self._plugins:
             faults.guard(origin, "opening", plugin.opened, context)
+        self.predicates.bind()
 
     def close(self, faults: FaultLog) -> None:
         """Tell each plugin object that it has been used for the last time; a failure is only reported."""

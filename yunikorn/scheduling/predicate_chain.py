@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
 import attrs
 
+from yunikorn import api
 from yunikorn.api import Predicate
 from yunikorn.errors import CONTAINED
+from yunikorn.scheduling.asked_ahead import AskedAhead
 
 if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
@@ -16,25 +21,38 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.faults import FaultLog
 
 
-class Refusal(NamedTuple):
-    """Why a node may not take an ask."""
-
-    reason: str
-    lasting: bool
-    """Whether it holds for every ask of the shape until the node's attributes change."""
-    shared: bool
-    """Whether it holds for every ask of the shape until something changes."""
+Check = Callable[[api.Ask, api.Node], str | None]
 
 
 @attrs.frozen
 class _Condition:
     predicate: Predicate
     origin: str
-    check: Callable[[Ask, Node], str | None]
+    check: Check
+    check_reservation: Check
     by_ask: bool
     """It says what of the ask its answer depends on."""
     by_node: bool
     """And what of the node."""
+
+    @classmethod
+    def of(cls, predicate: Predicate, origin: str, ahead: Callable[[], AskedAhead]) -> _Condition:
+        kind = type(predicate)
+        check: Check = predicate.check
+        check_reservation: Check = predicate.check_reservation
+        if predicate.asks_ahead:
+            asked = ahead()
+            check, check_reservation = asked.check, asked.check_reservation
+        # What differs between placing and keeping cannot be remembered for both.
+        alike = kind.check_reservation is Predicate.check_reservation
+        return cls(
+            predicate,
+            origin,
+            check,
+            check_reservation,
+            alike and kind.ask_class is not Predicate.ask_class,
+            kind.node_class is not Predicate.node_class,
+        )
 
 
 class PredicateChain:
@@ -42,38 +60,84 @@ class PredicateChain:
 
     def __init__(self, predicates: Sequence[tuple[Predicate, str]], faults: FaultLog) -> None:
         self._faults = faults
-        conditions = [self._condition(predicate, origin) for predicate, origin in predicates]
+        self._made = predicates
+        self._lasting: list[_Condition] = []
+        self._passing: list[_Condition] = []
+        """Those that must be asked again and again come last, so that they are asked as seldom as can be."""
+        self._classifying: list[_Condition] = []
+        self._ahead: list[AskedAhead] = []
+        self._reasons: list[str] = []
+        self.unsettled = 0
+        """Refusals since `begin` that any change may undo."""
+        self.personal = False
+        """Whether a refusal since `begin` holds for the one ask alone."""
+        self.asks_ahead = False
+        """Whether it is worth its while to know which nodes come next (see `expect`)."""
+        self.expects = False
+        """Whether it knows."""
+        self.bind()
+
+    def bind(self) -> None:
+        """Find out what the predicates say of themselves: when they are made, and when they are opened."""
+        self._ahead = []
+        conditions = [
+            _Condition.of(predicate, origin, partial(self._asked_ahead, predicate))
+            for predicate, origin in self._made
+        ]
         self._lasting = [condition for condition in conditions if condition.by_ask and condition.by_node]
-        # Those that must be asked again and again come last, so that they are asked as seldom as can be.
         self._passing = [
             condition for condition in conditions if not (condition.by_ask and condition.by_node)
         ]
         self._classifying = [condition for condition in conditions if condition.by_ask]
-        self.refusals: dict[str, int] = {}
-        """Why nodes were refused since `begin`, counted."""
-        self.personal = False
-        """Whether a refusal since `begin` holds for the one ask alone."""
-        self.passing = False
-        """Whether a refusal since `begin` may be undone by any change."""
+        self.asks_ahead = bool(self._ahead)
+
+    def _asked_ahead(self, predicate: Predicate) -> AskedAhead:
+        asked = AskedAhead(predicate, self.excludes)
+        self._ahead.append(asked)
+        return asked
+
+    def __bool__(self) -> bool:
+        return bool(self._made)
+
+    # -- a search -----------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """A search for a node starts."""
-        self.refusals = {}
-        self.personal = self.passing = False
+        self._reasons = []
+        self.unsettled, self.personal = 0, False
 
-    @staticmethod
-    def _condition(predicate: Predicate, origin: str) -> _Condition:
-        cls = type(predicate)
-        return _Condition(
-            predicate,
-            origin,
-            predicate.check,
-            cls.ask_class is not Predicate.ask_class,
-            cls.node_class is not Predicate.node_class,
-        )
+    @property
+    def refusals(self) -> Mapping[str, int]:
+        """Why nodes were refused since `begin`, counted."""
+        return Counter(self._reasons)
 
-    def __bool__(self) -> bool:
-        return bool(self._lasting or self._passing)
+    @property
+    def passing(self) -> bool:
+        """Whether a refusal since `begin` may be undone by any change."""
+        return self.unsettled > 0
+
+    def expect(self, ask: Ask, nodes: Callable[[], Iterator[Node]]) -> None:
+        """A search for `ask` walks these nodes next, until `forget`; worth saying if `asks_ahead`."""
+        self.expects = True
+        for asked in self._ahead:
+            asked.expect(ask, nodes())
+
+    def forget(self) -> None:
+        """The walk that was told to `expect` is over."""
+        self.expects = False
+        for asked in self._ahead:
+            asked.forget()
+
+    @contextmanager
+    def expecting(self, ask: Ask, nodes: Callable[[], Iterator[Node]]) -> Iterator[None]:
+        """While this holds, `nodes` are looked at for `ask` in their order."""
+        self.expect(ask, nodes)
+        try:
+            yield
+        finally:
+            self.forget()
+
+    # -- classes ------------------------------------------------------------------------------------
 
     def ask_classes(self, ask: Ask) -> tuple[Hashable, ...]:
         """The class of an ask for each predicate that declares one: part of its shape."""
@@ -101,35 +165,53 @@ class PredicateChain:
             found.append(value)
         return tuple(found)
 
-    def refusal(self, ask: Ask, node: Node) -> Refusal | None:
-        """None if `node` may take `ask`, else why not; counted."""
-        refusal = self.judge(ask, node)
-        if refusal is not None:
-            self.refusals[refusal.reason] = self.refusals.get(refusal.reason, 0) + 1
-            self.personal |= not refusal.shared
-            self.passing |= not refusal.lasting
-        return refusal
+    # -- asking -------------------------------------------------------------------------------------
 
-    def judge(self, ask: Ask, node: Node) -> Refusal | None:
-        """None if `node` may take `ask`, else why not."""
+    def refusal(self, ask: Ask, node: Node) -> str | None:
+        """None if `ask` may be placed on `node`, else why not; noted for the search."""
+        # The hot loop where predicates do not say what they depend on: every node is asked for every ask.
         if self._lasting:
-            verdicts = ask.shape.verdicts
             try:
-                reason = verdicts[node.classes]
+                reason = ask.shape.verdicts[node.classes]
             except KeyError:
-                reason = verdicts[node.classes] = self._first_no(self._lasting, ask, node)
+                reason = self._verdict(ask, node)
             if reason is not None:
-                return Refusal(reason, True, True)
+                self._reasons.append(reason)
+                return reason
         for condition in self._passing:
             if condition.by_ask:
-                known = ask.shape.refused.get(node.id)
-                if known is not None and known[0] == node.version:
-                    return Refusal(known[1], False, True)
-            reason = self._first_no((condition,), ask, node)
+                reason = self._remembered(condition, ask, node)
+            else:
+                try:
+                    reason = condition.check(ask, node)
+                except CONTAINED as error:
+                    reason = self._failed(condition, ask, node, error)
+                if reason is not None:
+                    self.personal = True
             if reason is not None:
-                if condition.by_ask:
-                    ask.shape.refused[node.id] = (node.version, reason)
-                return Refusal(reason, False, condition.by_ask)
+                if type(reason) is not str:
+                    reason = self._useless(condition, ask, node, reason)
+                self._reasons.append(reason)
+                self.unsettled += 1
+                return reason
+        return None
+
+    def judge(self, ask: Ask, node: Node, *, reserve: bool = False) -> str | None:
+        """None if `ask` may be placed on `node`, or the node kept for it (`reserve`), else why not."""
+        if self._lasting:
+            try:
+                reason = ask.shape.verdicts[node.classes]
+            except KeyError:
+                reason = self._verdict(ask, node)
+            if reason is not None:
+                return reason
+        for condition in self._passing:
+            if condition.by_ask:
+                reason = self._remembered(condition, ask, node)
+            else:
+                reason = self._answer(condition, ask, node, reserve=reserve)
+            if reason is not None:
+                return reason
         return None
 
     def excludes(self, ask: Ask, node: Node) -> bool:
@@ -137,9 +219,8 @@ class PredicateChain:
         if not self._lasting:
             return False
         verdicts = ask.shape.verdicts
-        if node.classes not in verdicts:
-            verdicts[node.classes] = self._first_no(self._lasting, ask, node)
-        return verdicts[node.classes] is not None
+        reason = verdicts[node.classes] if node.classes in verdicts else self._verdict(ask, node)
+        return reason is not None
 
     def look(self, ask: Ask, node: Node) -> tuple[Predicate, str] | None:
         """Who refuses `node` and why, for whoever only wants to know: nothing is remembered or reported."""
@@ -157,15 +238,41 @@ class PredicateChain:
         """Whether what nodes answer to a request holds for all requests of its shape."""
         return all(condition.by_ask for condition in (*self._lasting, *self._passing))
 
-    def _first_no(self, conditions: Sequence[_Condition], ask: Ask, node: Node) -> str | None:
-        for condition in conditions:
-            try:
-                reason = condition.check(ask, node)
-                if reason is not None and not isinstance(reason, str):
-                    raise TypeError(f"check returned {reason!r} instead of None or a text")
-            except CONTAINED as error:
-                where = f"{ask.label} on {node.label}"
-                return str(self._faults.report(condition.origin, "checking", error, where))
+    def _verdict(self, ask: Ask, node: Node) -> str | None:
+        """What the lasting ones say to the class of `ask` and that of `node`; kept."""
+        reason = None
+        for condition in self._lasting:
+            reason = self._answer(condition, ask, node)
             if reason is not None:
-                return reason
-        return None
+                break
+        ask.shape.verdicts[node.classes] = reason
+        return reason
+
+    def _remembered(self, condition: _Condition, ask: Ask, node: Node) -> str | None:
+        """What one says to all requests of the shape until the node changes; a refusal is kept."""
+        known = ask.shape.refused.get(node.id)
+        if known is not None and known[0] == node.version:
+            return known[1]
+        reason = self._answer(condition, ask, node)
+        if reason is not None:
+            ask.shape.refused[node.id] = (node.version, reason)
+        return reason
+
+    def _answer(self, condition: _Condition, ask: Ask, node: Node, *, reserve: bool = False) -> str | None:
+        check = condition.check_reservation if reserve else condition.check
+        try:
+            reason = check(ask, node)
+        except CONTAINED as error:
+            return self._failed(condition, ask, node, error)
+        if reason is None or isinstance(reason, str):
+            return reason
+        return self._useless(condition, ask, node, reason)
+
+    def _useless(self, condition: _Condition, ask: Ask, node: Node, answer: object) -> str:
+        if isinstance(answer, str):
+            return answer
+        error = TypeError(f"check returned {answer!r} instead of None or a text")
+        return self._failed(condition, ask, node, error)
+
+    def _failed(self, condition: _Condition, ask: Ask, node: Node, error: BaseException) -> str:
+        return str(self._faults.report(condition.origin, "checking", error, f"{ask.label} on {node.label}"))

@@ -81,7 +81,8 @@ class Replacement:
                 continue
             fallback = fallback or placeholder
             node, required = placeholder.node, ask.shape.required
-            if required in ("", node.id) and chain.refusal(ask, node) is None:
+            # The placeholder keeps the room: as far as the predicates are concerned it is kept already.
+            if required in ("", node.id) and chain.judge(ask, node, reserve=True) is None:
                 found = placeholder, node
                 break
         for placeholder in too_small:

@@ -153,14 +153,15 @@ class Reservations:
     def _nearest(self, ask: Ask, candidates: Iterator[Node]) -> Node | None:
         best: Node | None = None
         least = (0.0, 0.0)
-        for node in candidates:
-            if not node.is_free or not node.could_host(ask.shape.pairs):
-                continue
-            if self.predicates.judge(ask, node) is None:
+        hosts = [node for node in candidates if node.is_free and node.could_host(ask.shape.pairs)]
+        self.predicates.expect(ask, lambda: iter(hosts))
+        for node in hosts:
+            if self.predicates.judge(ask, node, reserve=True) is None:
                 # Where none has anything to spare, the node that has to gain the least.
                 score = (misfit(ask.shape, node), shortfall(ask.shape, node))
                 if best is None or score < least:
                     best, least = node, score
+        self.predicates.forget()
         return best
 
     # -- serving ------------------------------------------------------------------------------------

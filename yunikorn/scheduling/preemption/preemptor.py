@@ -252,7 +252,7 @@ class Preemptor:
         # The node is an imagined one: what is remembered of the real one does not hold for it.
         self._versions -= 1
         node.version = self._versions
-        return self._cycle.reservations.predicates.judge(ask, node) is None
+        return self._cycle.reservations.predicates.judge(ask, node, reserve=True) is None
 
     # -- required nodes -----------------------------------------------------------------------------
 
