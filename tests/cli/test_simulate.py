@@ -105,6 +105,17 @@ def test_the_tables_tell_of_preemption_gangs_and_limits(call: Call) -> None:
     assert "7 asked for: 7 ended (4 timed out), 0 running, 0 waiting; 2 restarts" in out
 
 
+def test_a_workload_can_be_held_crowded_and_given_fewer_nodes(call: Call) -> None:
+    four = SCENARIO.replace("{name: n, ", "{name: n, count: 4, ")
+    _, out, err = call("--hold", "--nodes-fraction", "1/2", "--speed-up", "10", workload=four)
+    assert "3 asked for: 0 ended, 2 running, 1 waiting" in out
+    assert err == "note: 2 of 4 nodes are kept\n"
+    for option, value in (("--speed-up", "fast"), ("--nodes-fraction", "1/0")):
+        status, _, err = call(option, value, workload=four)
+        assert status == 2
+        assert f"expected a number such as 10 or 0.25, got '{value}'" in err
+
+
 def test_json_and_files_say_the_same_and_nothing_of_the_machine(call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     status, out, err = call("--json", "--out", str(folder), workload=SCENARIO)

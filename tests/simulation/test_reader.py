@@ -84,7 +84,7 @@ def test_traces_that_are_no_text(tmp_path: Path) -> None:
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: No such file or directory"):
         read_workload(tmp_path / "missing")
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+    with pytest.raises(InputError, match="has no list of pods"):
         read_workload(tmp_path)
 
 

@@ -16,6 +16,7 @@ from types import FrameType
 
 import click
 
+from yunikorn.cli.workload_source import FILE, WorkloadSource, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, UsageError, printable
@@ -24,18 +25,14 @@ from yunikorn.simulation.decisions import FolderRecorder
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.inquiries import parse_questions
-from yunikorn.simulation.reader import FORMATS, read_workload
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.reloads import describe_reload
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_values import parse_time
-from yunikorn.simulation.swf import JOBS, MEMORY_UNITS, SwfOptions
 from yunikorn.simulation.workload import PREEMPTED, RESTART
 
 INTERRUPTED = 130
-DEFAULTS = SwfOptions()
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def _time(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
@@ -47,11 +44,7 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> int | Non
 
 @click.command("simulate")
 @click.option("--config", required=True, type=FILE, help="The queues.yaml to schedule under.")
-@click.option("--workload", required=True, type=FILE, help="What arrives: a scenario or a trace.")
-@click.option("--nodes", type=FILE, help="The nodes, instead of those of the workload.")
-@click.option(
-    "--format", "format_", type=click.Choice(FORMATS), help="The workload's format, if not found by itself."
-)
+@workload_options
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the report and all decisions."
 )
@@ -71,49 +64,23 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> int | Non
     show_default=True,
     help="What becomes of preempted tasks, where their application says nothing of it.",
 )
-@click.option("--strict", is_flag=True, help="Refuse a trace with lines that make no sense.")
-@click.option("--swf-queue", default=DEFAULTS.queue, show_default=True, help="Queue of a trace's jobs.")
-@click.option("--swf-user", default=DEFAULTS.user, show_default=True, help="User of a trace's jobs.")
-@click.option("--swf-group", default=DEFAULTS.group, show_default=True, help="Group of a trace's jobs.")
-@click.option(
-    "--swf-memory",
-    type=click.Choice(MEMORY_UNITS),
-    default=DEFAULTS.memory,
-    show_default=True,
-    help="Unit of a trace's memory columns.",
-)
-@click.option(
-    "--swf-jobs",
-    type=click.Choice(tuple(JOBS)),
-    default=DEFAULTS.jobs,
-    show_default=True,
-    help="How the tasks of a trace's job start: each as it can, or all at once.",
-)
 def command(
     config: Path,
-    workload: Path,
-    nodes: Path | None,
-    format_: str | None,
+    source: WorkloadSource,
     out: Path | None,
     as_json: bool,
     until: int | None,
     questions: tuple[str, ...],
     preempted: str,
-    strict: bool,
-    swf_queue: str,
-    swf_user: str,
-    swf_group: str,
-    swf_memory: str,
-    swf_jobs: str,
 ) -> int:
     """Run a workload on a virtual clock and report what was scheduled.
 
     The templates of --swf-queue, --swf-user and --swf-group may hold {queue}, {user}, {group},
-    {application} and {partition}: the columns of the job.
+    {application} and {partition}: the columns of the job. Those of --openb-queue and --openb-user may hold
+    {qos}, {phase} and {kind} (cpu, share, gpu or gpus).
     """
     text = _read_config(config)
-    options = SwfOptions(swf_queue, swf_user, swf_group, swf_memory, swf_jobs)
-    plan = read_workload(workload, format=format_ or "", nodes=nodes, swf=options, strict=strict)
+    plan = source.read()
     asked = parse_questions(questions, plan, until)
     for remark in plan.remarks:
         click.echo(f"note: {printable(remark)}", err=True)

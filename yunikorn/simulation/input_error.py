@@ -9,6 +9,9 @@ from yunikorn.errors import Problem, YunikornError
 SHOWN = 20
 """So many problems are written out; the number of the others is said."""
 
+LINES_SHOWN = 5
+"""So many bad lines of a trace are written out when they are skipped; the number of the others is said."""
+
 
 class InputError(YunikornError):
     """A workload or node file that cannot be used; carries every problem found, with its place."""
@@ -27,6 +30,14 @@ class InputError(YunikornError):
         error = cls(errors[0].file, [problem for one in errors for problem in one.problems])
         error.args = ("\n".join(map(str, errors)),)
         return error
+
+
+def remarks_on(file: str, problems: Sequence[Problem]) -> list[str]:
+    """What to tell of lines of a trace that were skipped: the first few, and how many there are more."""
+    remarks = [describe(file, problem) for problem in problems[:LINES_SHOWN]]
+    if len(problems) > LINES_SHOWN:
+        remarks.append(f"{file}: {len(problems) - LINES_SHOWN} more lines like these")
+    return remarks
 
 
 def describe(file: str, problem: Problem) -> str:

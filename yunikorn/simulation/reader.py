@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from yunikorn.errors import UsageError
+import attrs
+
+from yunikorn.errors import Problem, UsageError
+from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.machines import read_machines
+from yunikorn.simulation.openb import POD_COLUMNS, OpenbOptions, read_openb
+from yunikorn.simulation.openb_nodes import NODE_COLUMNS, SHARE, read_openb_nodes
 from yunikorn.simulation.scenario import Cluster, read_cluster, read_scenario
 from yunikorn.simulation.source import read_content, trace_text, yaml_text
 from yunikorn.simulation.swf import SwfOptions, read_swf
@@ -13,7 +19,8 @@ from yunikorn.simulation.workload import Workload
 
 SCENARIO = "scenario"
 SWF = "swf"
-FORMATS = (SCENARIO, SWF)
+OPENB = "openb"
+FORMATS = (SCENARIO, SWF, OPENB)
 _BY_EXTENSION = {".yaml": SCENARIO, ".yml": SCENARIO, ".json": SCENARIO, ".swf": SWF}
 
 
@@ -23,47 +30,91 @@ def read_workload(
     format: str = "",
     nodes: Path | None = None,
     swf: SwfOptions | None = None,
+    openb: OpenbOptions | None = None,
     strict: bool = False,
 ) -> Workload:
-    """The workload in the file `path`; raises `InputError`, or `UsageError` for options that are wrong.
+    """The workload in `path`; raises `InputError`, or `UsageError` for options that are wrong.
 
-    Without a `format` it is found by extension, else by content. `nodes` is a file of nodes, YAML or
-    `.machines`; a trace without it takes the file of its own name with `.machines` added, if there is
-    one. `strict` refuses a trace with bad lines instead of skipping them.
+    Without a `format` it is found by extension, else by content. A folder is one of the openb format: it has
+    one list of pods and one of nodes. `nodes` is a file of nodes, YAML, `.machines` or an openb list; a trace
+    without it takes the file of its own name with `.machines` added, if there is one, a list of pods the list
+    of nodes in its folder. `strict` refuses a trace with bad lines instead of skipping them.
     """
-    content = read_content(path)
-    if not format:
-        format = detect_format(path, content)
-    if format not in FORMATS:
+    if format and format not in FORMATS:
         raise UsageError(f"no format is called '{format}'; known: {', '.join(FORMATS)}")
-    cluster = read_node_file(nodes) if nodes else None
+    openb = openb or OpenbOptions()
+    openb.check()
+    cluster = read_node_file(nodes, openb.gpus) if nodes else None
+    if path.is_dir():
+        if format not in ("", OPENB):
+            raise InputError(str(path), [Problem("", f"is a folder; a {format} workload is a file")])
+        path = _only_list(path, "pods", _is_pods)
+        format = OPENB
+    content = read_content(path)
+    format = format or detect_format(path, content)
     if format == SCENARIO:
         return read_scenario(yaml_text(content, str(path)), str(path), path.name, cluster)
-    beside = path.with_name(f"{path.name}.machines")
-    if cluster is None and beside.is_file():
-        cluster = read_node_file(beside)
     text = trace_text(content, str(path))
-    workload = read_swf(
-        text, str(path), path.name, swf or SwfOptions(), cluster.nodes if cluster else [], strict=strict
-    )
-    workload.events = cluster.events if cluster else []
-    workload.reloads = cluster.reloads if cluster else []
-    return workload
+    if format == OPENB:
+        if cluster is None:
+            cluster = read_node_file(_only_list(path.parent, "nodes", _is_nodes), openb.gpus)
+        workload = read_openb(text, str(path), path.name, openb, cluster.nodes, strict=strict)
+    else:
+        beside = path.with_name(f"{path.name}.machines")
+        if cluster is None:
+            cluster = read_node_file(beside) if beside.is_file() else Cluster([])
+        workload = read_swf(text, str(path), path.name, swf or SwfOptions(), cluster.nodes, strict=strict)
+    return attrs.evolve(workload, events=cluster.events, reloads=cluster.reloads)
 
 
 def detect_format(path: Path, content: bytes) -> str:
-    """`scenario` or `swf`: by the extension of the name (before `.gz`), else by the first line."""
+    """`scenario`, `swf` or `openb`: by the extension of the name (before `.gz`), else by the first line."""
     extensions = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     known = _BY_EXTENSION.get(extensions[-1]) if extensions else None
+    if known is None and _is_pods(content):
+        return OPENB
     return known or (SWF if _starts_with_columns(content) else SCENARIO)
 
 
-def read_node_file(path: Path) -> Cluster:
-    """Nodes, and perhaps node events, from a `.machines` or a YAML file; raises `InputError`."""
+def read_node_file(path: Path, gpus: str = SHARE) -> Cluster:
+    """Nodes, and perhaps node events, from a `.machines`, a YAML or an openb file; raises `InputError`.
+
+    `gpus` says how an openb file's GPUs are counted.
+    """
     content = read_content(path)
+    if _is_nodes(content):
+        return Cluster(read_openb_nodes(trace_text(content, str(path)), str(path), gpus))
     if path.suffix.lower() == ".machines" or _starts_with_columns(content):
         return Cluster(read_machines(trace_text(content, str(path)), str(path)))
     return read_cluster(yaml_text(content, str(path)), str(path))
+
+
+def _only_list(folder: Path, what: str, is_one: Callable[[bytes], bool]) -> Path:
+    """The one openb list of `what` in a folder; raises `InputError` when there is none, or a choice."""
+    try:
+        files = sorted(path for path in folder.iterdir() if path.is_file() and ".csv" in path.suffixes)
+    except OSError as error:
+        raise InputError(str(folder), [Problem("", f"cannot be read: {error.strerror or error}")]) from error
+    found = [path for path in files if is_one(read_content(path))]
+    if len(found) == 1:
+        return found[0]
+    option = "--nodes" if what == "nodes" else "--workload"
+    names = ", ".join(path.name for path in found)
+    problem = f"has several lists of {what}: {names}" if found else f"has no list of {what} (a CSV file)"
+    raise InputError(str(folder), [Problem("", f"{problem}; name one with {option} FILE")])
+
+
+def _is_nodes(content: bytes) -> bool:
+    return set(NODE_COLUMNS) <= _header(content)
+
+
+def _is_pods(content: bytes) -> bool:
+    return set(POD_COLUMNS) <= _header(content)
+
+
+def _header(content: bytes) -> set[str]:
+    line = content.lstrip().partition(b"\n")[0][:1000]
+    return {name.strip(' "\r\ufeff') for name in line.decode("utf-8-sig", errors="replace").split(",")}
 
 
 def _starts_with_columns(content: bytes) -> bool:

@@ -6,7 +6,6 @@ said in `trace_line`; what a job's missing figures are replaced by, below and in
 
 from __future__ import annotations
 
-import string
 from collections import Counter
 from collections.abc import Iterable
 
@@ -16,19 +15,14 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
 from yunikorn.objects.gang import ATOMIC
 from yunikorn.resources import Resource
-from yunikorn.simulation.input_error import InputError, describe
+from yunikorn.simulation.input_error import InputError, remarks_on
 from yunikorn.simulation.machines import KB, MAX_NODES, nodes_from_header
+from yunikorn.simulation.templates import UNKNOWN, check_template
 from yunikorn.simulation.trace_line import BadLine, Job, parse_line
 from yunikorn.simulation.workload import Application, Node, TaskGroup, Workload
 
-SHOWN = 5
-"""So many bad lines are written out; the number of the others is said."""
-
 DEFAULT_RUNTIME = 3600
 """Seconds that a job runs of which neither run time nor requested time is known."""
-
-UNKNOWN = "unknown"
-"""What a template gets for a column that says -1."""
 
 FIELDS = ("queue", "user", "group", "application", "partition")
 MEMORY_UNITS = ("auto", "kb", "bytes", "none")
@@ -60,22 +54,11 @@ class SwfOptions:
     def check(self) -> None:
         """Raises `UsageError` for a template that names something else, or an unknown unit."""
         for option, template in (("queue", self.queue), ("user", self.user), ("group", self.group)):
-            _check_template(option, template)
+            check_template(option, template, FIELDS)
         if self.memory not in MEMORY_UNITS:
             raise UsageError(f"no unit is called '{self.memory}'; known: {', '.join(MEMORY_UNITS)}")
         if self.jobs not in JOBS:
             raise UsageError(f"jobs cannot start as '{self.jobs}'; known: {', '.join(JOBS)}")
-
-
-def _check_template(option: str, template: str) -> None:
-    known = ", ".join(f"{{{field}}}" for field in FIELDS)
-    try:
-        for _, name, _, _ in string.Formatter().parse(template):
-            if name is not None and name not in FIELDS:
-                raise UsageError(f"the template '{template}' for {option} names '{{{name}}}'; known: {known}")
-        template.format_map(dict.fromkeys(FIELDS, UNKNOWN))
-    except (ValueError, LookupError) as error:
-        raise UsageError(f"the template '{template}' for {option} cannot be read: {error}") from error
 
 
 def read_swf(
@@ -99,9 +82,7 @@ def read_swf(
         raise InputError(file, [Problem("", f"the header tells of no nodes: {what_to_do}")])
     if strict and problems:
         raise InputError(file, problems)
-    remarks = [describe(file, problem) for problem in problems[:SHOWN]]
-    if len(problems) > SHOWN:
-        remarks.append(f"{file}: {len(problems) - SHOWN} more lines like these")
+    remarks = remarks_on(file, problems)
     if counts[BACKWARDS]:
         remarks.append(f"{file}: jobs whose submit time runs backwards are taken, each at its time")
     unit = _memory_unit(options.memory, jobs, nodes, remarks)

@@ -1,0 +1,115 @@
+"""What makes a recorded workload a test of policies: tasks that stay, arrivals that crowd, fewer nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yunikorn.clock import SECOND
+from yunikorn.errors import UsageError
+from yunikorn.resources import Resource
+from yunikorn.simulation.adjustments import Adjustments, thin_out
+from yunikorn.simulation.arrivals import Changed
+from yunikorn.simulation.reloads import ConfigEvent
+from yunikorn.simulation.report import Report
+from yunikorn.simulation.workload import FOREVER, Node, NodeChange, NodeEvent
+
+Play = Callable[..., Report]
+
+
+def test_held_tasks_keep_their_place(make: Any, core: Any, play: Play) -> None:
+    workload = make.workload([make.node("n", 4)], [make.app("a", 0, 3), make.app("b", 100, 3)])
+    assert play(workload, core).tasks.ended == 6
+    held = Adjustments(hold=True).apply(workload)
+    assert {app.tasks[0].runtime for app in held.applications} == {FOREVER}
+    report = play(held, type(core)())
+    assert (report.tasks.running, report.tasks.waiting, report.tasks.ended) == (4, 2, 0)
+    assert workload.applications[0].tasks[0].runtime == 10 * SECOND
+
+
+def test_everything_from_outside_comes_sooner(make: Any) -> None:
+    workload = make.workload(
+        [make.node("n")],
+        [make.app("a", 10), make.app("b", 25)],
+        [NodeEvent(10, NodeChange.DRAIN, make.node("n"))],
+    )
+    workload.reloads.append(ConfigEvent(30, "more.yaml", ""))
+    quick = Adjustments(speed_up=Fraction("2.5")).apply(workload)
+    assert [app.submit for app in quick.applications] == [4 * SECOND, 10 * SECOND]
+    assert [app.tasks[0].runtime for app in quick.applications] == [10 * SECOND] * 2
+    assert (quick.events[0].at, quick.reloads[0].at) == (4, 12)
+    slow = Adjustments(speed_up=Fraction(1, 2)).apply(workload)
+    assert [app.submit for app in slow.applications] == [20 * SECOND, 50 * SECOND]
+
+
+def test_without_adjustments_a_workload_is_what_it_was(make: Any) -> None:
+    workload = make.workload([make.node("n")], [make.app("a")])
+    assert Adjustments().apply(workload) is workload
+
+
+def test_fewer_nodes_of_every_kind_and_no_events_of_those_that_went(make: Any) -> None:
+    nodes = [make.node(f"small-{index}", 2) for index in range(6)] + [make.node("large", 8)]
+    events = [
+        NodeEvent(1, NodeChange.DRAIN, nodes[0]),
+        NodeEvent(2, NodeChange.REMOVE, nodes[5]),
+        NodeEvent(3, NodeChange.ADD, nodes[5]),
+        NodeEvent(4, NodeChange.DRAIN, nodes[5]),
+        NodeEvent(5, NodeChange.DRAIN, nodes[4]),
+    ]
+    workload = make.workload(nodes, [make.app("a")], events)
+    half = Adjustments(nodes_fraction=Fraction("0.5")).apply(workload)
+    assert [node.name for node in half.nodes] == ["small-0", "small-1", "small-2", "large"]
+    assert [event.at for event in half.events] == [1, 3, 4]
+    assert half.remarks == ["4 of 7 nodes are kept; 2 events of the others are left out"]
+    assert (len(workload.nodes), len(workload.events), workload.remarks) == (7, 5, [])
+
+
+kinds = st.lists(st.integers(1, 5), min_size=1, max_size=40)
+
+
+@given(kinds, st.fractions(min_value=Fraction(1, 100), max_value=1))
+def test_the_part_is_the_same_of_every_kind(cores: list[int], fraction: Fraction) -> None:
+    nodes = [Node(f"n{index}", Resource(vcore=1000 * size)) for index, size in enumerate(cores)]
+    kept = thin_out(nodes, fraction)
+    assert len(kept) == max(1, round(len(nodes) * fraction))
+    assert kept == [node for node in nodes if node in kept]
+    before, after = (Counter(node.resources for node in some) for some in (nodes, kept))
+    for kind in before:
+        assert abs(after[kind] - before[kind] * fraction) <= 1
+
+
+@pytest.mark.parametrize(
+    ("adjustments", "said"),
+    [
+        (Adjustments(speed_up=Fraction(0)), "--speed-up 0: expected a number above 0"),
+        (Adjustments(speed_up=Fraction(-1)), "--speed-up -1: expected a number above 0"),
+        (
+            Adjustments(nodes_fraction=Fraction(0)),
+            "--nodes-fraction 0: expected a number above 0 and at most 1",
+        ),
+        (
+            Adjustments(nodes_fraction=Fraction(2)),
+            "--nodes-fraction 2: expected a number above 0 and at most 1",
+        ),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(adjustments: Adjustments, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        adjustments.check()
+
+
+def test_applications_that_are_made_on_the_way_read_like_any_sequence(make: Any) -> None:
+    plain = [make.app("a"), make.app("b", 1), make.app("c", 2)]
+    made = Changed(plain, lambda application: application)
+    assert list(made) == plain == list(made)
+    assert (made[0], made[-1], made[1:]) == (plain[0], plain[2], plain[1:])
+    assert (len(made), plain[1] in made) == (3, True)
+    for index in (3, -4):
+        with pytest.raises(IndexError):
+            made[index]

@@ -1,0 +1,99 @@
+"""What makes a recorded workload a test of policies: fill the cluster, crowd arrivals, take nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import attrs
+
+from yunikorn.errors import UsageError
+from yunikorn.resources import Resource
+from yunikorn.simulation.arrivals import Changed
+from yunikorn.simulation.workload import FOREVER, Application, Node, NodeChange, Workload
+
+Kind = tuple[str, Resource, frozenset[tuple[str, str]]]
+
+
+@attrs.frozen
+class Adjustments:
+    """Changes to a workload, whatever its format."""
+
+    hold: bool = False
+    """Tasks never end."""
+    speed_up: Fraction = Fraction(1)
+    """Everything that comes from outside comes so many times sooner; how long tasks run stays."""
+    nodes_fraction: Fraction = Fraction(1)
+    """Of the nodes that are there at the start, so many are kept, the same part of every kind."""
+
+    def check(self) -> None:
+        """Raises `UsageError` for a number that makes no sense."""
+        if self.speed_up <= 0:
+            raise UsageError(f"--speed-up {float(self.speed_up):g}: expected a number above 0")
+        if not 0 < self.nodes_fraction <= 1:
+            raise UsageError(
+                f"--nodes-fraction {float(self.nodes_fraction):g}: expected a number above 0 and at most 1"
+            )
+
+    def apply(self, workload: Workload) -> Workload:
+        """The workload as it is to be played; raises `UsageError`. Where nothing changes, it is the same."""
+        self.check()
+        if self == Adjustments():
+            return workload
+        found = attrs.evolve(workload, remarks=list(workload.remarks))
+        if self.nodes_fraction != 1:
+            self._thin_out(found)
+        if self.speed_up != 1:
+            self._crowd(found)
+        if self.hold or self.speed_up != 1:
+            found.applications = Changed(workload.applications, self._change)
+        return found
+
+    def _thin_out(self, workload: Workload) -> None:
+        before = len(workload.nodes)
+        kept = thin_out(workload.nodes, self.nodes_fraction)
+        gone = {node.name for node in workload.nodes} - {node.name for node in kept}
+        events = []
+        for event in workload.events:
+            if event.change is NodeChange.ADD:
+                gone.discard(event.node.name)
+            if event.node.name not in gone:
+                events.append(event)
+        dropped = len(workload.events) - len(events)
+        workload.nodes, workload.events = kept, events
+        told = f"; {dropped} events of the others are left out" if dropped else ""
+        workload.remarks.append(f"{len(kept)} of {before} nodes are kept{told}")
+
+    def _crowd(self, workload: Workload) -> None:
+        workload.events = [attrs.evolve(event, at=self._sooner(event.at)) for event in workload.events]
+        workload.reloads = [attrs.evolve(event, at=self._sooner(event.at)) for event in workload.reloads]
+
+    def _change(self, application: Application) -> Application:
+        tasks = application.tasks
+        if self.hold:
+            tasks = tuple(attrs.evolve(group, runtime=FOREVER) for group in tasks)
+        return attrs.evolve(application, submit=self._sooner(application.submit), tasks=tasks)
+
+    def _sooner(self, moment: int) -> int:
+        return moment * self.speed_up.denominator // self.speed_up.numerator
+
+
+def thin_out(nodes: Sequence[Node], fraction: Fraction) -> list[Node]:
+    """The first nodes of each kind, `fraction` of it, in their order; at least one node altogether.
+
+    Alike are nodes of one partition with equal resources and attributes. Of each kind the whole part is kept;
+    the kinds with the largest rests keep one more until `fraction` of all are reached, the first come first.
+    """
+    kinds: dict[Kind, list[Node]] = {}
+    for node in nodes:
+        key = (node.partition, node.resources, frozenset(node.attributes.items()))
+        kinds.setdefault(key, []).append(node)
+    total = sum(map(len, kinds.values()))
+    wanted = max(round(total * fraction), min(total, 1))
+    shares = {kind: divmod(len(alike) * fraction, 1) for kind, alike in kinds.items()}
+    kept = {kind: int(whole) for kind, (whole, _) in shares.items()}
+    rest = sorted(kinds, key=lambda kind: -shares[kind][1])
+    for kind in rest[: wanted - sum(kept.values())]:
+        kept[kind] += 1
+    chosen = {node.name for kind, alike in kinds.items() for node in alike[: kept[kind]]}
+    return [node for node in nodes if node.name in chosen]

@@ -1,0 +1,49 @@
+"""Applications that are made when they are needed, instead of being held all at once."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import overload
+
+from yunikorn.simulation.workload import Application
+
+
+class Arrivals(Sequence[Application]):
+    """A sequence that is gone through from its beginning, each time made anew and each time equal.
+
+    Whoever looks up one by its number goes through all before it.
+    """
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Application]:
+        """From the first to the last, in order of time."""
+
+    @overload
+    def __getitem__(self, index: int) -> Application: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Application]: ...
+
+    def __getitem__(self, index: int | slice) -> Application | Sequence[Application]:
+        if isinstance(index, slice):
+            return list(self)[index]
+        place = index + len(self) if index < 0 else index
+        for application in islice(self, max(place, 0), None) if place >= 0 else ():
+            return application
+        raise IndexError(f"there are {len(self)} applications, and none at {index}")
+
+
+class Changed(Arrivals):
+    """The applications of another sequence, each of them changed."""
+
+    def __init__(self, inner: Sequence[Application], change: Callable[[Application], Application]) -> None:
+        self._inner = inner
+        self._change = change
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __iter__(self) -> Iterator[Application]:
+        return map(self._change, self._inner)

@@ -1,0 +1,81 @@
+"""Rows of a CSV file by the names of its columns, with the numbers of their lines."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from yunikorn.clock import SECOND
+from yunikorn.errors import Problem
+from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.trace_line import MAX_SECONDS, BadLine
+
+_WHOLE = re.compile(r"[0-9]{1,18}(\.0*)?\Z")
+_TIME = re.compile(r"[0-9]{1,18}(\.[0-9]{0,30})?\Z")
+
+
+class Row:
+    """One row; empty fields and missing columns read as unknown."""
+
+    __slots__ = ("_fields", "line")
+
+    def __init__(self, line: int, fields: dict[str, str]) -> None:
+        self.line = line
+        """Counted from 1."""
+        self._fields = fields
+
+    def text(self, column: str) -> str:
+        """What stands in the column; empty if nothing does."""
+        return self._fields.get(column, "")
+
+    def whole(self, column: str, most: int, meaning: str) -> int:
+        """A whole number from 0 to `most`; raises `BadLine`."""
+        text = self.text(column)
+        value = int(text.partition(".")[0]) if _WHOLE.match(text) else -1
+        if not 0 <= value <= most:
+            raise BadLine(f"expected {meaning}, a whole number from 0 to {most}, {self._got(column)}")
+        return value
+
+    def time(self, column: str) -> int | None:
+        """Nanoseconds of a time in seconds; None when it is not known. Raises `BadLine`."""
+        text = self.text(column)
+        if not text:
+            return None
+        if not _TIME.match(text) or Fraction(text) > MAX_SECONDS:
+            raise BadLine(f"expected a time in seconds from 0 to {MAX_SECONDS}, {self._got(column)}")
+        return round(Fraction(text) * SECOND)
+
+    def _got(self, column: str) -> str:
+        text = self.text(column)
+        return f"got '{text[:40]}' in column {column}" if text else f"got nothing in column {column}"
+
+
+def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[Row | Problem]:
+    """All rows after the header, and a problem for each that does not have as many fields as the header.
+
+    Raises `InputError` when the header lacks a column that is `required`.
+    """
+    lines = csv.reader(text.splitlines(keepends=True))
+    header = [name.strip() for name in next(_careful(lines, file), [])]
+    missing = [name for name in required if name not in header]
+    if missing:
+        what = f"expected the columns {', '.join(required)}; there is no {' and no '.join(missing)}"
+        raise InputError(file, [Problem("", what, 1)])
+    for fields in _careful(lines, file):
+        if not any(field.strip() for field in fields):
+            continue
+        if len(fields) != len(header):
+            what = f"expected {len(header)} columns as in the header, got {len(fields)}"
+            yield Problem("", what, lines.line_num)
+            continue
+        values = {name: field.strip() for name, field in zip(header, fields, strict=True)}
+        yield Row(lines.line_num, values)
+
+
+def _careful(lines: Iterator[list[str]], file: str) -> Iterator[list[str]]:
+    try:
+        yield from lines
+    except csv.Error as error:
+        raise InputError(file, [Problem("", f"is no CSV: {error}")]) from error

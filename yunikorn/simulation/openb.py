@@ -1,0 +1,175 @@
+"""A workload from the openb traces: what ran on a cluster with GPUs, as CSV files of nodes and of pods.
+
+A pod becomes an application with one task. How GPUs are counted is said in `openb_nodes`, what a pod's
+missing times are replaced by, below and in docs/simulation.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import attrs
+
+from yunikorn.clock import SECOND
+from yunikorn.errors import Problem, UsageError
+from yunikorn.resources import Resource
+from yunikorn.simulation.csv_rows import Row, read_rows
+from yunikorn.simulation.input_error import InputError, remarks_on
+from yunikorn.simulation.openb_nodes import (
+    GPU_COUNTS,
+    MAX_GPUS,
+    MAX_MIB,
+    MAX_MILLI,
+    MIB,
+    MODEL,
+    SHARE,
+    gpu_amount,
+)
+from yunikorn.simulation.templates import UNKNOWN, check_template
+from yunikorn.simulation.trace_line import BadLine
+from yunikorn.simulation.workload import NO_TAGS, Application, Node, TaskGroup, Workload
+
+POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+FIELDS = ("qos", "phase", "kind")
+DEFAULT_RUNTIME = 3600
+"""Seconds that a pod runs of which neither start nor end is known."""
+
+SELECTOR = "yunikorn.apache.org/node-selector"
+"""The tag in which the predicate `node-selector` looks for what a node must be like."""
+
+SKIPPED = "lines skipped"
+NO_START = "pods that were never scheduled, time from creation to deletion taken"
+NO_TIMES = f"pods without times, {DEFAULT_RUNTIME} s taken"
+NO_CREATION = "pods without a time of creation, taken to arrive at the start"
+CHOOSY = "pods that want a certain model of GPU"
+
+
+@attrs.frozen
+class OpenbOptions:
+    """How pods become applications.
+
+    `queue` and `user` are templates in which `{qos}`, `{phase}` (columns of the trace) and `{kind}` (`cpu`,
+    `share` of a GPU, one `gpu` or several: `gpus`) stand for what is said of the pod. `gpus` is how GPUs are
+    counted, one of `GPU_COUNTS`.
+    """
+
+    queue: str = "root.default"
+    user: str = "nobody"
+    gpus: str = SHARE
+
+    def check(self) -> None:
+        """Raises `UsageError` for a template that names something else, or an unknown way to count."""
+        for option, template in (("queue", self.queue), ("user", self.user)):
+            check_template(option, template, FIELDS)
+        if self.gpus not in GPU_COUNTS:
+            raise UsageError(f"GPUs cannot be counted as '{self.gpus}'; known: {', '.join(GPU_COUNTS)}")
+
+
+def read_openb(
+    text: str, file: str, name: str, options: OpenbOptions, nodes: list[Node], *, strict: bool = False
+) -> Workload:
+    """The workload of a list of pods, on `nodes`.
+
+    Bad lines are skipped and counted, or with `strict` raise `InputError`, which is also raised when no pod
+    is left.
+    """
+    options.check()
+    pods = _Pods(options)
+    problems: list[Problem] = []
+    for row in read_rows(text, file, POD_COLUMNS):
+        if isinstance(row, Problem):
+            problems.append(row)
+            continue
+        try:
+            pods.take(row)
+        except BadLine as error:
+            problems.append(Problem("", str(error), row.line))
+    if not pods.applications or (strict and problems):
+        raise InputError(file, problems or [Problem("", "names no pods")])
+    if problems:
+        pods.counts[SKIPPED] = len(problems)
+    remarks = remarks_on(file, problems)
+    if pods.counts[CHOOSY]:
+        remarks.append(
+            f"{file}: {pods.counts[CHOOSY]} pods want a certain model of GPU: that holds in a partition "
+            "with the predicate node-selector"
+        )
+    origin = min(application.submit for application in pods.applications)
+    applications = [attrs.evolve(each, submit=each.submit - origin) for each in pods.applications]
+    applications.sort(key=lambda application: application.submit)
+    counts = {what: count for what, count in pods.counts.items() if count}
+    return Workload(
+        name, "openb", nodes, applications, remarks=remarks, counts=counts, origin=origin / SECOND
+    )
+
+
+class _Pods:
+    """From rows to applications; equal values are shared, so that a long trace stays small."""
+
+    def __init__(self, options: OpenbOptions) -> None:
+        self.applications: list[Application] = []
+        self.counts: Counter[str] = Counter()
+        self._options = options
+        self._lines: dict[str, int] = {}
+        self._resources: dict[Resource, Resource] = {}
+        self._texts: dict[tuple[str, str, str, str], str] = {}
+
+    def take(self, row: Row) -> None:
+        """Enter a pod; raises `BadLine`."""
+        name = row.text("name")
+        if not name:
+            raise BadLine("expected a name in column name, got nothing")
+        gpus = row.whole("num_gpu", MAX_GPUS, "a number of GPUs")
+        milli = row.whole("gpu_milli", 1000, "thousandths of a GPU")
+        resources = self._amount(row, gpus, milli)
+        created, runtime, found = _times(row)
+        if self._lines.setdefault(name, row.line) != row.line:
+            raise BadLine(f"a pod is already called '{name}', on line {self._lines[name]}")
+        self.counts.update(found)
+        models = row.text("gpu_spec")
+        if models:
+            self.counts[CHOOSY] += 1
+        tags = {SELECTOR: f"{MODEL} in ({', '.join(models.split('|'))})"} if models else NO_TAGS
+        kind = "cpu" if not gpus else "gpus" if gpus > 1 else "share" if milli < 1000 else "gpu"
+        self.applications.append(
+            Application(
+                id=name,
+                submit=created,
+                tasks=(TaskGroup("pod", 1, resources, runtime, tags=tags),),
+                queue=self._fill(self._options.queue, row, kind),
+                user=self._fill(self._options.user, row, kind),
+            )
+        )
+
+    def _amount(self, row: Row, gpus: int, milli: int) -> Resource:
+        amounts = {
+            "vcore": row.whole("cpu_milli", MAX_MILLI, "thousandths of a core"),
+            "memory": MIB * row.whole("memory_mib", MAX_MIB, "mebibytes"),
+            **gpu_amount(gpus, milli, self._options.gpus),
+        }
+        found = Resource({kind: amount for kind, amount in amounts.items() if amount})
+        if not found:
+            raise BadLine("expected a pod that takes something, got one without core, memory and GPU")
+        return self._resources.setdefault(found, found)
+
+    def _fill(self, template: str, row: Row, kind: str) -> str:
+        key = (template, row.text("qos") or UNKNOWN, row.text("pod_phase") or UNKNOWN, kind)
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[key] = template.format_map(dict(zip(FIELDS, key[1:], strict=True)))
+        return text
+
+
+def _times(row: Row) -> tuple[int, int, list[str]]:
+    """When a pod arrives and how long it runs (ns), and what of it had to be replaced."""
+    created, started, deleted = (row.time(f"{name}_time") for name in ("creation", "scheduled", "deletion"))
+    found = [] if created is not None else [NO_CREATION]
+    since = started if started is not None else created
+    if since is None or deleted is None:
+        return created or 0, DEFAULT_RUNTIME * SECOND, [*found, NO_TIMES]
+    if started is None:
+        found.append(NO_START)
+    if deleted < since:
+        before = "scheduled" if started is not None else "created"
+        raise BadLine(f"expected a pod that is deleted after it is {before}, got one that is deleted before")
+    return created or 0, deleted - since, found

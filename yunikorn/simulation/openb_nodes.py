@@ -1,0 +1,70 @@
+"""The nodes of the openb traces: a CSV file with a line for each node of a cluster with GPUs.
+
+`sn` is the node's name, `cpu_milli` thousandths of a core, `memory_mib` mebibytes, `gpu` the number of its
+GPUs, and `model` what they are.
+"""
+
+from __future__ import annotations
+
+from yunikorn.errors import Problem
+from yunikorn.resources import Resource
+from yunikorn.simulation.csv_rows import Row, read_rows
+from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.trace_line import BadLine
+from yunikorn.simulation.workload import Node
+
+NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu")
+MODEL = "gpu-model"
+"""The attribute of a node that says what its GPUs are."""
+
+MIB = 2**20
+MAX_MILLI = 10**12
+MAX_MIB = 10**12
+MAX_GPUS = 10**6
+
+SHARE, WHOLE = "share", "whole"
+GPU_COUNTS = (SHARE, WHOLE)
+"""How GPUs are counted: in thousandths, as the type `gpu-milli`, or in whole ones, as the type `gpu`."""
+
+
+def gpu_amount(gpus: int, milli: int, counting: str) -> dict[str, int]:
+    """What `gpus` GPUs, of each of them `milli` thousandths, are as an amount; nothing for none.
+
+    In whole ones a part of a GPU is all of it: nothing else may use the rest.
+    """
+    if not gpus or not milli:
+        return {}
+    return {"gpu-milli": gpus * milli} if counting == SHARE else {"gpu": gpus}
+
+
+def read_openb_nodes(text: str, file: str, counting: str = SHARE) -> list[Node]:
+    """The nodes of a file; raises `InputError` with every bad line."""
+    nodes: dict[str, Node] = {}
+    problems: list[Problem] = []
+    for row in read_rows(text, file, NODE_COLUMNS):
+        if isinstance(row, Problem):
+            problems.append(row)
+            continue
+        try:
+            node = _read_node(row, counting)
+            if node.name in nodes:
+                raise BadLine(f"a node is already called '{node.name}'")
+            nodes[node.name] = node
+        except BadLine as error:
+            problems.append(Problem("", str(error), row.line))
+    if problems or not nodes:
+        raise InputError(file, problems or [Problem("", "names no nodes")])
+    return list(nodes.values())
+
+
+def _read_node(row: Row, counting: str) -> Node:
+    name = row.text("sn")
+    if not name:
+        raise BadLine("expected a name in column sn, got nothing")
+    amounts = {
+        "vcore": row.whole("cpu_milli", MAX_MILLI, "thousandths of a core"),
+        "memory": MIB * row.whole("memory_mib", MAX_MIB, "mebibytes"),
+        **gpu_amount(row.whole("gpu", MAX_GPUS, "a number of GPUs"), 1000, counting),
+    }
+    model = row.text("model")
+    return Node(name, Resource(amounts), {MODEL: model} if model else {})
