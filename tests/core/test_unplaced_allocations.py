@@ -1,4 +1,4 @@
-"""In the newer layout an allocation that names no node is an ask, and its key is one allocation (facts 10)."""
+"""In the newer layout an allocation without a node is an ask, and its key is one allocation (facts §10.5)."""
 
 from __future__ import annotations
 
