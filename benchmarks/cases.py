@@ -6,7 +6,17 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from benchmarks import backlog, churn, cold_start, recovery, reloading, stranded, throughput
+from benchmarks import (
+    backlog,
+    churn,
+    claiming,
+    cold_start,
+    gangs,
+    recovery,
+    reloading,
+    stranded,
+    throughput,
+)
 from benchmarks.machine import peak_megabytes, peak_megabytes_of_children, yardstick
 from benchmarks.measurement import Measurement
 from benchmarks.workload import Workload
@@ -90,12 +100,17 @@ def _others() -> list[Case]:
         ("scraps", LARGE),
     ]
     busy = attrs.evolve(MEDIUM, tasks=100_000, slack=1 / 0.9, spare=0, samples=60_000)
+    gang = attrs.evolve(MEDIUM, applications=1_000)
+    full = attrs.evolve(MEDIUM, nodes=1_000, tasks=10_000, queues=5)
     tree = Workload(1_000, 2_000, 1_000, 1_000, samples=10)
     return [
         Case("T-stranded", "fair", stuck, stranded.tasks_per_second),
         Case("T-stranded", "bin", attrs.evolve(stuck, node_sort="binpacking"), stranded.tasks_per_second),
         *[Case("B-backlog", variant, load, backlog.idle_and_release) for variant, load in backlogs],
         Case("C-churn", "", busy, churn.decision_latency),
+        Case("G-gang", "placeholders", attrs.evolve(gang, app_sort="fifo"), gangs.replacing_placeholders),
+        Case("G-gang", "atomic", gang, gangs.placing_as_a_whole),
+        Case("X-preempt", "", full, claiming.tasks_per_second),
         Case("R-recover", "", LARGE, recovery.registration),
         Case("Q-reload", "", tree, reloading.load_and_reload),
         Case("S-start", "", Workload(samples=5), cold_start.seconds),

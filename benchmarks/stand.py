@@ -8,12 +8,21 @@ from benchmarks import extension
 from benchmarks.failure import BenchmarkFailure
 from benchmarks.workload import RM, Workload
 from yunikorn.clock import ManualClock
-from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
+from yunikorn.interface.messages import (
+    AllocationRelease,
+    AllocationReleasesRequest,
+    RegisterResourceManagerRequest,
+    TerminationType,
+    UpdateRequest,
+    UpdateResponse,
+)
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.registry import Registry
 
 BATCH = 1_000
 """Decisions between two responses, as a service would take them under load."""
+IN_TWO_STEPS = (TerminationType.PLACEHOLDER_REPLACED, TerminationType.PREEMPTED_BY_SCHEDULER)
+"""Ends that count only when the resource manager has confirmed them."""
 
 
 class ResourceManager:
@@ -26,6 +35,8 @@ class ResourceManager:
         """New allocations so far."""
         self.last = 0.0
         """When the last of them came, in seconds of `time.perf_counter`."""
+        self.told: list[AllocationRelease] = []
+        """What it was told to end and has not confirmed yet."""
         self.rejected: list[str] = []
         """Why anything was refused."""
 
@@ -37,6 +48,10 @@ class ResourceManager:
                 placed[allocation.allocation_key] = (allocation.uuid, allocation.node_id)
             self.received += len(response.new_allocations)
             self.last = time.perf_counter()
+        if response.released_allocations:
+            self.told += [
+                one for one in response.released_allocations if one.termination_type in IN_TWO_STEPS
+            ]
         self.rejected += [refused.reason for refused in response.rejected_applications]
         self.rejected += [refused.reason for refused in response.rejected_nodes]
         self.rejected += [refused.reason for refused in response.rejected_allocations]
@@ -79,6 +94,13 @@ class Stand:
         """Raise `BenchmarkFailure` if anything was refused, or if a plugin failed."""
         if self.rm.rejected:
             raise BenchmarkFailure(f"{len(self.rm.rejected)} refused, the first: {self.rm.rejected[0]}")
+
+    def confirm(self) -> int:
+        """End at once what the scheduler wants ended, and say so; returns how many those were."""
+        told, self.rm.told = self.rm.told, []
+        if told:
+            self.scheduler.update(UpdateRequest(RM, releases=AllocationReleasesRequest(told)))
+        return len(told)
 
     def settle(self) -> int:
         """Decide until there is nothing more to decide; returns how many decisions that took."""

@@ -1,0 +1,110 @@
+"""Claiming: the cluster is full, and a queue wants back what it is guaranteed."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+from benchmarks.failure import BenchmarkFailure
+from benchmarks.stand import Stand
+from benchmarks.workload import RM, Workload, app_name, node_name
+from yunikorn.interface.messages import Allocation, NewNodeInfo, UpdateRequest
+from yunikorn.resources import fits, grow, has_negative, sum_of
+
+DELAY = 30.0
+"""Seconds of virtual time that a request waits before it may preempt (`preemption.delay`)."""
+STEP = 0.1
+"""Seconds of virtual time between two rounds in which nothing more can be done at once."""
+LONGEST = 600.0
+"""Seconds of virtual time after which a claim that is not served is given up."""
+
+
+def tasks_per_second(workload: Workload) -> dict[str, float]:
+    """From the first look at a guarantee that is not met to the last task that has its place.
+
+    All queues but the first use the whole cluster; the applications of the first queue ask for `samples`
+    tasks that its guarantee covers. What the scheduler preempts ends at once: the time is the scheduler's.
+    """
+    stand = _full(workload)
+    asked = workload.asked
+    claims = range(workload.tasks, workload.tasks + workload.samples)
+    claimant = app_name(0)
+    asks = [workload.ask(task, asked) for task in claims]
+    for ask in asks:
+        ask.application_id = claimant
+    stand.update(UpdateRequest(RM, asks=asks))
+    stand.settle()
+    stand.clock.advance(DELAY)
+    gc.collect()
+    start, start_cpu = time.perf_counter(), time.process_time()
+    _serve(stand, workload.samples)
+    took, cpu = stand.rm.last - start, time.process_time() - start_cpu
+    stand.check()
+    _verify(stand, workload)
+    return {"tasks_per_s": workload.samples / took, "claim_s": took, "cpu_s": cpu}
+
+
+def _full(workload: Workload) -> Stand:
+    """A cluster whose nodes have not the least room left, with the work of all queues but the first."""
+    stand = Stand(workload.configuration())
+    stand.update(UpdateRequest(RM, new_applications=workload.application_requests()))
+    asked = workload.asked
+    owners = [app for app in range(workload.applications) if app % workload.queues]
+    running: list[list[Allocation]] = [[] for _ in range(workload.nodes)]
+    for task in range(workload.tasks):
+        layer, number = divmod(task, workload.nodes)
+        running[number].append(
+            Allocation(
+                f"r{task}",
+                app_name(owners[task % len(owners)]),
+                uuid=f"r{task}",
+                node_id=node_name(number),
+                resource_per_alloc=asked[(number + layer) % workload.sizes],
+            )
+        )
+    nodes = [
+        NewNodeInfo(
+            node_name(number),
+            {},
+            sum_of(one.resource_per_alloc for one in here),
+            existing_allocations=here,
+        )
+        for number, here in enumerate(running)
+    ]
+    stand.update(UpdateRequest(RM, new_schedulable_nodes=nodes))
+    return stand
+
+
+def _serve(stand: Stand, claims: int) -> None:
+    """Decide and confirm until all claims are served."""
+    waited = 0.0
+    while stand.rm.received < claims:
+        stand.scheduler.fire_timers()
+        decided = stand.settle()
+        ended = stand.confirm()
+        if not decided and not ended:
+            waited += STEP
+            stand.clock.advance(STEP)
+            if waited > LONGEST:
+                raise BenchmarkFailure(f"only {stand.rm.received:,} of {claims:,} claims were served")
+
+
+def _verify(stand: Stand, workload: Workload) -> None:
+    """The claims are served, no queue has less than its guarantee, and no node more than it has."""
+    partition = stand.scheduler.partition(RM)
+    if partition is None:
+        raise BenchmarkFailure("the partition is gone")
+    claimed: dict[str, int] = {}
+    asked = workload.asked
+    for task in range(workload.tasks, workload.tasks + workload.samples):
+        grow(claimed, asked[task % workload.sizes])
+    for queue in partition.partition.queues:
+        used = {name: amount for name, amount in queue.allocated.items() if amount}
+        if queue.applications.get(app_name(0)):
+            if used != claimed:
+                raise BenchmarkFailure(f"{queue.label} claimed {claimed} and has {used}")
+        elif queue.is_leaf and not fits(used, queue.guaranteed):
+            raise BenchmarkFailure(f"{queue.label} has {used} and is guaranteed {dict(queue.guaranteed)}")
+    for node in partition.partition.nodes.values():
+        if has_negative(node.available):
+            raise BenchmarkFailure(f"{node.label} has {dict(node.available)} left")

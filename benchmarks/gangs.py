@@ -1,0 +1,113 @@
+"""Gangs: applications whose tasks are of use only together, in the two ways in which they get their room."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator
+
+import attrs
+
+from benchmarks.failure import BenchmarkFailure
+from benchmarks.stand import BATCH, Stand
+from benchmarks.workload import RM, Workload
+from yunikorn.interface.messages import AllocationAsk, UpdateRequest
+from yunikorn.resources import Resource, sum_of
+
+
+def replacing_placeholders(workload: Workload) -> dict[str, float]:
+    """Tasks per second of gangs that keep their room with placeholders.
+
+    Every task goes the whole way: its placeholder is asked for and placed; then the task itself is asked
+    for, the resource manager is told to end the placeholder, does, and is given the task in its place.
+    The clock runs from the first placeholder handed in to the last task received.
+    """
+    stand = _stand(workload, "Soft")
+    keeping = list(_asks(workload, placeholder=True))
+    running = list(_asks(workload, placeholder=False))
+    gc.collect()
+    start, start_cpu = time.perf_counter(), time.process_time()
+    for update in keeping:
+        stand.scheduler.update(update)
+    stand.settle()
+    kept = stand.rm.last
+    if stand.rm.received != workload.tasks:
+        raise BenchmarkFailure(f"{stand.rm.received:,} of {workload.tasks:,} placeholders got a place")
+    for update in running:
+        stand.scheduler.update(update)
+    while stand.scheduler.schedule(BATCH) or stand.rm.told:
+        stand.confirm()
+    cpu = time.process_time() - start_cpu
+    figures = {
+        "tasks_per_s": workload.tasks / (stand.rm.last - start),
+        "keep_s": kept - start,
+        "replace_s": stand.rm.last - kept,
+        "cpu_s": cpu,
+    }
+    _verify(stand, workload)
+    return figures
+
+
+def placing_as_a_whole(workload: Workload) -> dict[str, float]:
+    """Tasks per second of gangs that are placed in one decision each, all of them or none."""
+    stand = _stand(workload, "Atomic")
+    updates = list(_asks(workload, placeholder=False))
+    gc.collect()
+    start, start_cpu = time.perf_counter(), time.process_time()
+    for update in updates:
+        stand.scheduler.update(update)
+    taken_in = time.perf_counter()
+    decided = stand.settle()
+    end, cpu = stand.rm.last, time.process_time() - start_cpu
+    if decided != workload.applications:
+        raise BenchmarkFailure(f"{decided:,} decisions placed {workload.applications:,} gangs")
+    _verify(stand, workload)
+    return {
+        "tasks_per_s": workload.tasks / (end - start),
+        "take_in_s": taken_in - start,
+        "decide_s": end - taken_in,
+        "cpu_s": cpu,
+    }
+
+
+def _stand(workload: Workload, style: str) -> Stand:
+    """Ready for the gangs: each of the size of its tasks."""
+    asked = workload.asked
+    gangs = [
+        attrs.evolve(
+            app,
+            gang_scheduling_style=style,
+            placeholder_ask=sum_of(
+                asked[task % workload.sizes] for task in range(number, workload.tasks, workload.applications)
+            ),
+        )
+        for number, app in enumerate(workload.application_requests())
+    ]
+    stand = Stand(workload.configuration())
+    stand.update(UpdateRequest(RM, new_schedulable_nodes=workload.node_infos(), new_applications=gangs))
+    return stand
+
+
+def _asks(workload: Workload, *, placeholder: bool) -> Iterator[UpdateRequest]:
+    """The tasks, or their placeholders: one update per gang, one task group per size."""
+    asked = workload.asked
+    for app in range(workload.applications):
+        tasks = range(app, workload.tasks, workload.applications)
+        yield UpdateRequest(RM, asks=[_ask(workload, task, asked, placeholder) for task in tasks])
+
+
+def _ask(workload: Workload, task: int, asked: list[Resource], placeholder: bool) -> AllocationAsk:
+    ask = workload.ask(task, asked)
+    ask.task_group_name = f"size-{task % workload.sizes}"
+    if placeholder:
+        ask.allocation_key, ask.placeholder = f"p{task}", True
+    return ask
+
+
+def _verify(stand: Stand, workload: Workload) -> None:
+    stand.check()
+    placed = {key: place for key, place in stand.rm.placed.items() if key.startswith("t")}
+    workload.verify(placed)
+    partition = stand.scheduler.partition(RM)
+    if partition is None or partition.partition.used != workload.demand:
+        raise BenchmarkFailure("what the gangs use is not what their tasks take together")
