@@ -1,0 +1,15 @@
+"""What the tests of the wire share: the descriptors of the published files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+PUBLISHED = Path(__file__).parent / "published"
+
+
+@pytest.fixture(scope="session")
+def published() -> Path:
+    """The folder of the declarations that others make their clients from."""
+    return PUBLISHED
