@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from yunikorn.interface.messages import (
         AddApplicationRequest,
         Allocation,
+        AllocationAskRelease,
+        AllocationRelease,
         NewNodeInfo,
+        RemoveApplicationRequest,
         UpdateNodeInfo,
         UpdateRequest,
     )
@@ -207,8 +210,14 @@ class Intake:
 
     def _place(self, one: Allocation) -> None:
         partition, reason = self._partition(one.partition_name, allocation_fault(one))
+        node_id = one.node_id
+        if partition is not None and not node_id and FOREIGN_TAG not in one.allocation_tags:
+            node_id = _node_of(partition, one)
+            if not node_id:
+                self._ask(_as_ask(one))
+                return
         if partition is not None:
-            reason = partition.existing.place(_existing(one, one.node_id))
+            reason = partition.existing.place(_existing(one, node_id))
         if reason:
             self._refuse(one, reason, partition)
 

@@ -59,6 +59,8 @@ class Ledger:
         self.journal = journal
         self.allocations: dict[str, Allocation] = {}
         """By uuid: all that has not ended."""
+        self.awaited: set[str] = set()
+        """Uuids of recovered allocations whose application has not been reported yet."""
         self.changed_nodes: list[Node] = []
         """Nodes whose room changed since the node orders were last brought up to date."""
         self.kept = KeptNodes(journal, self.node_changed)
@@ -263,7 +265,7 @@ class Ledger:
 
     def new_uuid(self, key: str) -> str:
         """A uuid for an allocation of the ask with this key."""
-        while (uuid := f"{key}#{next(self._serial)}") in self.allocations:
+        while (uuid := f"{key}#{next(self._serial)}") in self.allocations or uuid in self.awaited:
             # An RM that recovers brings uuids along that were given before the restart.
             pass
         return uuid

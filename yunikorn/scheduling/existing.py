@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.objects.foreign import ForeignAllocation
+from yunikorn.objects.outbox import Refusal
 from yunikorn.resources import Resource, has_negative, is_zero
+from yunikorn.scheduling.awaited import AwaitedAllocations
+from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import FAILING
 
 if TYPE_CHECKING:
@@ -48,10 +51,21 @@ class ExistingAllocations:
     def __init__(self, at: PartitionScheduler) -> None:
         self._at = at
         self._partition = at.partition
+        self.awaited = AwaitedAllocations(at.partition)
 
     def recover(self, one: Existing) -> str:
-        """Book what runs on a node that joins; returns the reason if it cannot be."""
+        """Book what runs on a node that joins; returns the reason if it cannot be.
+
+        What is marked for recovery may come before its application.
+        """
         return self._foreign(one) if _is_foreign(one) else self._take(one, answer=False)
+
+    def arrived(self, app: Application) -> None:
+        """Book what has waited for this application; what cannot be booked any more is refused."""
+        for one in self.awaited.take(app.id):
+            reason = self._take(one, answer=False)
+            if reason:
+                self._partition.outbox.rejected_asks.append(Refusal(one.key, reason, app.id))
 
     def place(self, one: Existing) -> str:
         """Book an allocation that the RM made, or its new size; returns the reason if it cannot be.
@@ -65,15 +79,21 @@ class ExistingAllocations:
     def _take(self, one: Existing, *, answer: bool) -> str:
         partition = self._partition
         app, node = partition.applications.get(one.app_id), partition.nodes.get(one.node_id)
-        if app is None:
+        awaited = app is None and not answer and is_forced(one.tags)
+        if app is None and not awaited:
             return f"failed to find application {one.app_id}"
         if node is None:
-            return f"failed to find node {one.node_id}"
+            return f"failed to find node {one.node_id}" if one.node_id else "an allocation needs a node"
         if has_negative(one.resource) or is_zero(one.resource):
             return "allocation contains no resources, or negative ones"
+        if not one.key:
+            return "an allocation needs an allocation key"
         known = partition.ledger.allocations.get(one.uuid) if one.uuid else None
-        if not answer and known is not None:
+        if (not answer and known is not None) or one.uuid in partition.ledger.awaited:
             return f"allocation {one.uuid} exists already"
+        if app is None:
+            self.awaited.put(one, node)
+            return ""
         if known is None and answer and not one.uuid:
             same = [each for each in app.allocations.values() if each.key == one.key]
             if len(same) > 1:

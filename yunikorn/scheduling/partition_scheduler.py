@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.api import Context
+from yunikorn.api import Context, ResourceManager
 from yunikorn.clock import SECOND
 from yunikorn.objects.application import Application
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
 REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 CREATION_TAG = "creationTime"
+AS_REQUESTED = "allocation remove as per RM request"
 
 
 @attrs.define
@@ -91,12 +92,13 @@ class PartitionScheduler:
         registry: Registry,
         environment: Environment,
         faults: FaultLog,
+        rm: ResourceManager | None = None,
     ) -> None:
         self.config = config
         self._delays = environment.periods
         self.faults = faults
         clock = environment.clock
-        self.context = Context(config.name, clock.now)
+        self.context = Context(config.name, clock.now, rm)
         self.partition = Partition(name, config.root, environment)
         self.partition.periods = self._periods()
         tree = self.partition.queues
@@ -147,10 +149,14 @@ class PartitionScheduler:
                 self.outstanding.look()
         return allocation
 
-    def report_states(self) -> None:
-        """Keep track of how requests fare, from now on, for an RM that wants to know."""
+    def report_states(self, *, wanted: bool = True) -> None:
+        """Keep track of how requests fare, from now on, for an RM that wants to know; or not any more."""
+        if wanted == (self.outstanding is not None):
+            return
         ledger = self.partition.ledger
-        self.outstanding = ledger.watcher = ledger.kept.watcher = Outstanding(self)
+        if self.outstanding is not None:
+            self.outstanding.stop()
+        self.outstanding = ledger.watcher = ledger.kept.watcher = Outstanding(self) if wanted else None
 
     # -- applications -------------------------------------------------------------------------------
 
@@ -176,6 +182,8 @@ class PartitionScheduler:
         reason = self._take_in(app)
         if reason:
             partition.reject_application(app, reason)
+        else:
+            self.existing.arrived(app)
         return app
 
     def _take_in(self, app: Application) -> str:
@@ -223,9 +231,11 @@ class PartitionScheduler:
 
     def remove_application(self, app_id: str) -> None:
         """The RM takes an application away; unknown ones are ignored (facts §6.7)."""
-        app = self.partition.applications.get(app_id)
+        app, message = self.partition.applications.get(app_id), f"Application {app_id} Removed"
         if app is not None:
-            self.partition.remove_application(app, f"Application {app_id} Removed")
+            self.partition.remove_application(app, message)
+        else:
+            self.existing.awaited.release(app_id, "", "", message)
 
     # -- asks ---------------------------------------------------------------------------------------
 
@@ -357,6 +367,8 @@ class PartitionScheduler:
         if app is None:
             if not app_id and self.partition.foreign.release(key):
                 return True
+            if app_id and self.existing.awaited.release(app_id, uuid, key, AS_REQUESTED if own else ""):
+                return True
             self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
             return False
         if uuid:
@@ -376,8 +388,7 @@ class PartitionScheduler:
                 self.partition.ledger.drop_ask(ask)
         for allocation in found:
             if own:
-                message = "allocation remove as per RM request"
-                self.partition.release(allocation, TerminationType.STOPPED_BY_RM, message)
+                self.partition.release(allocation, TerminationType.STOPPED_BY_RM, AS_REQUESTED)
             else:
                 self.partition.ledger.release(allocation, termination)
         return bool(found)
@@ -416,6 +427,11 @@ class PartitionScheduler:
         if has_negative(capacity) or has_negative(occupied):
             return "node has negative resources"
         return ""
+
+    def remove_node(self, node: Node) -> None:
+        """A node leaves, with all that runs on it."""
+        self.existing.awaited.forget(node)
+        self.partition.remove_node(node)
 
     def update_node(
         self,
@@ -493,7 +509,7 @@ class PartitionScheduler:
             else:
                 partition.remove_application(app, reason)
         for node in list(partition.nodes.values()):
-            partition.remove_node(node)
+            self.remove_node(node)
         if self.outstanding is not None:
             self.outstanding.stop()
         self.policies.close(self.faults)
