@@ -16,6 +16,8 @@ SECOND = 1_000_000_000
 """Nanoseconds in a second."""
 MILLISECOND = 1_000_000
 """Nanoseconds in a millisecond."""
+MICROSECOND = 1_000
+"""Nanoseconds in a microsecond."""
 
 
 class Clock(Protocol):

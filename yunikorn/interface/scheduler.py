@@ -7,10 +7,13 @@ resource manager, if there is anything to say.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterator
 
-from yunikorn.clock import Clock
+import attrs
+
+from yunikorn.clock import MICROSECOND, Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.schema import SchedulerConfig
 from yunikorn.errors import (
@@ -23,6 +26,7 @@ from yunikorn.errors import (
     UsageError,
 )
 from yunikorn.interface.callback import Callback
+from yunikorn.interface.checks import check_registration
 from yunikorn.interface.configuration_change import change_configuration
 from yunikorn.interface.configurations import Basis, Configurations
 from yunikorn.interface.messages import (
@@ -62,11 +66,14 @@ class Scheduler:
         """What registrations run on, by policy group; None leaves it to each to bring one (decision 35)."""
         self.faults = FaultLog()
         """What plugins did wrong while scheduling."""
+        self._numbered = False
         self._environment = Environment.on(clock, periods)
         self._timers = self._environment.timers
         self._sessions: dict[str, Session] = {}
         self._next: PartitionScheduler | None = None
         """Whose turn it is when `schedule` is called again."""
+        self._deed = ""
+        """What is being done now that no call may come in between of."""
 
     def register_resource_manager(
         self, request: RegisterResourceManagerRequest, callback: Callback
@@ -75,11 +82,12 @@ class Scheduler:
 
         One that is known already starts anew: everything of it is forgotten, whether in flight or not, and
         it has to report all that it has (decision 31). It is not told of the end of what it had. Raises
-        `ConfigError` with all problems of the configuration, `UsageError` without an id or where the
-        policy group is unknown; then nothing has changed.
+        `ConfigError` with all problems of the configuration, `UsageError` without an id, with one that
+        cannot be used, or where the policy group is unknown; then nothing has changed.
         """
-        if not request.rm_id:
-            raise UsageError("a resource manager needs an id: set rm_id")
+        self._stand_aside("register_resource_manager")
+        check_registration(request)
+        self._number_allocations()
         basis = Basis.of(request, self.configurations)
         config = load_config(basis.text, self.registry)
         session = self._open(request, callback, config)
@@ -96,9 +104,33 @@ class Scheduler:
 
         A paused one has to register first: nothing is taken in, and it is told RESYNC.
         """
+        self._stand_aside("update")
         session = self._session(request.rm_id)
-        session.take(request)
+        self._deed = "takes in an update"
+        try:
+            session.take(request)
+        finally:
+            self._deed = ""
         session.flush()
+
+    def _stand_aside(self, call: str) -> None:
+        """Refuse a call that a plugin makes while the core acts: what it acts upon must not change."""
+        if self._deed:
+            raise UsageError(
+                f"{call} was called while the core {self._deed}: a predicate or another plugin must not call"
+                " the scheduler. Do it when the call that you are in has returned"
+            )
+
+    def _number_allocations(self) -> None:
+        """Begin to count at the time of the first registration (microseconds).
+
+        A core that is started again counts on behind all that it numbered before: an RM that recovers node
+        by node may not yet have reported an allocation that has the next number.
+        """
+        if not self._numbered:
+            start = 1 + max(0, self.clock.now()) // MICROSECOND
+            self._environment = attrs.evolve(self._environment, serial=itertools.count(start))
+            self._numbered = True
 
     # -- sessions -------------------------------------------------------------------------------------
 
@@ -108,7 +140,7 @@ class Scheduler:
         What there is to say to it is kept within bounds. After `Periods.session` it is stopped. Raises
         `UsageError` if it is not registered.
         """
-        session = self._session(rm_id)
+        session = self._session_for("pause", rm_id)
         session.pause(reason)
         session.flush()
 
@@ -118,7 +150,7 @@ class Scheduler:
         It stays paused until it registers again, for which it has `Periods.session` from now. Raises
         `UsageError` if it is not registered.
         """
-        session = self._session(rm_id)
+        session = self._session_for("reconnect", rm_id)
         session.reconnect(callback)
         session.flush()
 
@@ -127,7 +159,7 @@ class Scheduler:
 
         It is paused and told RESYNC at its callback. Raises `UsageError` if it is not registered.
         """
-        session = self._session(rm_id)
+        session = self._session_for("resync", rm_id)
         session.pause(reason, reachable=True)
         session.flush()
 
@@ -136,7 +168,7 @@ class Scheduler:
 
         Raises `UsageError` if it is not registered.
         """
-        self._end(self._session(rm_id), f"resource manager {rm_id} shut down")
+        self._end(self._session_for("stop", rm_id), f"resource manager {rm_id} shut down")
 
     def close(self) -> None:
         """Shut everything down."""
@@ -171,15 +203,24 @@ class Scheduler:
         All partitions of all resource managers take turns, also from one call to the next, so that the
         backlog of one does not delay the others.
         """
+        self._stand_aside("schedule")
+        self._deed = "decides"
+        try:
+            taken = self._decide(max_decisions)
+        finally:
+            self._deed = ""
+        self._flush()
+        return taken
+
+    def _decide(self, most: int | None) -> int:
         taken = 0
         busy = self._in_turn()
-        while busy and (max_decisions is None or taken < max_decisions):
+        while busy and (most is None or taken < most):
             partition = busy.popleft()
             if partition.decide() is not None:
                 taken += 1
                 busy.append(partition)
         self._next = busy[0] if busy else None
-        self._flush()
         return taken
 
     def _flush(self) -> None:
@@ -204,6 +245,7 @@ class Scheduler:
 
     def fire_timers(self) -> int:
         """Do what is due by now; returns how many timers fired."""
+        self._stand_aside("fire_timers")
         fired = self._timers.fire_due()
         if fired:
             self._flush()
@@ -218,7 +260,7 @@ class Scheduler:
         it. Returns False if it is the same text (facts §1.12). Raises `ConfigError` with all problems, or
         `UsageError` if the source cannot be read; then the old configuration stays in use as a whole.
         """
-        session = self._session(rm_id)
+        session = self._session_for("reload_configuration", rm_id)
         if text is None:
             text = session.basis.again(self.configurations)
             if text is None:
@@ -235,7 +277,7 @@ class Scheduler:
         The answer says whether all three went well, else why not; then the old configuration stays in
         use. Raises `UsageError` if the resource manager is not registered.
         """
-        session = self._session(rm_id)
+        session = self._session_for("update_configuration", rm_id)
         reason = session.basis.refusal(self.configurations)
         if reason:
             return UpdateConfigurationResponse(False, session.config.text, reason)
@@ -253,6 +295,7 @@ class Scheduler:
         It is `Failing`, then `Failed`. Raises `UsageError` where there is no such application, or where its
         state does not allow it.
         """
+        self._stand_aside("fail_application")
         at, app = self._application(rm_id, partition, app_id)
         try:
             at.partition.fail_application(app, reason or f"application {app_id} was failed by its RM")
@@ -345,6 +388,11 @@ class Scheduler:
     def partitions(self, rm_id: str) -> Iterator[PartitionScheduler]:
         """All partitions of a resource manager, in the order of its configuration."""
         return self._session(rm_id).partitions
+
+    def _session_for(self, call: str, rm_id: str) -> Session:
+        """The session that a call is about to change."""
+        self._stand_aside(call)
+        return self._session(rm_id)
 
     def _session(self, rm_id: str) -> Session:
         session = self._sessions.get(rm_id)
