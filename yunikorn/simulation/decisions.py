@@ -17,13 +17,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import IO, Any
 
 from yunikorn.clock import SECOND
-from yunikorn.errors import UsageError
 from yunikorn.interface.messages import Allocation
 from yunikorn.simulation.books import Submitted
 from yunikorn.simulation.misfits import partition_name
+from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.statistics import seconds
@@ -38,40 +39,28 @@ _quote = json.encoder.encode_basestring_ascii
 
 
 class FolderRecorder(Recorder):
-    """Writes into a folder, line by line; files of an earlier run are replaced."""
+    """Writes into a folder, line by line; files get their names when all is written (`OutFolder`)."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._files: list[IO[str]] = []
+        self.folder = OutFolder(folder)
+        """For further files of the same run."""
         self._lines = 0
         self._amounts: dict[int, tuple[Mapping[str, int], str]] = {}
 
     def begin(self) -> None:
         """Make the folder if it is missing; raises `UsageError` when it cannot be written."""
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._decisions, self._nodes, self._applications = (
-                self._open(name) for name in (DECISIONS, NODES, APPLICATIONS)
-            )
-        except OSError as error:
-            self.close()
-            raise UsageError(f"cannot write to {self._folder}: {error.strerror or error}") from error
-
-    def _open(self, name: str) -> IO[str]:
-        file = (self._folder / name).open("w", encoding="utf-8", newline="\n")
-        self._files.append(file)
-        return file
-
-    def close(self) -> None:
-        """Finish all files."""
-        for file in self._files:
-            file.close()
+        self.folder.prepare()
+        names = (DECISIONS, NODES, APPLICATIONS)
+        self._decisions, self._nodes, self._applications = (self.folder.open(name) for name in names)
 
     def __enter__(self) -> FolderRecorder:
+        self.folder.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.folder.__exit__(kind, error, trace)
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
         """A line in decisions.jsonl."""
@@ -138,7 +127,7 @@ class FolderRecorder(Recorder):
 
     def write_report(self, report: Report) -> None:
         """Write report.json."""
-        self._open(REPORT).write(report.to_json())
+        self.folder.open(REPORT).write(report.to_json())
 
     @staticmethod
     def _write(file: IO[str], line: dict[str, Any]) -> None:

@@ -1,0 +1,46 @@
+"""Small scenarios, played by the real core and observed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from yunikorn.clock import SECOND
+from yunikorn.registry import Registry
+from yunikorn.reporting.application_course import ApplicationRow
+from yunikorn.reporting.full_report import FullReport, study
+from yunikorn.simulation.scenario import read_scenario
+
+CONFIG = """
+partitions:
+  - name: default
+    preemption: {enabled: false}
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+%s
+"""
+ONE = "          - {name: a}"
+
+
+@pytest.fixture
+def observe(registry: Registry) -> Callable[..., FullReport]:
+    """Plays a scenario; `queues` are lines of the configuration, `until` is in seconds."""
+
+    def run(
+        scenario: str,
+        queues: str = ONE,
+        *,
+        until: float | None = None,
+        rows: list[ApplicationRow] | None = None,
+        **more: Any,
+    ) -> FullReport:
+        workload = read_scenario(scenario, "scenario.yaml", "test")
+        end = None if until is None else round(until * SECOND)
+        write = None if rows is None else rows.append
+        return study(CONFIG % queues, workload, registry, until=end, rows=write, **more)
+
+    return run

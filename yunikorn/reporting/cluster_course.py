@@ -1,0 +1,84 @@
+"""All nodes and partitions of a simulation, over time."""
+
+from __future__ import annotations
+
+from yunikorn.interface.messages import Allocation
+from yunikorn.reporting.free_room import Room
+from yunikorn.reporting.intervals import Timeline
+from yunikorn.reporting.node_rows import NodeRows
+from yunikorn.reporting.partition_course import PartitionCourse
+from yunikorn.resources import grow
+from yunikorn.simulation.misfits import partition_name
+from yunikorn.simulation.workload import NodeChange, NodeEvent
+
+
+class ClusterCourse:
+    """Who has what, node by node and partition by partition."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.partitions: dict[str, PartitionCourse] = {}
+        self.rows = NodeRows(timeline)
+        self._timeline = timeline
+        self._nodes: dict[str, tuple[Room, PartitionCourse]] = {}
+
+    def partition(self, name: str) -> PartitionCourse:
+        """The partition of this name; the empty one means `default`."""
+        name = partition_name(name)
+        course = self.partitions.get(name)
+        if course is None:
+            course = self.partitions[name] = PartitionCourse(self._timeline)
+        return course
+
+    def change(self, event: NodeEvent) -> None:
+        """A node joined, changed or left."""
+        name, moment = event.node.name, event.at
+        if event.change is NodeChange.ADD:
+            partition = self.partition(event.node.partition)
+            room = Room(event.node.resources, self.rows.join(moment))
+            self._nodes[name] = room, partition
+            partition.rooms[name] = room
+            self._resize(room, partition, moment, 1)
+            return
+        room, partition = self._nodes[name]
+        if event.change is NodeChange.REMOVE:
+            self._resize(room, partition, moment, -1)
+            del partition.rooms[name], self._nodes[name]
+        elif event.change is NodeChange.CAPACITY:
+            self._resize(room, partition, moment, -1)
+            room.capacity = event.resources
+            self._resize(room, partition, moment, 1)
+        else:
+            room.open = event.change is NodeChange.RESUME
+            partition.touched = True
+
+    def _resize(self, room: Room, partition: PartitionCourse, moment: int, sign: int) -> None:
+        grow(partition.capacity, room.capacity, sign)
+        grow(room.free, room.capacity, sign)
+        self.rows.capacity(room.index, room.capacity, sign, moment)
+        partition.touched = True
+
+    def hold(self, allocation: Allocation, sign: int, moment: int) -> None:
+        """An allocation was made (`sign` 1), or ended (-1)."""
+        room, partition = self._nodes[allocation.node_id]
+        amount = allocation.resource_per_alloc
+        room.take(amount, sign)
+        partition.hold(amount, sign)
+        self.rows.use(room.index, amount, sign, moment)
+
+    def settle(self, moment: int) -> None:
+        """All changes of `moment` are in: enter where everything stands."""
+        for partition in self.partitions.values():
+            partition.settle(moment)
+
+    def close(self, moment: int) -> None:
+        """The simulation ended: enter what is open."""
+        for partition in self.partitions.values():
+            partition.close(moment)
+        self.rows.close(moment)
+
+    def capacities(self) -> dict[str, dict[str, int]]:
+        """By partition, what its capacity adds up to over all time: amounts times nanoseconds."""
+        return {
+            name: {kind: series.total() for kind, series in course.had.items()}
+            for name, course in self.partitions.items()
+        }

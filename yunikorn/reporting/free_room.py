@@ -1,0 +1,89 @@
+"""What is free on nodes, and how much of that is of no use to what waits.
+
+Free room is *unusable* for a size that waits when it lies on nodes on which one task of that size does not
+fit. Over all sizes that wait and ask for a resource type the mean is taken, weighted by how many tasks of
+each wait. This is the idea of the fragmentation measure of Q. Weng et al., "Beware of fragmentation:
+scheduling GPU-sharing workloads with fragmentation gradient descent", USENIX ATC 2023, with the sizes that
+wait at that moment in place of those that are typical, and without parts of single devices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from yunikorn.resources import Resource, Tally, grow
+
+SIZES = 24
+"""So many sizes are looked at, those that most tasks wait for; of equal ones the first to wait."""
+
+
+@attrs.define(eq=False)
+class Room:
+    """A node: what it has, what is free on it, and whether anything new may be placed there."""
+
+    capacity: Resource
+    index: int
+    """How many nodes registered before it."""
+    free: Tally = attrs.Factory(dict)
+    open: bool = True
+
+    def take(self, amount: Mapping[str, int], sign: int) -> None:
+        """`amount` less is free (`sign` 1), or more (-1)."""
+        grow(self.free, amount, -sign)
+
+
+@attrs.frozen
+class Look:
+    """Free and unusable amounts, of the types that something waits for; `cost` in comparisons."""
+
+    free: dict[str, int]
+    unusable: dict[str, int]
+    cost: int
+
+
+def look(rooms: Iterable[Room], waiting: Counter[Resource]) -> Look:
+    """Compare what is free with the sizes that wait."""
+    spaces: Counter[tuple[tuple[str, int], ...]] = Counter()
+    count = 0
+    for room in rooms:
+        count += 1
+        if room.open:
+            # What is over-committed (its node shrank) is no room at all.
+            left = tuple(sorted(item for item in room.free.items() if item[1] > 0))
+            if left:
+                spaces[left] += 1
+    sizes = [(size, tasks) for size, tasks in waiting.most_common(SIZES) if tasks > 0]
+    free: Tally = {}
+    for left, nodes in spaces.items():
+        for name, amount in left:
+            free[name] = free.get(name, 0) + amount * nodes
+    asked = sorted({name for size, _ in sizes for name, amount in size.items() if amount > 0})
+    lost: dict[str, int] = dict.fromkeys(asked, 0)
+    weights: dict[str, int] = dict.fromkeys(asked, 0)
+    for size, tasks in sizes:
+        names = [name for name, amount in size.items() if amount > 0]
+        useless = _useless(spaces, size)
+        for name in names:
+            weights[name] += tasks
+            lost[name] += tasks * useless.get(name, 0)
+    return Look(
+        free={name: free.get(name, 0) for name in asked},
+        unusable={name: lost[name] // weights[name] for name in asked},
+        cost=count + len(spaces) * len(sizes),
+    )
+
+
+def _useless(spaces: Counter[tuple[tuple[str, int], ...]], size: Resource) -> Tally:
+    """What is free, per type, where one task of this size does not fit."""
+    wanted = [item for item in size.items() if item[1] > 0]
+    total: Tally = {}
+    for left, nodes in spaces.items():
+        here = dict(left)
+        for name, amount in wanted:
+            if here.get(name, 0) < amount:
+                grow(total, here, nodes)
+                break
+    return total

@@ -1,0 +1,72 @@
+"""A simulation with its full report: the plain one, and the figures of an observer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from yunikorn.clock import SECOND
+from yunikorn.registry import Registry
+from yunikorn.reporting.application_course import ApplicationRow
+from yunikorn.reporting.figures import Account, Figures, make_account
+from yunikorn.reporting.observer import Observer
+from yunikorn.reporting.standings import CoreStandings
+from yunikorn.simulation.engine import Progress
+from yunikorn.simulation.inquiries import Question
+from yunikorn.simulation.recorder import Recorder, Recorders
+from yunikorn.simulation.report import Report
+from yunikorn.simulation.run import simulate
+from yunikorn.simulation.workload import RESTART, Workload
+
+
+@attrs.frozen
+class FullReport:
+    """All there is to say of a simulation that is over."""
+
+    report: Report
+    account: Account
+
+    @property
+    def figures(self) -> Figures:
+        """What the full report has beyond the plain one."""
+        return self.account.figures
+
+    def to_json(self) -> str:
+        """The plain report with the `figures` added, as JSON text with a final newline."""
+        whole = {**attrs.asdict(self.report), "figures": attrs.asdict(self.figures)}
+        return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def study(
+    config: str,
+    workload: Workload,
+    registry: Registry,
+    *,
+    until: int | None = None,
+    recorder: Recorder | None = None,
+    rows: Callable[[ApplicationRow], None] | None = None,
+    watch: Callable[[Progress], bool] | None = None,
+    preempted: str = RESTART,
+    questions: Sequence[Question] = (),
+) -> FullReport:
+    """Simulate and observe; options and errors are those of `simulate`.
+
+    `rows` takes the row of each application as it comes to its end, and of the others at the end.
+    """
+    standings = CoreStandings()
+    observer = Observer(standings, rows)
+    report = simulate(
+        config,
+        workload,
+        registry,
+        until=until,
+        recorder=Recorders(recorder, observer) if recorder is not None else observer,
+        watch=watch,
+        preempted=preempted,
+        questions=questions,
+        meet=standings.meet,
+    )
+    observer.close(round(report.times.stopped * SECOND))
+    return FullReport(report, make_account(observer))

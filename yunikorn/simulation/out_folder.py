@@ -1,0 +1,90 @@
+"""The folder that a run leaves its files in, so that no part of a file ever looks like the whole.
+
+Files are written as `NAME.part` and get their names, all of them, when everything is written. Until then the
+files of an earlier run stay as they are; whoever finds a `.part` knows that its run was cut short.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from yunikorn.errors import UsageError
+
+PART = ".part"
+
+
+class OutFolder:
+    """Files that are written together; a context manager, which names them when nothing went wrong."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._files: list[IO[str]] = []
+        self._names: dict[str, None] = {}
+
+    def prepare(self) -> None:
+        """Make the folder if it is missing; raises `UsageError` when nothing can be written there."""
+        probe = self.path / f"probe{PART}"
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            probe.write_bytes(b"\n")
+            probe.unlink()
+        except OSError as error:
+            raise UsageError(f"cannot write to {self.path}: {error.strerror or error}") from error
+
+    def open(self, name: str) -> IO[str]:
+        """A text file that will be called `name`; it is closed for you."""
+        file = self.part(name).open("w", encoding="utf-8", newline="\n")
+        self._files.append(file)
+        return file
+
+    def part(self, name: str) -> Path:
+        """Where to write what will be called `name`."""
+        self._names[name] = None
+        return self.path / f"{name}{PART}"
+
+    def finish(self, outdated: tuple[str, ...] = ()) -> None:
+        """Close all files and give them their names.
+
+        Those of the names `outdated` that were not written now, and are there from an earlier run, go: they
+        would be taken for results of this one.
+        """
+        for file in self._files:
+            file.close()
+        for name in self._names:
+            (self.path / f"{name}{PART}").replace(self.path / name)
+        for name in outdated:
+            if name not in self._names:
+                (self.path / name).unlink(missing_ok=True)
+        self._files.clear()
+        self._names.clear()
+
+    def abandon(self) -> None:
+        """Close all files as they are; they stay parts."""
+        for file in self._files:
+            try:
+                file.close()
+            except OSError:
+                continue  # the disk is full: what is lost stays lost, and the file a part
+        self._files.clear()
+        self._names.clear()
+
+    def __enter__(self) -> OutFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        """Name the files, or leave them parts; a full disk becomes a `UsageError`."""
+        try:
+            if kind is None:
+                self.finish()
+        except OSError as failure:
+            error = failure
+        if error is not None:
+            self.abandon()
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            reason = error.strerror or str(error)
+            what = f"cannot write to {self.path}: {reason}; files that end in {PART} are not complete"
+            raise UsageError(what) from error
