@@ -558,11 +558,3 @@ def test_calls_are_missing_as_long_as_the_page_says_so(call: str, row: str) -> N
 def test_there_is_no_serve_as_long_as_the_page_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     main(["serve", "--help"])
     assert ("no command is called 'serve'" in capsys.readouterr().err) == ("`yunikorn serve`" in LATER), LONG
-
-
-def test_rm_is_an_unknown_name_as_long_as_the_page_says_so() -> None:
-    text = document(partition(predicates=[{"name": "rm"}]), events={"sinks": [{"name": "rm"}]})
-    with pytest.raises(ConfigError) as refused:
-        RM(text)
-    assert len(refused.value.problems) == 2
-    assert "| `rm` is an unknown name |" in LATER

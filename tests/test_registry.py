@@ -142,8 +142,8 @@ def test_defaults_come_in_their_fixed_order(registry: Registry) -> None:
         "queue-sort": ["fair"],
         "node-sort": ["fair", "binpacking"],
         "placement": ["provided", "user", "fixed", "tag"],
-        "predicate": ["node-selector", "taints"],
-        "event-sink": ["log", "jsonl"],
+        "predicate": ["node-selector", "taints", "rm"],
+        "event-sink": ["log", "jsonl", "rm"],
         "user-groups": ["os"],
     }
 

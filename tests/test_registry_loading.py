@@ -50,6 +50,7 @@ def test_third_parties_follow_the_defaults_by_name(monkeypatch: pytest.MonkeyPat
     assert [offer.name for offer in Registry.load(third_party=False).offers(PREDICATE)] == [
         "node-selector",
         "taints",
+        "rm",
     ]
 
 
@@ -84,7 +85,7 @@ def test_a_default_that_cannot_be_imported_stops_no_other(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "yunikorn_plugins.groups", None)
     loaded = Registry.load(third_party=False)
     assert [broken.plugin for broken in loaded.broken] == ["yunikorn_plugins.groups"]
-    assert [offer.plugin for offer in loaded.offers()][-1] == "yunikorn_plugins.events"
+    assert [offer.plugin for offer in loaded.offers()][-1] == "yunikorn_plugins.rm"
     with pytest.raises(
         UnknownPlugin, match=r"known: none; not loaded: plugin yunikorn_plugins\.groups \(yunikorn "
     ):

@@ -35,6 +35,7 @@ __all__ = [
     "Queue",
     "QueueSortPolicy",
     "Resource",
+    "ResourceManager",
     "Shape",
     "UserGroupResolver",
     "dotless",
@@ -267,6 +268,31 @@ class Event:
     """When it happened (ns)."""
 
 
+class ResourceManager(Protocol):
+    """The resource manager that a partition belongs to, reached through its callback.
+
+    What the callback does not implement is not asked: it refuses nothing, and events are lost on it. What
+    it raises comes out of these methods, and names the resource manager when it is reported.
+    """
+
+    @property
+    def answers_at_once(self) -> bool:
+        """Whether it wants to be asked about many nodes at once."""
+        ...
+
+    def refusal(self, ask: Ask, node: Node, *, allocate: bool) -> str | None:
+        """None if it lets the request be placed on the node, or kept for it, else its reason."""
+        ...
+
+    def refusals(self, ask: Ask, nodes: Sequence[Node], *, allocate: bool) -> Sequence[str | None]:
+        """The same for several nodes: one answer for each, in order."""
+        ...
+
+    def send_events(self, batch: Sequence[Event]) -> None:
+        """Hand events over to it, oldest first."""
+        ...
+
+
 @attrs.frozen(slots=True)
 class Context:
     """Where a plugin object works: handed to `opened` and `reloaded`."""
@@ -275,6 +301,8 @@ class Context:
     """The partition's name in the configuration; empty for what is not of one partition."""
     now: Callable[[], int]
     """The core's clock (ns); use no other."""
+    rm: ResourceManager | None = None
+    """Whose partition it is; None where there is no resource manager, as in a test of the plugin alone."""
 
 
 # -- what plugins are ---------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ DEFAULT_PLUGINS = (
     "yunikorn_plugins.predicates",
     "yunikorn_plugins.events",
     "yunikorn_plugins.groups",
+    "yunikorn_plugins.rm",
 )
 SOURCE_ROOTS = {"yunikorn_plugins": "plugins", "yunikorn_policies": "policies"}
 

@@ -73,8 +73,9 @@ class Registry:
     """All plugins that were found, by kind and name."""
 
     def __init__(self) -> None:
-        self._pm = pluggy.PluginManager("yunikorn")
-        self._pm.add_hookspecs(hookspecs)
+        self._pm = _plugin_manager()
+        self._beneath: Registry | None = None
+        """What this one extends."""
         self._offers: dict[tuple[str, str], Offer] = {}
         self._disabled: frozenset[str] = frozenset()
         self._plain = make_converter()
@@ -109,7 +110,7 @@ class Registry:
         """
         taken = self._pm.get_plugin(name)
         try:
-            if taken is not None:
+            if self.has_plugin(name):
                 raise Unfit("a plugin of this name is already registered")
             if self._pm.is_registered(plugin):
                 raise Unfit(f"it is already registered as '{self._pm.get_name(plugin)}'")
@@ -125,8 +126,12 @@ class Registry:
         self._offers.update({(offer.kind.id, offer.name): offer for offer in offers})
         return True
 
+    def has_plugin(self, name: str) -> bool:
+        """Whether a plugin of this name is registered, here or in what this one extends."""
+        return self._pm.has_plugin(name) or (self._beneath is not None and self._beneath.has_plugin(name))
+
     def unregister(self, name: str) -> None:
-        """Forget the plugin called `name` and all that it offered."""
+        """Forget the plugin called `name` and all that it offered; it must have been registered here."""
         self._pm.unregister(name=name)
         self._offers = {key: offer for key, offer in self._offers.items() if offer.plugin != name}
 
@@ -184,10 +189,28 @@ class Registry:
 
     # -- looking up ---------------------------------------------------------------------------------
 
+    def extended(self) -> Registry:
+        """The same plugins, and room for more, which only the answer knows: those of a resource manager."""
+        other = self.without(())
+        other._pm, other._beneath = _plugin_manager(), self
+        return other
+
+    def own_plugin(self, name: str) -> object | None:
+        """The plugin of this name that was registered here, not in what this registry extends."""
+        found: object | None = self._pm.get_plugin(name)
+        return found
+
+    def own_offers(self, kind: Kind) -> list[Offer]:
+        """What is offered besides what this registry extends; empty if it extends none."""
+        if self._beneath is None:
+            return []
+        return [offer for offer in self.offers(kind) if self._pm.has_plugin(offer.plugin)]
+
     def without(self, names: Iterable[str]) -> Registry:
         """The same plugins less those called `names` (see `names_to_disable`); this one stays as it is."""
         other = Registry.__new__(Registry)
         other._pm, other._plain, other._comma = self._pm, self._plain, self._comma
+        other._beneath = self._beneath
         other._offers = dict(self._offers)
         other._disabled = self._disabled | frozenset(names)
         other.broken = [broken for broken in self.broken if broken.plugin not in other._disabled]
@@ -257,6 +280,12 @@ class Registry:
                     (path, _explain(offer, path, message)) for path, message in faults(error)
                 ) from error
             raise PluginError(offer.origin, "making it", _leaves(error)[0]) from error
+
+
+def _plugin_manager() -> pluggy.PluginManager:
+    made = pluggy.PluginManager("yunikorn")
+    made.add_hookspecs(hookspecs)
+    return made
 
 
 def _entry_order(entry: metadata.EntryPoint) -> tuple[str, str, str]:

@@ -77,8 +77,10 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["placement", "tag"],
         ["predicate", "node-selector"],
         ["predicate", "taints"],
+        ["predicate", "rm"],
         ["event-sink", "log"],
         ["event-sink", "jsonl"],
+        ["event-sink", "rm"],
         ["user-groups", "os"],
     ]
     assert "\x1b" not in done.stdout

@@ -36,6 +36,7 @@ from yunikorn.interface.messages import (
     UpdateConfigurationResponse,
     UpdateRequest,
 )
+from yunikorn.interface.rm_plugins import plugin_name, registry_for
 from yunikorn.interface.session import Session
 from yunikorn.interface.session_status import SessionStatus
 from yunikorn.objects.application import Application
@@ -84,13 +85,17 @@ class Scheduler:
         it has to report all that it has (decision 31). It is not told of the end of what it had. Raises
         `ConfigError` with all problems of the configuration, `UsageError` without an id, with one that
         cannot be used, or where the policy group is unknown; then nothing has changed.
+
+        Plugins that the callback has in `plugins` hold for this resource manager's partitions from the
+        start, so its configuration may name them (see `register_plugin`).
         """
         self._stand_aside("register_resource_manager")
         check_registration(request)
         self._number_allocations()
         basis = Basis.of(request, self.configurations)
-        config = load_config(basis.text, self.registry)
-        session = self._open(request, callback, config)
+        registry = registry_for(request.rm_id, callback, self.registry, self.faults)
+        config = load_config(basis.text, registry)
+        session = self._open(request, callback, config, registry)
         session.basis = basis
         known = self._sessions.pop(request.rm_id, None)
         if known is not None:
@@ -194,6 +199,45 @@ class Scheduler:
         if self._next is not None and self._next in session.partitions:
             self._next = None
         session.close(reason)
+
+    # -- what a resource manager brings along ---------------------------------------------------------
+
+    def use_callback(self, rm_id: str, callback: Callback) -> None:
+        """Talk to a resource manager through another callback from now on, without a new registration.
+
+        Also for the same object, when it offers other methods than before. Raises `UsageError` if it is
+        not registered, `ConfigError` if its configuration cannot be used then; then nothing has changed.
+        """
+        session = self._session(rm_id)
+        session.use_callback(callback)
+        session.flush()
+
+    def register_plugin(self, rm_id: str, plugin: object, name: str = "") -> bool:
+        """Take in a plugin that holds for the partitions of one resource manager, until that goes.
+
+        `plugin` is a module or an object with hookimpls. Its predicates and event sinks are in use at
+        once, after those that the configuration names; configurations that are loaded from now on may
+        name whatever it offers. Returns whether it was taken; if not, `faults` and `plugins` say why.
+        Raises `UsageError` if the resource manager is not registered, `ConfigError` if an object of it
+        cannot be made; then nothing has changed.
+        """
+        session = self._session(rm_id)
+        taken = session.add_plugin(plugin, name or plugin_name(plugin))
+        session.flush()
+        return taken
+
+    def unregister_plugin(self, rm_id: str, name: str) -> None:
+        """Have a resource manager's plugin of this name go before it does.
+
+        Raises `UsageError` if there is none, or if the configuration in use names what it offers.
+        """
+        session = self._session(rm_id)
+        session.drop_plugin(name)
+        session.flush()
+
+    def plugins(self, rm_id: str) -> Registry:
+        """All plugins that a resource manager's configuration may name, its own included; do not change."""
+        return self._session(rm_id).registry
 
     # -- deciding -------------------------------------------------------------------------------------
 
@@ -304,12 +348,14 @@ class Scheduler:
         self._session(rm_id).flush()
 
     def _open(
-        self, request: RegisterResourceManagerRequest, callback: Callback, config: SchedulerConfig
+        self,
+        request: RegisterResourceManagerRequest,
+        callback: Callback,
+        config: SchedulerConfig,
+        registry: Registry,
     ) -> Session:
         try:
-            return Session(
-                request.rm_id, callback, config, self.registry, self._environment, self.faults, request
-            )
+            return Session(request.rm_id, callback, config, registry, self._environment, self.faults, request)
         except (UnknownPlugin, OptionError, PluginError) as error:
             # What is only needed to run is not asked for when a text is checked, such as `ldap`.
             raise ConfigError([Problem("", str(error))]) from error

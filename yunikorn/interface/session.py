@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from yunikorn.config.load import load_config
-from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin, printable
+from yunikorn.errors import (
+    ConfigError,
+    OptionError,
+    PluginError,
+    Problem,
+    UnknownPlugin,
+    UsageError,
+    printable,
+)
 from yunikorn.interface.absence import Absence
 from yunikorn.interface.callback import Callback, Reach
 from yunikorn.interface.configurations import Basis
@@ -22,6 +30,8 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.prepared import Prepared, discard
+from yunikorn.interface.rm_link import RMLink
+from yunikorn.interface.rm_plugins import add_plugin, with_rm
 from yunikorn.interface.session_status import SessionStatus
 from yunikorn.interface.sinks import Sinks
 from yunikorn.objects.journal import Journal
@@ -70,12 +80,14 @@ class Session:
         self._environment, self.faults = environment, faults
         self.stray = Outbox()
         """What has to be said about things of no partition of this RM."""
+        self._partitions: dict[str, PartitionScheduler] = {}
+        self._link = RMLink(self.reach, self._queue_of)
         enabled = registry.without(config.disabled)
-        self.sinks = Sinks(environment.clock, faults)
-        outlets = self.sinks.make(config.sinks, enabled)
-        self._partitions: dict[str, PartitionScheduler] = {
-            partition.name: self._make(partition, enabled) for partition in config.partitions
-        }
+        whole = with_rm(config, enabled, self.reach)
+        self.sinks = Sinks(environment.clock, faults, self._link)
+        outlets = self.sinks.make(whole.sinks, enabled)
+        for partition in whole.partitions:
+            self._partitions[partition.name] = self._make(partition, enabled)
         self.sinks.use(outlets)
         self._listen()
         self._intake = Intake(self)
@@ -97,13 +109,21 @@ class Session:
         name = f"[{self.rm_id}]{config.name}"
         own = self._environment.branch()
         try:
-            made = PartitionScheduler(name, config, registry, own, self.faults)
+            made = PartitionScheduler(name, config, registry, own, self.faults, self._link)
         except BaseException:
             own.timers.close()
             raise
         if self.reach.hears_states:
             made.report_states()
         return made
+
+    def _queue_of(self, app_id: str) -> str:
+        """Where an application is, or was when it ended; empty when it is forgotten."""
+        for at in self._partitions.values():
+            app = at.partition.applications.get(app_id) or at.partition.ended.get(app_id)
+            if app is not None:
+                return app.queue.path if app.queue is not None else app.queue_name
+        return ""
 
     def _listen(self) -> None:
         listening = bool(self.sinks)
@@ -180,7 +200,7 @@ class Session:
         reason = f"{self.label} has connected again: it has to register"
         self.pause(reason, reachable=True)
         assert self.absence is not None
-        self.reach = Reach(self.rm_id, callback, self.faults)
+        self.reach = self._link.reach = Reach(self.rm_id, callback, self.faults)
         self.absence.reachable = True
         self._give_up_after_a_while(self.absence)
 
@@ -228,6 +248,54 @@ class Session:
         for name, partition in self._partitions.items():
             yield name, partition.partition.outbox
 
+    # -- what the RM brings along -------------------------------------------------------------------
+
+    def use_callback(self, callback: Callback) -> None:
+        """Talk to the RM through another callback, or through one that offers other methods now.
+
+        Raises `ConfigError` when the configuration cannot be used with it; then nothing has changed.
+        """
+        before, self.reach = self.reach, Reach(self.rm_id, callback, self.faults)
+        self._link.reach = self.reach
+        if self.reach.methods == before.methods:
+            return
+        try:
+            self.reload(self.config)
+        except ConfigError:
+            self.reach = self._link.reach = before
+            raise
+        for partition in self._partitions.values():
+            partition.report_states(wanted=self.reach.hears_states)
+
+    def add_plugin(self, plugin: object, name: str) -> bool:
+        """Take in a plugin of the RM and use it; returns False for one that was left out, and reported.
+
+        Raises `ConfigError` when it cannot be made; then it was left out, too.
+        """
+        if not add_plugin(plugin, name, self.rm_id, self.registry, self.faults):
+            return False
+        try:
+            self.reload(self.config)
+        except ConfigError:
+            self.registry.unregister(name)
+            raise
+        return True
+
+    def drop_plugin(self, name: str) -> None:
+        """Do without a plugin of the RM; raises `UsageError` if there is none, or it is needed."""
+        plugin = self.registry.own_plugin(name)
+        if plugin is None:
+            raise UsageError(f"{self.label} has registered no plugin '{name}'")
+        self.registry.unregister(name)
+        try:
+            self.reload(load_config(self.config.text, self.registry))
+        except ConfigError as error:
+            add_plugin(plugin, name, self.rm_id, self.registry, self.faults)
+            raise UsageError(
+                f"plugin {name} of {self.label} is needed by the configuration in use: {error}; "
+                "load one that does not name it first"
+            ) from error
+
     # -- configuration ------------------------------------------------------------------------------
 
     def check(self, config: SchedulerConfig) -> None:
@@ -251,10 +319,11 @@ class Session:
 
     def _prepare(self, config: SchedulerConfig) -> Prepared:
         enabled = self.registry.without(config.disabled)
+        whole = with_rm(config, enabled, self.reach)
         made: dict[str, PartitionScheduler] = {}
         try:
-            outlets = self.sinks.make(config.sinks, enabled)
-            plan = Reload(self._partitions, config, enabled)
+            outlets = self.sinks.make(whole.sinks, enabled)
+            plan = Reload(self._partitions, whole, enabled)
             for name, new in plan.new.items():
                 made[name] = self._make(new, enabled)
         except (UnknownPlugin, OptionError, PluginError) as error:

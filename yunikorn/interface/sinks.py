@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.api import Context, Event, EventSink
+from yunikorn.api import Context, Event, EventSink, ResourceManager
 from yunikorn.registry import EVENT_SINK
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class Outlet:
 class Sinks:
     """The event sinks of one resource manager."""
 
-    def __init__(self, clock: Clock, faults: FaultLog) -> None:
-        self._context = Context("", clock.now)
+    def __init__(self, clock: Clock, faults: FaultLog, rm: ResourceManager | None = None) -> None:
+        self._context = Context("", clock.now, rm)
         self._faults = faults
         self._outlets: list[Outlet] = []
 

@@ -21,6 +21,7 @@ CALLS = (
     "fail_application",
     "pause",
     "reconnect",
+    "use_callback",
     "resync",
     "stop",
     "stop_queue",

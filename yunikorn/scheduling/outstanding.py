@@ -63,6 +63,10 @@ class Outstanding:
         self._moves = 0
         """Counts what happened to requests and quotas that may change what is to be said."""
         self._reports: list[SchedulingState] = []
+        for app in at.partition.applications.values():
+            for ask in app.asks.values():
+                if ask.pending:
+                    self.waits(ask)
 
     def drain(self) -> list[SchedulingState]:
         """Hand out what is to be said, and start anew."""

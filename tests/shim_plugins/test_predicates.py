@@ -1,0 +1,240 @@
+"""The RM as a predicate: asked when a request is placed and when a node is kept for it (decisions 40, 46)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.kit import RM, Decision, configuration, document, partition, queue
+from tests.shim_plugins.shim import Asked, AskedAtOnce, Rule
+from yunikorn.errors import ConfigError
+from yunikorn.interface.messages import PredicatesArgs
+from yunikorn.objects.periods import Periods
+
+PERIODS = Periods(reservation=0)
+
+
+def ready(rm: RM, nodes: int = 2) -> None:
+    """Some nodes and an application."""
+    for number in range(1, nodes + 1):
+        rm.node(f"n{number}", vcore=2)
+    rm.app()
+
+
+def not_on(*nodes: str) -> Rule:
+    """Refuses these nodes."""
+    return lambda args: f"{args.node_id} is out of order" if args.node_id in nodes else None
+
+
+def test_an_rm_that_implements_predicates_is_asked_without_being_named() -> None:
+    rm = Asked(configuration())
+    rm.rule = not_on("n1")
+    ready(rm)
+    rm.ask(key="k", vcore=1)
+    assert rm.schedule() == [("app", "k", "n2")]
+    assert rm.asked == [("k", "n1"), ("k", "n2")]
+    assert rm.__dict__["questions"][0] == PredicatesArgs("k", "n1", True, "app")
+
+
+def test_it_is_asked_about_nodes_with_room_only() -> None:
+    rm = Asked(configuration())
+    ready(rm)
+    rm.ask(key="large", vcore=3)
+    assert rm.schedule() == []
+    assert rm.asked == []
+
+
+def test_one_that_does_not_implement_them_costs_nothing() -> None:
+    rm = RM(configuration(predicates=["rm"]))
+    assert not rm.at_work().policies.predicates
+
+
+def test_inherited_methods_and_those_that_are_none_are_not_implemented() -> None:
+    class Mute(Asked):
+        predicates = None  # type: ignore[assignment]
+
+    rm = Mute(configuration())
+    ready(rm)
+    rm.ask(key="k", vcore=1)
+    assert rm.schedule() == [("app", "k", "n1")]
+
+
+def test_the_configuration_may_give_it_its_place_or_switch_it_off() -> None:
+    for named in (["rm", "node-selector"], ["node-selector"]):
+        rm = Asked(configuration(predicates=named))
+        ready(rm)
+        rm.ask(key="k", vcore=1, tags={"yunikorn.apache.org/node-selector": "zone=a"})
+        assert rm.schedule() == []
+        # Those that declare what their answer depends on are asked first, wherever they stand.
+        assert rm.asked == []
+    for name in ("rm", "predicate:rm"):
+        rm = Asked(document(partition(queue("a")), plugins={"disable": [name]}))
+        rm.rule = not_on("n1", "n2")
+        ready(rm)
+        rm.ask(key="k", vcore=1)
+        assert len(rm.schedule()) == 1
+        assert rm.asked == []
+
+
+def test_a_name_that_is_disabled_cannot_be_named() -> None:
+    text = document(partition(queue("a"), predicates=["rm"]), plugins={"disable": ["rm"]})
+    with pytest.raises(ConfigError, match=r"predicate 'rm' is disabled by plugins\.disable"):
+        Asked(text)
+
+
+def test_a_refusal_holds_for_the_one_request_and_is_tried_again_after_a_change() -> None:
+    rm = Asked(configuration())
+    closed = {"n1"}
+    rm.rule = lambda args: "closed" if args.node_id in closed and args.allocation_key == "k" else None
+    ready(rm, 1)
+    rm.ask(key="k", vcore=1)
+    rm.ask(key="other", vcore=1)
+    assert rm.schedule() == [("app", "other", "n1")]
+    before = len(rm.asked)
+    assert rm.schedule() == []
+    assert len(rm.asked) == before, "without a change nobody is asked again"
+    closed.clear()
+    rm.change_node("n1", vcore=4)
+    assert rm.schedule() == [("app", "k", "n1")]
+
+
+def test_raising_refuses_the_node_and_is_reported_with_whose_it_is() -> None:
+    rm = Asked(configuration())
+
+    def rule(args: PredicatesArgs) -> str | None:
+        if args.node_id == "n1":
+            raise LookupError("who is n1?")
+        return None
+
+    rm.rule = rule
+    ready(rm)
+    rm.ask(key="k", vcore=1)
+    assert rm.schedule() == [("app", "k", "n2")]
+    assert rm.faults() == [
+        "callback of resource manager rm: answering predicates ask k of application app on node n1: "
+        "LookupError: who is n1?"
+    ]
+
+
+@pytest.mark.parametrize("answer", [True, "", 0])
+def test_an_answer_of_no_use_refuses_too(answer: object) -> None:
+    rm = Asked(configuration())
+    rm.rule = lambda args: answer  # type: ignore[assignment, return-value]
+    ready(rm)
+    rm.ask(key="k", vcore=1)
+    assert rm.schedule() == []
+    assert bool(rm.faults()) == (answer != "")
+
+
+# -- keeping a node -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Asked, AskedAtOnce])
+def test_a_node_is_kept_only_if_the_rm_lets_it_be(kind: type[Asked] | type[AskedAtOnce]) -> None:
+    rm = kind(configuration(), periods=PERIODS)
+    rm.rule = lambda args: "not to be kept" if not args.allocate and args.node_id == "n1" else None
+    ready(rm)
+    rm.ask(key="first", vcore=1)
+    rm.ask(key="second", vcore=1)
+    assert len(rm.schedule()) == 2
+    rm.ask(key="large", vcore=2)
+    assert rm.schedule() == []
+    assert [node.id for node in rm.at_work().partition.nodes.values() if node.reservations] == ["n2"]
+    kept = [args for args in rm.__dict__["questions"] if not args.allocate]
+    assert {args.allocation_key for args in kept} == {"large"}
+
+
+# -- many at once -----------------------------------------------------------------------------------------
+
+
+def test_far_away_it_is_asked_about_many_nodes_at_once_in_the_order_in_which_they_are_tried() -> None:
+    rm = AskedAtOnce(configuration())
+    rm.rule = lambda args: "no" if args.node_id < "n150" else None
+    for number in range(100, 200):
+        rm.node(f"n{number}", vcore=2)
+    rm.node("n000", vcore=1)
+    rm.app()
+    rm.ask(key="k", vcore=2)
+    assert rm.schedule() == [("app", "k", "n150")]
+    assert [len(question.node_ids) for question in rm.questions] == [16, 32, 52]
+    assert [node for question in rm.questions for node in question.node_ids] == [
+        f"n{number}" for number in range(100, 200)
+    ]
+
+
+def test_answers_hold_for_one_search() -> None:
+    rm = AskedAtOnce(configuration())
+    ready(rm, 3)
+    rm.ask(key="k", count=2, vcore=2)
+    assert len(rm.schedule()) == 2
+    assert [question.node_ids for question in rm.questions] == [["n1", "n2", "n3"], ["n2", "n3"]]
+
+
+def test_one_question_that_fails_refuses_all_nodes_of_that_search() -> None:
+    rm = AskedAtOnce(configuration())
+    fails = True
+
+    def rule(args: PredicatesArgs) -> str | None:
+        if fails:
+            raise TimeoutError("no answer in time")
+        return None
+
+    rm.rule = rule
+    ready(rm, 40)
+    rm.ask(key="k", vcore=1)
+    assert rm.schedule() == []
+    assert len(rm.questions) == 1
+    (fault,) = rm.scheduler.faults
+    assert (fault.plugin, fault.count) == ("resource manager rm", 40)
+    fails = False
+    rm.change_node("n1", vcore=4)
+    assert [where for _, _, where in rm.schedule()] == ["n1"]
+
+
+@pytest.mark.parametrize("answer", [None, ["n1"], {"n1": True}])
+def test_an_answer_for_many_that_is_of_no_use(answer: object) -> None:
+    class Odd(RM):
+        def node_predicates(self, args: object) -> object:
+            return answer
+
+    rm = Odd(configuration())
+    ready(rm)
+    rm.ask(key="k", vcore=1)
+    assert rm.schedule() == []
+    assert "answering predicates for several nodes" in rm.faults()[0]
+    assert "it answered" in rm.faults()[0]
+
+
+def decisions(kind: type[Asked] | type[AskedAtOnce], seed: int) -> list[Decision]:
+    """What is decided when nodes refuse by key and node alone, in a cluster with changes."""
+    rm = kind(configuration(queue("a"), queue("b"), predicates=["node-selector"]), periods=PERIODS)
+    rm.rule = lambda args: "no" if hash_of(args, seed) % 5 < 3 else None
+    for number in range(60):
+        rm.node(f"n{number:02}", {"zone": "ab"[number % 2]}, vcore=4, memory=8)
+    taken: list[Decision] = []
+    for turn in range(6):
+        for name in ("a", "b"):
+            app = f"{name}{turn}"
+            rm.app(app, f"root.{name}")
+            tags = {"yunikorn.apache.org/node-selector": f"zone={'ab'[turn % 2]}"} if turn % 3 else {}
+            for key in range(8):
+                rm.ask(app, f"{app}-{key}", 1 + key % 3, vcore=1 + key % 4, memory=1, tags=tags)
+        taken += rm.schedule()
+        rm.change_node(f"n{(seed * 7 + turn) % 60:02}", vcore=6 + turn)
+        rm.pass_time(1)
+        for uuid in list(rm.running)[:: 3 + turn]:
+            one = rm.running[uuid]
+            rm.release(one.application_id, uuid)
+        taken += rm.schedule()
+    return taken
+
+
+def hash_of(args: PredicatesArgs, seed: int) -> int:
+    """A number that looks random and is the same in every run."""
+    return sum(ord(sign) * (place + seed) for place, sign in enumerate(args.allocation_key + args.node_id))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_asking_for_many_at_once_decides_the_same_as_one_by_one(seed: int) -> None:
+    one_by_one = decisions(Asked, seed)
+    assert len(one_by_one) > 60
+    assert decisions(AskedAtOnce, seed) == one_by_one

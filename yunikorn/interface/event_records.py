@@ -1,0 +1,58 @@
+"""From the core's events to the records that a resource manager receives (seed: event plugin)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from yunikorn.interface.messages import EventRecord, EventRecordType
+from yunikorn.resources import describe
+
+if TYPE_CHECKING:
+    from yunikorn.api import Event
+
+
+class EventRecords:
+    """Turns events into records; remembers the queues of applications, which their events do not name."""
+
+    def __init__(self, queue_of: Callable[[str], str]) -> None:
+        self._queue_of = queue_of
+        """Where an application is or was, empty when nobody knows (any more)."""
+        self._queues: dict[str, str] = {}
+
+    def of(self, events: Sequence[Event]) -> list[EventRecord]:
+        """A record for each event, in order."""
+        for event in events:
+            if event.detail == "QUEUE_APP" and event.change == "ADD":
+                # Beforehand: an application has events before it has its queue.
+                self._queues[event.reference_id] = event.object_id
+        records = [self._record(event) for event in events]
+        for app_id in {event.object_id for event in events if event.type == "APP"}:
+            if not self._queue_of(app_id):
+                self._queues.pop(app_id, None)
+        return records
+
+    def _record(self, event: Event) -> EventRecord:
+        return EventRecord(
+            EventRecordType[event.type],
+            event.object_id,
+            self._group(event),
+            event.change if event.detail == "DETAILS_NONE" else event.detail,
+            event.message or _message(event),
+            event.timestamp,
+        )
+
+    def _group(self, event: Event) -> str:
+        if event.type == "REQUEST":
+            return event.reference_id
+        if event.type == "APP":
+            return self._queues.get(event.object_id) or self._queue_of(event.object_id)
+        return ""
+
+
+def _message(event: Event) -> str:
+    """What of an event has no field in a record: what was done to what, and how much."""
+    words = [event.change if event.change != "NONE" else "", event.reference_id]
+    if event.resource is not None:
+        words.append(describe(event.resource))
+    return " ".join(word for word in words if word)

@@ -1,0 +1,69 @@
+"""What a resource manager brings along: its callback as `rm`, and plugins of its own.
+
+Both hold for its partitions only and go when it goes. Its predicates and event sinks are in use whether a
+configuration names them or not (those that need options only where it does); naming one says where it
+stands among the others and with which options, `plugins: {disable: [...]}` switches it off (decision 46).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.config.schema import PluginRef, SchedulerConfig
+from yunikorn.registry import EVENT_SINK, PREDICATE, Kind, Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from yunikorn.interface.callback import Reach
+    from yunikorn.scheduling.faults import FaultLog
+
+RM = "rm"
+"""The name of the resource manager itself, as a predicate and as a sink."""
+
+
+def plugin_name(plugin: object) -> str:
+    """What a plugin is called that came without a name: as its module, its `name`, or its class."""
+    for found in (getattr(plugin, "__name__", None), getattr(plugin, "name", None)):
+        if isinstance(found, str) and found:
+            return found
+    return type(plugin).__name__
+
+
+def add_plugin(plugin: object, name: str, rm_id: str, registry: Registry, faults: FaultLog) -> bool:
+    """Take a plugin into the registry of one RM; one that cannot be used is left out whole and reported."""
+    taken = registry.register(plugin, name, f"resource manager {rm_id}")
+    if not taken:
+        faults.report(name, "registering it", registry.broken[-1].reason.removeprefix("registering: "))
+    return taken
+
+
+def registry_for(rm_id: str, callback: object, registry: Registry, faults: FaultLog) -> Registry:
+    """The plugins that an RM finds: those of `registry`, and what its callback has in `plugins`."""
+    own = registry.extended()
+    for plugin in getattr(callback, "plugins", None) or ():
+        add_plugin(plugin, plugin_name(plugin), rm_id, own, faults)
+    return own
+
+
+def with_rm(config: SchedulerConfig, enabled: Registry, reach: Reach) -> SchedulerConfig:
+    """The configuration as it holds for an RM: with what it brings along, without what it does not have."""
+    asked = bool(reach.methods & {"predicates", "node_predicates"})
+    told = "send_events" in reach.methods
+    partitions = tuple(
+        attrs.evolve(one, predicates=_with(one.predicates, PREDICATE, enabled, asked))
+        for one in config.partitions
+    )
+    return attrs.evolve(config, partitions=partitions, sinks=_with(config.sinks, EVENT_SINK, enabled, told))
+
+
+def _with(refs: Iterable[PluginRef], kind: Kind, enabled: Registry, has_rm: bool) -> tuple[PluginRef, ...]:
+    named = [ref for ref in refs if ref.name != RM or has_rm]
+    names = {ref.name for ref in named}
+    own = enabled.own_offers(kind)
+    unnamed = [offer.name for offer in own if not any(option.required for option in offer.options)]
+    if has_rm and any(offer.name == RM for offer in enabled.offers(kind)):
+        unnamed.append(RM)
+    return (*named, *(PluginRef(name) for name in unnamed if name not in names))
