@@ -1,0 +1,237 @@
+"""The newer layout: from its streams to updates and back, in its order, and what it has no words for."""
+
+from __future__ import annotations
+
+import attrs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wire.samples import (
+    ALLOCATIONS,
+    NEW_APPLICATIONS,
+    NEW_NODES,
+    RELEASES,
+    REMOVED_APPLICATIONS,
+    RESPONSES,
+    UPDATED_NODES,
+    few,
+)
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    AllocationAsk,
+    AllocationAskRelease,
+    AllocationRelease,
+    AllocationReleasesRequest,
+    NewNodeInfo,
+    NodeAction,
+    RemoveApplicationRequest,
+    TerminationType,
+    UpdateNodeInfo,
+    UpdateRequest,
+    UpdateResponse,
+)
+from yunikorn.interface.wire import current
+from yunikorn.interface.wire.generated import si_current_pb2 as wire
+from yunikorn.resources import NOTHING, Resource
+
+Info = wire.NodeInfo
+
+
+def plain(allocation: Allocation) -> Allocation:
+    """What this layout says of an allocation: no UUID and no queue."""
+    return attrs.evolve(allocation, uuid="", queue_name="")
+
+
+# -- asks and allocations ---------------------------------------------------------------------------------
+
+
+@given(st.lists(ALLOCATIONS, min_size=1, max_size=3))
+def test_allocations_come_out_but_for_uuid_and_queue(allocations: list[Allocation]) -> None:
+    message = current.to_allocation_request(UpdateRequest("rm", allocations=allocations))
+    assert message is not None
+    (request,) = current.ALLOCATION_REQUEST.decode(message.SerializeToString())
+    assert request == UpdateRequest("rm", allocations=[plain(one) for one in allocations])
+
+
+@given(st.lists(RELEASES, min_size=1, max_size=3))
+def test_releases_come_out_by_their_keys(releases: list[AllocationRelease]) -> None:
+    releases = [attrs.evolve(one, allocation_key=one.allocation_key or "k") for one in releases]
+    message = current.to_allocation_request(UpdateRequest("rm", releases=AllocationReleasesRequest(releases)))
+    assert message is not None
+    (request,) = current.from_allocation_request(message)
+    assert request.releases.allocations_to_release == [attrs.evolve(one, uuid="") for one in releases]
+
+
+def test_what_is_released_comes_after_what_is_there_in_an_update_of_its_own() -> None:
+    message = wire.AllocationRequest(rmID="rm", allocations=[wire.Allocation(allocationKey="a", nodeID="n1")])
+    message.releases.allocationsToRelease.add(applicationID="app", allocationKey="a")
+    first, second = current.from_allocation_request(message)
+    assert [one.allocation_key for one in first.allocations] == ["a"]
+    assert first.releases == AllocationReleasesRequest()
+    assert [one.allocation_key for one in second.releases.allocations_to_release] == ["a"]
+    assert (first.rm_id, second.rm_id) == ("rm", "rm")
+
+
+def test_an_ask_is_an_allocation_without_a_node() -> None:
+    ask = AllocationAsk("k", "app", "default", Resource(vcore=1), priority=3, tags={"a": "b"})
+    message = current.to_allocation_request(UpdateRequest("rm", asks=[ask]))
+    assert message is not None
+    assert message.allocations[0].nodeID == ""
+    (request,) = current.from_allocation_request(message)
+    assert request.allocations == [
+        Allocation(
+            "k",
+            "app",
+            resource_per_alloc=ask.resource_ask,
+            partition_name="default",
+            priority=3,
+            allocation_tags={"a": "b"},
+        )
+    ]
+
+
+def test_the_end_of_an_ask_is_said_like_the_end_of_an_allocation() -> None:
+    gone = AllocationAskRelease("app", "k", "default", TerminationType.TIMEOUT, "too late")
+    message = current.to_allocation_request(
+        UpdateRequest("rm", releases=AllocationReleasesRequest([], [gone]))
+    )
+    assert message is not None
+    told = current.to_allocation_response(UpdateResponse(released_allocation_asks=[gone]))
+    assert told is not None
+    wanted = AllocationRelease("app", "", "default", TerminationType.TIMEOUT, "too late", "k")
+    (request,) = current.from_allocation_request(message)
+    assert request.releases.allocations_to_release == [wanted]
+    assert current.from_allocation_response(told).released_allocations == [wanted]
+
+
+def test_what_runs_on_a_new_node_is_said_beside_it_and_names_it() -> None:
+    node = NewNodeInfo("n1", existing_allocations=[Allocation("k", "app")])
+    request = UpdateRequest("rm", new_schedulable_nodes=[node])
+    beside = current.to_allocation_request(request)
+    assert beside is not None
+    assert [(one.allocationKey, one.nodeID) for one in beside.allocations] == [("k", "n1")]
+
+
+def test_a_termination_that_is_not_said_or_not_known_is_unknown() -> None:
+    message = wire.AllocationRequest()
+    message.releases.allocationsToRelease.add()
+    message.releases.allocationsToRelease.add(terminationType=99)
+    (request,) = current.from_allocation_request(message)
+    kinds = [one.termination_type for one in request.releases.allocations_to_release]
+    assert kinds == [TerminationType.UNKNOWN, TerminationType.UNKNOWN]
+
+
+# -- applications -----------------------------------------------------------------------------------------
+
+
+@given(few(NEW_APPLICATIONS), few(REMOVED_APPLICATIONS))
+def test_applications_come_out_as_they_went_in(
+    new: list[AddApplicationRequest], gone: list[RemoveApplicationRequest]
+) -> None:
+    request = UpdateRequest("rm", new_applications=new, remove_applications=gone)
+    message = current.to_application_request(request)
+    if message is None:
+        assert (new, gone) == ([], [])
+    else:
+        assert current.APPLICATION_REQUEST.decode(message.SerializeToString()) == [request]
+
+
+# -- nodes ------------------------------------------------------------------------------------------------
+
+
+@given(few(NEW_NODES), few(UPDATED_NODES))
+def test_nodes_come_out_but_for_what_is_said_beside_them(
+    new: list[NewNodeInfo], changed: list[UpdateNodeInfo]
+) -> None:
+    new = [attrs.evolve(one, occupied_resource=NOTHING, existing_allocations=[]) for one in new]
+    changed = [attrs.evolve(one, occupied_resource=None) for one in changed]
+    request = UpdateRequest("rm", new_schedulable_nodes=new, updated_nodes=changed)
+    message = current.to_node_request(request)
+    if message is None:
+        assert (new, changed) == ([], [])
+    else:
+        assert current.NODE_REQUEST.decode(message.SerializeToString()) == [request]
+
+
+def test_actions_on_nodes_are_in_their_order_also_where_a_new_one_follows_a_change() -> None:
+    message = wire.NodeRequest(rmID="rm")
+    for node_id, action in [
+        ("n1", Info.CREATE),
+        ("n2", Info.CREATE_DRAIN),
+        ("n1", Info.DECOMISSION),
+        ("n2", Info.DRAIN_TO_SCHEDULABLE),
+        ("n1", Info.CREATE),
+        ("n1", Info.DRAIN_NODE),
+        ("n1", Info.UPDATE),
+    ]:
+        message.nodes.add(nodeID=node_id, action=action)
+    first, second = current.from_node_request(message)
+    assert [(one.node_id, one.schedulable) for one in first.new_schedulable_nodes] == [
+        ("n1", True),
+        ("n2", False),
+    ]
+    assert [(one.node_id, one.action) for one in first.updated_nodes] == [
+        ("n1", NodeAction.DECOMMISSION),
+        ("n2", NodeAction.DRAIN_TO_SCHEDULABLE),
+    ]
+    assert [one.node_id for one in second.new_schedulable_nodes] == ["n1"]
+    assert [one.action for one in second.updated_nodes] == [NodeAction.DRAIN_NODE, NodeAction.UPDATE]
+
+
+def test_an_action_that_is_not_said_or_not_known_is_one_that_fails() -> None:
+    message = wire.NodeRequest(nodes=[Info(nodeID="n1"), Info(nodeID="n2", action=99)])
+    (request,) = current.from_node_request(message)
+    assert [one.action for one in request.updated_nodes] == [NodeAction.UNKNOWN, NodeAction.UNKNOWN]
+
+
+# -- responses --------------------------------------------------------------------------------------------
+
+
+@given(RESPONSES)
+def test_a_response_is_distributed_and_nothing_that_can_be_said_is_lost(response: UpdateResponse) -> None:
+    parts = [
+        (current.to_allocation_response(response), current.ALLOCATION_RESPONSE.decode),
+        (current.to_application_response(response), current.APPLICATION_RESPONSE.decode),
+        (current.to_node_response(response), current.NODE_RESPONSE.decode),
+    ]
+    told = UpdateResponse()
+    for message, decode in parts:
+        if message is not None:
+            part = decode(message.SerializeToString())
+            assert part != UpdateResponse()
+            for name in attrs.fields_dict(UpdateResponse):
+                if name != "action":
+                    getattr(told, name).extend(getattr(part, name))
+    ends = [attrs.evolve(one, uuid="") for one in response.released_allocations]
+    ends += [
+        AllocationRelease(
+            one.application_id, "", one.partition_name, one.termination_type, one.message, one.allocation_key
+        )
+        for one in response.released_allocation_asks
+    ]
+    assert told == attrs.evolve(
+        response,
+        action=told.action,
+        new_allocations=[plain(one) for one in response.new_allocations],
+        released_allocations=ends,
+        released_allocation_asks=[],
+        failed_node_updates=[],
+    )
+
+
+def test_nothing_is_said_where_there_is_nothing_to_say() -> None:
+    empty = UpdateResponse()
+    assert current.to_allocation_response(empty) is None
+    assert current.to_application_response(empty) is None
+    assert current.to_node_response(empty) is None
+    assert current.to_allocation_request(UpdateRequest("rm")) is None
+    assert current.to_application_request(UpdateRequest("rm")) is None
+    assert current.to_node_request(UpdateRequest("rm")) is None
+
+
+def test_a_message_with_nothing_but_an_rm_is_an_update_too() -> None:
+    # So that an RM that is not known hears of it.
+    assert current.from_allocation_request(wire.AllocationRequest(rmID="rm")) == [UpdateRequest("rm")]
+    assert current.from_application_request(wire.ApplicationRequest(rmID="rm")) == [UpdateRequest("rm")]
+    assert current.from_node_request(wire.NodeRequest(rmID="rm")) == [UpdateRequest("rm")]

@@ -1,0 +1,167 @@
+"""What cannot be translated is refused with the place where it is, and a reason that one can act upon."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yunikorn.interface.messages import (
+    Allocation,
+    AllocationAsk,
+    AllocationAskRelease,
+    AllocationRelease,
+    AllocationReleasesRequest,
+    NewNodeInfo,
+    UpdateNodeInfo,
+    UpdateRequest,
+    UpdateResponse,
+    UserGroupInformation,
+)
+from yunikorn.interface.wire import current, v0_11
+from yunikorn.interface.wire.generated import si_v0_11_pb2 as wire
+from yunikorn.interface.wire.malformed import MalformedMessage
+from yunikorn.resources import Resource
+
+HUGE = 2**63
+
+
+def refused(request: Any) -> str:
+    """Why an update cannot be written in the layout of v0.11.0."""
+    with pytest.raises(MalformedMessage) as found:
+        v0_11.UPDATE_REQUEST.encode(request)
+    return str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "place"),
+    [
+        (AllocationAsk("k", resource_ask=Resource(vcore=HUGE)), "asks[1].resource_ask: Value out of range"),
+        (AllocationAsk("k", max_allocations=2**31), "asks[1].max_allocations: Value out of range"),
+        (AllocationAsk("k", priority=-HUGE), "asks[1].priority: Value out of range"),
+        (AllocationAsk("k", execution_timeout_ms=HUGE), "asks[1].execution_timeout_ms: Value out of range"),
+        (AllocationAsk("k\ud800"), "asks[1].allocation_key: 'utf-8' codec can't encode"),
+        (AllocationAsk("k", tags={"a": 1}), "asks[1].tags: a dict does not belong here"),  # type: ignore[dict-item]
+        (AllocationAsk("k", priority="high"), "asks[1].priority: a str does not belong here"),  # type: ignore[arg-type]
+        (None, "asks[1]: a NoneType does not belong here"),
+    ],
+)
+def test_an_entry_that_does_not_fit_is_named_with_its_field(entry: Any, place: str) -> None:
+    assert refused(UpdateRequest("rm", asks=[AllocationAsk("first"), entry])).startswith(place)
+
+
+def test_the_place_is_named_all_the_way_down() -> None:
+    node = NewNodeInfo("n1", existing_allocations=[Allocation("k", "app", priority=2**40)])
+    told = refused(UpdateRequest("rm", new_schedulable_nodes=[NewNodeInfo("n0"), node]))
+    assert told.startswith("new_schedulable_nodes[1].existing_allocations[0].priority: Value out of range")
+
+
+def test_what_stands_in_no_list_is_named_too() -> None:
+    assert refused(UpdateRequest(5)).startswith("rm_id: a int does not belong here")  # type: ignore[arg-type]
+
+
+def test_a_response_is_refused_in_the_same_way() -> None:
+    response = UpdateResponse(new_allocations=[Allocation("k", "app", resource_per_alloc=Resource(a=HUGE))])
+    for translate in (v0_11.UPDATE_RESPONSE.encode, current.to_allocation_response):
+        with pytest.raises(MalformedMessage) as found:
+            translate(response)
+        assert found.value.path == "new_allocations[0].resource_per_alloc"
+
+
+@pytest.mark.parametrize("data", [b"\x0a\xff\xff", b"\xff" * 20, b"\x2a\x02\xff\xfe"])
+def test_bytes_that_are_no_message_are_said_to_be_none(data: bytes) -> None:
+    with pytest.raises(MalformedMessage, match=f"these {len(data)} bytes are no UpdateRequest: "):
+        v0_11.UPDATE_REQUEST.decode(data)
+
+
+def test_what_a_stranger_writes_does_not_move_the_cursor() -> None:
+    error = MalformedMessage("tags[\x1b[2J]", "no\n")
+    assert str(error) == r"tags[\x1b[2J]: no\n"
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_message_or_are_refused(data: bytes) -> None:
+    for decoder in (
+        v0_11.UPDATE_REQUEST,
+        v0_11.UPDATE_RESPONSE,
+        current.ALLOCATION_REQUEST,
+        current.NODE_REQUEST,
+    ):
+        with contextlib.suppress(MalformedMessage):
+            decoder.decode(data)
+
+
+# -- what the newer layout cannot say ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("request_", "place", "what"),
+    [
+        (UpdateRequest("rm", asks=[AllocationAsk("k", max_allocations=2)]), "asks[0]", "other than one"),
+        (
+            UpdateRequest("rm", asks=[AllocationAsk("k", priority_class_name="high")]),
+            "asks[0]",
+            "priority class",
+        ),
+        (
+            UpdateRequest("rm", asks=[AllocationAsk("k", execution_timeout_ms=1)]),
+            "asks[0]",
+            "how long an allocation may run",
+        ),
+        (
+            UpdateRequest("rm", releases=AllocationReleasesRequest([AllocationRelease("app", uuid="k#1")])),
+            "releases.allocations_to_release[0]",
+            "by its UUID",
+        ),
+        (
+            UpdateRequest("rm", releases=AllocationReleasesRequest([], [AllocationAskRelease("app")])),
+            "releases.allocation_asks_to_release[0]",
+            "asks end without",
+        ),
+    ],
+)
+def test_what_only_the_old_layout_has_is_refused_by_the_newer_one(
+    request_: UpdateRequest, place: str, what: str
+) -> None:
+    with pytest.raises(MalformedMessage) as found:
+        current.to_allocation_request(request_)
+    assert found.value.path.startswith(place)
+    assert what in str(found.value)
+    assert "use Update, of release v0.11.0" in str(found.value)
+    v0_11.to_update_request(request_)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        UpdateRequest("rm", new_schedulable_nodes=[NewNodeInfo("n1", occupied_resource=Resource(vcore=1))]),
+        UpdateRequest("rm", updated_nodes=[UpdateNodeInfo("n1", occupied_resource=Resource(vcore=1))]),
+    ],
+)
+def test_what_others_use_of_a_node_comes_as_foreign_allocations_there(request_: UpdateRequest) -> None:
+    with pytest.raises(MalformedMessage, match="send it as foreign allocations"):
+        current.to_node_request(request_)
+
+
+# -- amounts ----------------------------------------------------------------------------------------------
+
+
+def test_numbers_up_to_64_bits_go_through() -> None:
+    amount = Resource(low=-HUGE, high=HUGE - 1)
+    message = v0_11.to_update_request(UpdateRequest("rm", asks=[AllocationAsk("k", resource_ask=amount)]))
+    assert message.asks[0].resourceAsk.resources["low"].value == -HUGE
+    assert v0_11.from_update_request(message).asks[0].resource_ask == amount
+
+
+def test_a_user_without_a_name_is_not_sent() -> None:
+    assert (
+        UserGroupInformation()
+        == v0_11.from_update_request(
+            wire.UpdateRequest(newApplications=[wire.AddApplicationRequest(applicationID="app")])
+        )
+        .new_applications[0]
+        .ugi
+    )

@@ -1,0 +1,133 @@
+"""Release v0.11.0: what goes over the wire comes out as it went in, and what is new to us does no harm."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from tests.wire.samples import ASKS, REGISTRATIONS, RESPONSES, UPDATES
+from yunikorn.interface.messages import (
+    AllocationAsk,
+    NodeAction,
+    RegisterResourceManagerRequest,
+    RegisterResourceManagerResponse,
+    SchedulerAction,
+    TerminationType,
+    UpdateNodeInfo,
+    UpdateRequest,
+    UpdateResponse,
+)
+from yunikorn.interface.wire import v0_11
+from yunikorn.interface.wire.generated import si_v0_11_pb2 as wire
+from yunikorn.resources import Resource
+
+
+@given(REGISTRATIONS)
+def test_a_registration_comes_out_as_it_went_in(request: RegisterResourceManagerRequest) -> None:
+    assert v0_11.REGISTER_REQUEST.decode(v0_11.REGISTER_REQUEST.encode(request)) == request
+
+
+def test_its_answer_is_empty() -> None:
+    assert v0_11.REGISTER_RESPONSE.encode(RegisterResourceManagerResponse()) == b""
+    assert v0_11.REGISTER_RESPONSE.decode(b"") == RegisterResourceManagerResponse()
+
+
+@given(UPDATES)
+def test_an_update_comes_out_as_it_went_in(request: UpdateRequest) -> None:
+    assert v0_11.UPDATE_REQUEST.decode(v0_11.UPDATE_REQUEST.encode(request)) == request
+
+
+@given(RESPONSES)
+def test_a_response_comes_out_as_it_went_in(response: UpdateResponse) -> None:
+    assert v0_11.UPDATE_RESPONSE.decode(v0_11.UPDATE_RESPONSE.encode(response)) == response
+
+
+def ask(message: wire.AllocationAsk) -> AllocationAsk:
+    """What the only ask of an update says."""
+    (found,) = v0_11.from_update_request(wire.UpdateRequest(asks=[message])).asks
+    return found
+
+
+@given(ASKS)
+def test_of_a_priority_class_and_a_number_the_class_is_sent(given_: AllocationAsk) -> None:
+    given_.priority, given_.priority_class_name = 7, "urgent"
+    (message,) = v0_11.to_update_request(UpdateRequest("rm", asks=[given_])).asks
+    assert message.priority.WhichOneof("priority") == "priorityClassName"
+    given_.priority = None
+    assert ask(message) == given_
+
+
+def test_a_priority_that_is_said_to_be_zero_differs_from_none() -> None:
+    assert ask(wire.AllocationAsk(priority=wire.Priority(priorityValue=0))).priority == 0
+    assert ask(wire.AllocationAsk(priority=wire.Priority())).priority is None
+    assert ask(wire.AllocationAsk()).priority is None
+
+
+def test_what_an_ask_does_not_say_has_the_defaults_of_the_wire() -> None:
+    # Not those of our own class: 0 allocations are what is refused then (decision 28).
+    assert ask(wire.AllocationAsk()) == AllocationAsk("", max_allocations=0)
+
+
+def test_an_amount_that_is_there_and_empty_differs_from_none_where_a_node_changes() -> None:
+    def said(message: wire.UpdateNodeInfo) -> UpdateNodeInfo:
+        return v0_11.from_update_request(wire.UpdateRequest(updatedNodes=[message])).updated_nodes[0]
+
+    assert said(wire.UpdateNodeInfo()).schedulable_resource is None
+    assert said(wire.UpdateNodeInfo(schedulableResource=wire.Resource())).schedulable_resource == {}
+
+
+def test_a_type_that_is_zero_stays_in_the_amount() -> None:
+    amount = Resource(vcore=0, memory=5)
+    request = UpdateRequest("rm", asks=[AllocationAsk("k", resource_ask=amount)])
+    assert v0_11.UPDATE_REQUEST.decode(v0_11.UPDATE_REQUEST.encode(request)).asks[0].resource_ask == amount
+
+
+def test_long_amounts_are_translated_too() -> None:
+    amount = Resource({f"example.com/a-resource-with-a-long-name-{index}": index for index in range(100)})
+    request = UpdateRequest("rm", asks=[AllocationAsk("k", resource_ask=amount)])
+    assert v0_11.UPDATE_REQUEST.decode(v0_11.UPDATE_REQUEST.encode(request)) == request
+
+
+# -- what is new to us ------------------------------------------------------------------------------------
+
+
+def test_an_unknown_termination_says_nothing() -> None:
+    message = wire.UpdateRequest()
+    message.releases.allocationsToRelease.add(terminationType=77)
+    message.releases.allocationAsksToRelease.add(terminationType=78)
+    releases = v0_11.from_update_request(message).releases
+    assert releases.allocations_to_release[0].termination_type is TerminationType.UNKNOWN
+    assert releases.allocation_asks_to_release[0].termination_type is TerminationType.UNKNOWN
+
+
+def test_an_unknown_action_on_a_node_is_one_that_fails() -> None:
+    message = wire.UpdateRequest(updatedNodes=[wire.UpdateNodeInfo(nodeID="n1", action=9)])
+    assert v0_11.from_update_request(message).updated_nodes[0].action is NodeAction.UNKNOWN
+
+
+def test_an_unknown_action_of_the_scheduler_is_none() -> None:
+    message = wire.UpdateResponse(action=9)
+    assert v0_11.from_update_response(message).action is SchedulerAction.NOACTION
+
+
+def test_unknown_fields_are_skipped() -> None:
+    data = v0_11.UPDATE_REQUEST.encode(UpdateRequest("rm", asks=[AllocationAsk("k")]))
+    # Field 500 with the number 1, as a newer shim might send it.
+    assert v0_11.UPDATE_REQUEST.decode(data + b"\xa0\x1f\x01").asks == [AllocationAsk("k")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        (TerminationType.STOPPED_BY_RM, 0),
+        (TerminationType.TIMEOUT, 1),
+        (TerminationType.PREEMPTED_BY_SCHEDULER, 2),
+        (TerminationType.PLACEHOLDER_REPLACED, 3),
+    ],
+)
+def test_terminations_have_the_numbers_of_the_release(kind: TerminationType, number: int) -> None:
+    message = wire.UpdateRequest()
+    message.releases.allocationsToRelease.add(terminationType=number)
+    found = v0_11.from_update_request(message)
+    assert found.releases.allocations_to_release[0].termination_type is kind
+    assert v0_11.to_update_request(found).releases.allocationsToRelease[0].terminationType == number
