@@ -15,7 +15,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.resources import Resource
 
-PATIENCE = 60
+PATIENCE = 30
 """Seconds after which a test hangs; none of them takes that long."""
 CONFIG = configuration({"name": "a"})
 

@@ -59,6 +59,10 @@ class AsyncScheduler:
         """The same for what changes the core: an error in it that is none of ours is a bug of the core."""
         return await self._put(deed)
 
+    async def begin(self, deed: Callable[[Scheduler], T]) -> asyncio.Future[T]:
+        """The same, but wait only until it has its place in the inbox; the result comes later."""
+        return await self._enter(deed, tolerant=False)
+
     async def halt(self) -> None:
         """See `ThreadedScheduler.halt`."""
         await asyncio.to_thread(self.threaded.halt)
@@ -68,11 +72,14 @@ class AsyncScheduler:
         await asyncio.to_thread(self.threaded.close)
 
     async def _put(self, deed: Callable[[Scheduler], T], *, tolerant: bool = False) -> T:
+        return await (await self._enter(deed, tolerant=tolerant))
+
+    async def _enter(self, deed: Callable[[Scheduler], T], *, tolerant: bool) -> asyncio.Future[T]:
         loop = asyncio.get_running_loop()
         while True:
             room = asyncio.Event()
             make_room = functools.partial(loop.call_soon_threadsafe, room.set)
             done = self.threaded.offer(deed, make_room, tolerant=tolerant)
             if done is not None:
-                return await asyncio.wrap_future(done)
+                return asyncio.wrap_future(done)
             await room.wait()

@@ -153,6 +153,13 @@ class ThreadedScheduler:
         """Have anything done in the core's thread, without waiting for it."""
         return self._put(deed, tolerant=True)
 
+    def notify(self, deed: Callable[[Scheduler], T]) -> Future[T]:
+        """Have something done in the core's thread, at once in the inbox however full it is.
+
+        For the few things that must neither wait nor get lost, such as that a connection was.
+        """
+        return self._put(deed, always=True)
+
     def offer(
         self, deed: Callable[[Scheduler], T], room: Callable[[], object], *, tolerant: bool = False
     ) -> Future[T] | None:
@@ -170,11 +177,13 @@ class ThreadedScheduler:
 
     # -- getting in -----------------------------------------------------------------------------------
 
-    def _put(self, deed: Callable[[Scheduler], T], *, tolerant: bool = False) -> Future[T]:
+    def _put(
+        self, deed: Callable[[Scheduler], T], *, tolerant: bool = False, always: bool = False
+    ) -> Future[T]:
         entry = _Entry(deed, Future(), tolerant)
         try:
             # From a callback there is no waiting for room: the core would wait for itself.
-            self._inbox.put(entry, always=threading.current_thread() is self._thread)
+            self._inbox.put(entry, always=always or threading.current_thread() is self._thread)
         except Closed:
             raise self._stopped() from None
         return entry.done

@@ -1,0 +1,142 @@
+"""A service at work and resource managers at the other end of real streams, all in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from tests.service.kit import CONFIG, PATIENCE
+from yunikorn.clock import Clock, SystemClock
+from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.threaded import ThreadedScheduler
+from yunikorn.interface.wire import v0_11
+from yunikorn.interface.wire.methods import REGISTER, SCHEDULER, UPDATE, path
+from yunikorn.objects.periods import Periods
+from yunikorn.registry import Registry
+from yunikorn.service.server import Server
+from yunikorn.service.settings import Settings
+
+HERE = "127.0.0.1:0"
+
+
+class Ended(Exception):
+    """A stream ended with this status."""
+
+    def __init__(self, code: grpc.StatusCode, text: str) -> None:
+        self.code, self.text = code, text
+        super().__init__(f"{code.name}: {text}")
+
+
+class Stream:
+    """The RM's end of a stream."""
+
+    def __init__(
+        self,
+        call: Any,
+        encode: Callable[[UpdateRequest], bytes] = v0_11.UPDATE_REQUEST.encode,
+        decode: Callable[[bytes], UpdateResponse] = v0_11.UPDATE_RESPONSE.decode,
+    ) -> None:
+        self.call = call
+        self._encode, self._decode = encode, decode
+
+    async def send(self, request: UpdateRequest) -> None:
+        """Send an update."""
+        await self.call.write(self._encode(request))
+
+    async def read(self) -> UpdateResponse:
+        """The next response; raises `Ended`."""
+        try:
+            data = await self.call.read()
+        except grpc.aio.AioRpcError as error:
+            raise Ended(error.code(), error.details() or "") from error
+        if not isinstance(data, bytes):
+            raise Ended(await self.call.code(), await self.call.details())
+        return self._decode(data)
+
+    async def allocations(self, number: int) -> dict[str, str]:
+        """The next so many allocations, by key their nodes, however many responses they come in."""
+        found: dict[str, str] = {}
+        while len(found) < number:
+            found.update({one.allocation_key: one.node_id for one in (await self.read()).new_allocations})
+        return found
+
+    async def end(self) -> Ended:
+        """How it ends; whatever comes before is passed over."""
+        while True:
+            try:
+                await self.read()
+            except Ended as ended:
+                return ended
+
+    async def half_close(self) -> None:
+        """Say that there is nothing more to say."""
+        await self.call.done_writing()
+
+    def cut(self) -> None:
+        """Break it."""
+        self.call.cancel()
+
+
+class Stand:
+    """The service, and ways to it."""
+
+    def __init__(self, core: AsyncScheduler, server: Server, address: str) -> None:
+        self.core, self.server, self.address = core, server, address
+        self.channel = grpc.aio.insecure_channel(address)
+
+    async def register(self, rm_id: str = "rm", **fields: str) -> None:
+        """Register a resource manager; raises `Ended`."""
+        call = self.channel.unary_unary(path(SCHEDULER, REGISTER))
+        try:
+            await call(v0_11.REGISTER_REQUEST.encode(RegisterResourceManagerRequest(rm_id, **fields)))
+        except grpc.aio.AioRpcError as error:
+            raise Ended(error.code(), error.details() or "") from error
+
+    def stream(self) -> Stream:
+        """Open a stream of release v0.11.0."""
+        return Stream(self.channel.stream_stream(path(SCHEDULER, UPDATE))())
+
+    async def state(self, rm_id: str = "rm") -> str:
+        """How the core sees the session."""
+        return await self.core.call(lambda core: core.session_state(rm_id))
+
+    async def becomes(self, state: str, rm_id: str = "rm") -> None:
+        """Wait for the session to have this state."""
+        while await self.state(rm_id) != state:
+            await asyncio.sleep(0)
+
+
+def serve(
+    registry: Registry,
+    story: Callable[[Stand], Awaitable[None]],
+    settings: Settings | None = None,
+    *,
+    periods: Periods | None = None,
+    configurations: Configurations | None = None,
+    make: Callable[[Clock], Scheduler] | None = None,
+    clock: Clock | None = None,
+) -> None:
+    """Run a story with a service at work; a story that hangs fails."""
+
+    def new(moved: Clock) -> Scheduler:
+        return Scheduler(registry, moved, periods, configurations or Configurations({"": CONFIG}))
+
+    async def run() -> None:
+        threaded = ThreadedScheduler(make or new, clock or SystemClock())
+        async with asyncio.timeout(PATIENCE), AsyncScheduler(threaded) as core:
+            server = Server(core, settings or Settings(HERE))
+            stand = Stand(core, server, await server.start())
+            try:
+                await story(stand)
+            finally:
+                await stand.channel.close()
+                await server.stop()
+
+    asyncio.run(run())

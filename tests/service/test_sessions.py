@@ -1,0 +1,258 @@
+"""Sessions over streams: registering, reporting, losing the connection, coming back, shutting down."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+
+from tests.service.kit import work
+from tests.service.stand import Ended, Stand, serve
+from yunikorn.clock import ManualClock
+from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.messages import AllocationAsk, SchedulerAction, UpdateRequest
+from yunikorn.registry import Registry
+from yunikorn.resources import Resource
+
+Code = grpc.StatusCode
+
+
+def test_register_report_and_hear(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(5))
+        assert await stream.allocations(5) == {f"app-{i}": "node-app" for i in range(5)}
+
+    serve(registry, story)
+
+
+def test_who_has_not_registered_is_told_to(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        stream = stand.stream()
+        await stream.send(work(1))
+        ended = await stream.end()
+        assert ended.code is Code.FAILED_PRECONDITION
+        assert "call RegisterResourceManager, then open the stream" in ended.text
+
+    serve(registry, story)
+
+
+def test_the_first_message_says_whose_it_is(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        stream = stand.stream()
+        await stream.send(UpdateRequest(""))
+        ended = await stream.end()
+        assert ended.code is Code.INVALID_ARGUMENT
+        assert ended.text.startswith("rmID: ")
+
+    serve(registry, story)
+
+
+def test_later_messages_need_not_say_it_but_must_not_say_otherwise(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        await stand.register("other")
+        stream = stand.stream()
+        await stream.send(UpdateRequest("rm"))
+        await stream.send(work(1, rm_id=""))
+        await stream.allocations(1)
+        await stream.send(work(1, rm_id="other"))
+        ended = await stream.end()
+        assert ended.code is Code.INVALID_ARGUMENT
+        assert ended.text == "rmID: 'other' on a stream of resource manager 'rm'"
+        await stand.becomes("Paused")
+        assert await stand.state("other") == "Running"
+
+    serve(registry, story)
+
+
+def test_half_closing_is_the_shutdown(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(3))
+        await stream.half_close()
+        ended = await stream.end()
+        assert ended.code is Code.OK
+        assert await stand.state() == "Stopped"
+        late = stand.stream()
+        await late.send(work(1))
+        assert (await late.end()).code is Code.FAILED_PRECONDITION
+
+    serve(registry, story)
+
+
+def test_a_stream_without_a_message_is_nobodys(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.half_close()
+        assert (await stream.end()).code is Code.OK
+        assert await stand.state() == "Running"
+
+    serve(registry, story)
+
+
+def test_a_broken_stream_pauses_and_a_returning_one_is_told_resync_once(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(2))
+        await stream.allocations(2)
+        stream.cut()
+        await stand.becomes("Paused")
+
+        again = stand.stream()
+        for _ in range(3):
+            await again.send(UpdateRequest("rm"))
+        assert (await again.read()).action is SchedulerAction.RESYNC
+        assert await stand.state() == "Paused"
+
+        await stand.register()
+        fresh = stand.stream()
+        await fresh.send(work(2))
+        assert await fresh.allocations(2) == {"app-0": "node-app", "app-1": "node-app"}
+        ended = await again.end()
+        assert ended.code is Code.ABORTED
+        assert "open a new stream and report on it" in ended.text
+
+    serve(registry, story)
+
+
+def test_after_resync_and_registering_a_new_stream_is_not_told_again(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(UpdateRequest("rm"))
+        await stand.core.call(lambda core: core.resync("rm", "to see what happens"))
+        assert (await stream.read()).action is SchedulerAction.RESYNC
+        await stand.register()
+        fresh = stand.stream()
+        await fresh.send(work(2))
+        assert len(await fresh.allocations(2)) == 2
+        assert await stand.state() == "Running"
+
+    serve(registry, story)
+
+
+def test_giving_up_a_stream_after_resync_is_no_shutdown(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(1))
+        await stream.allocations(1)
+        await stand.core.call(lambda core: core.resync("rm", "to see what happens"))
+        while not (await stream.read()).action:
+            pass
+        await stream.half_close()
+        assert (await stream.end()).code is Code.OK
+        assert await stand.state() == "Paused"
+
+    serve(registry, story)
+
+
+def test_a_second_stream_ends_the_first_and_is_told_resync(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        first, second = stand.stream(), stand.stream()
+        await first.send(work(1))
+        await first.allocations(1)
+        await second.send(work(1))
+        ended = await first.end()
+        assert ended.code is Code.ABORTED
+        assert "a newer Update stream of resource manager rm took over" in ended.text
+        assert (await second.read()).action is SchedulerAction.RESYNC
+
+    serve(registry, story)
+
+
+def test_registering_again_forgets_everything_and_ends_the_stream(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(3))
+        await stream.allocations(3)
+        await stand.register()
+        ended = await stream.end()
+        assert ended.code is Code.ABORTED
+        assert "registered again" in ended.text
+        again = stand.stream()
+        await again.send(work(3))
+        assert len(await again.allocations(3)) == 3
+        assert await stand.state() == "Running"
+
+    serve(registry, story)
+
+
+def test_a_session_that_nobody_comes_back_to_ends(registry: Registry) -> None:
+    clock = ManualClock()
+
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(1))
+        await stream.allocations(1)
+        stream.cut()
+        await stand.becomes("Paused")
+        clock.advance(301)
+        await stand.becomes("Stopped")
+        late = stand.stream()
+        await late.send(work(1))
+        assert (await late.end()).code is Code.FAILED_PRECONDITION
+        await stand.register()
+        again = stand.stream()
+        await again.send(work(1))
+        assert len(await again.allocations(1)) == 1
+
+    serve(registry, story, clock=clock)
+
+
+def test_several_resource_managers_do_not_meet(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        streams = {}
+        for name in ("a", "b"):
+            await stand.register(name)
+            streams[name] = stand.stream()
+            await streams[name].send(work(2, rm_id=name))
+        for stream in streams.values():
+            assert await stream.allocations(2) == {"app-0": "node-app", "app-1": "node-app"}
+        streams["a"].cut()
+        await stand.becomes("Paused", "a")
+        await streams["b"].send(
+            UpdateRequest("b", asks=[AllocationAsk("more", "app", resource_ask=Resource(vcore=0))])
+        )
+        await streams["b"].send(work(1, rm_id="b", app="more"))
+        assert await streams["b"].allocations(1) == {"more-0": "node-more"}
+
+    serve(registry, story)
+
+
+def test_a_policy_group_that_is_not_there_is_refused_with_the_known_ones(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        with pytest.raises(Ended) as refused:
+            await stand.register(policy_group="gpus")
+        assert refused.value.code is Code.INVALID_ARGUMENT
+        assert "no policy group is called 'gpus'" in refused.value.text
+        assert "'gpu'" in refused.value.text
+
+    from tests.service.kit import CONFIG
+
+    serve(registry, story, configurations=Configurations({"gpu": CONFIG}))
+
+
+def test_a_registration_needs_an_id(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        with pytest.raises(Ended, match="INVALID_ARGUMENT: a resource manager needs an id"):
+            await stand.register("")
+
+    serve(registry, story)
+
+
+def test_a_configuration_of_its_own_is_refused_with_its_problems(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        with pytest.raises(Ended) as refused:
+            await stand.register(config="partitions: [{name: default, queues: 7}]")
+        assert refused.value.code is Code.INVALID_ARGUMENT
+        assert "partitions[0].queues" in refused.value.text
+
+    serve(registry, story, configurations=Configurations({"": "partitions: []"}, allow_rm_config=True))

@@ -1,0 +1,113 @@
+"""Where a service listens: an address is read, judged, and bound."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import attrs
+import grpc
+import grpc.aio
+
+from yunikorn.errors import UsageError
+from yunikorn.service.settings import Settings, Tls
+
+UNIX = "unix:"
+
+
+@attrs.frozen
+class Address:
+    """An address to listen at."""
+
+    target: str
+    """As gRPC takes it."""
+    host: str
+    """Empty for a socket of the file system."""
+    is_local: bool
+    """Whether only this machine can reach it."""
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read `HOST:PORT`, `[IPv6]:PORT`, `:PORT` (all interfaces) or `unix:PATH`; raises `UsageError`."""
+        if text.startswith(UNIX):
+            if text == UNIX:
+                raise UsageError("unix: needs the path of a socket after it, such as unix:/run/yunikorn.sock")
+            return cls(text, "", True)
+        host, colon, port = text.rpartition(":")
+        bare = host.removeprefix("[").removesuffix("]")
+        if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+            raise UsageError(f"'{text}' is no address: give HOST:PORT, such as 127.0.0.1:3333, or unix:PATH")
+        if ":" in bare and not host.startswith("["):
+            raise UsageError(f"'{text}' is no address: put brackets around an IPv6 address, [::1]:3333")
+        host = bare or "0.0.0.0"
+        shown = f"[{host}]" if ":" in host else host
+        return cls(f"{shown}:{port}", host, _is_local(host))
+
+    def at_port(self, port: int) -> str:
+        """The address with the port that was bound."""
+        return self.target if not self.host else f"{self.target.rpartition(':')[0]}:{port}"
+
+
+def _is_local(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False  # a name may be any machine's
+
+
+def bind(server: grpc.aio.Server, settings: Settings) -> str:
+    """Have a server listen where the settings say; returns the address with its port.
+
+    Raises `UsageError` if other machines could reach it without TLS and nobody said that they may, if a
+    certificate cannot be used, and if the address is taken.
+    """
+    address = Address.parse(settings.address)
+    if settings.tls is None and not address.is_local and not settings.insecure:
+        raise UsageError(
+            f"{address.target} can be reached by other machines, and nothing would be encrypted or checked:"
+            " give --tls-cert and --tls-key (and --tls-client-ca), listen on 127.0.0.1, or say"
+            " --insecure-bind if you mean it"
+        )
+    credentials = None if settings.tls is None else credentials_of(settings.tls)
+    try:
+        if credentials is None:
+            port = server.add_insecure_port(address.target)
+        else:
+            port = server.add_secure_port(address.target, credentials)
+    except RuntimeError as error:
+        raise _unbound(address, settings) from error
+    if not port:
+        raise _unbound(address, settings)
+    return address.at_port(port)
+
+
+def _unbound(address: Address, settings: Settings) -> UsageError:
+    what = "the address is taken, or is not one of this machine's"
+    if settings.tls is not None:
+        what += ", or certificate and key do not belong together"
+    return UsageError(f"cannot listen at {address.target}: {what}. Choose another with --grpc")
+
+
+def credentials_of(tls: Tls) -> grpc.ServerCredentials:
+    """What TLS needs, from files in PEM form; raises `UsageError` for one that cannot be used."""
+    key = _pem(tls.key, "--tls-key", "PRIVATE KEY")
+    certificate = _pem(tls.certificate, "--tls-cert", "CERTIFICATE")
+    authority = tls.client_authority
+    roots = None if authority is None else _pem(authority, "--tls-client-ca", "CERTIFICATE")
+    return grpc.ssl_server_credentials(
+        [(key, certificate)], root_certificates=roots, require_client_auth=roots is not None
+    )
+
+
+def _pem(path: object, option: str, what: str) -> bytes:
+    from pathlib import Path
+
+    file = Path(str(path))
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{option} {file}: cannot be read: {error.strerror or error}") from error
+    if b"-----BEGIN" not in data or what.encode() not in data:
+        raise UsageError(f"{option} {file}: holds no {what.lower()} in PEM form (-----BEGIN ...)")
+    return data

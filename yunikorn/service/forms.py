@@ -1,0 +1,106 @@
+"""The layouts of the interface as streams: which there are, and what goes on which (decision 33)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import attrs
+from google.protobuf.message import Message
+
+from yunikorn.interface.messages import UpdateRequest, UpdateResponse
+from yunikorn.interface.wire import current, v0_11
+from yunikorn.interface.wire.methods import UPDATE, UPDATE_ALLOCATION, UPDATE_APPLICATION, UPDATE_NODE
+
+Parts = Iterator[tuple[str, UpdateResponse]]
+
+
+@attrs.frozen(eq=False)
+class Form:
+    """A layout: its streams with their codecs."""
+
+    name: str
+    decode: Mapping[str, Callable[[bytes], list[UpdateRequest]]]
+    """By kind of stream: from bytes to updates, in their order."""
+    encode: Mapping[str, Callable[[UpdateResponse], bytes]]
+    """By kind of stream: from a response to bytes."""
+    parts: Callable[[UpdateResponse], Parts]
+    """What of a response goes on which stream."""
+    tells_resync: bool
+    """Whether its responses have a field for RESYNC; otherwise its streams end with it."""
+
+
+def _whole(response: UpdateResponse) -> Parts:
+    yield UPDATE, response
+
+
+def _by_subject(response: UpdateResponse) -> Parts:
+    if response.accepted_nodes or response.rejected_nodes:
+        yield (
+            UPDATE_NODE,
+            UpdateResponse(accepted_nodes=response.accepted_nodes, rejected_nodes=response.rejected_nodes),
+        )
+    if response.accepted_applications or response.rejected_applications or response.updated_applications:
+        yield (
+            UPDATE_APPLICATION,
+            UpdateResponse(
+                accepted_applications=response.accepted_applications,
+                rejected_applications=response.rejected_applications,
+                updated_applications=response.updated_applications,
+            ),
+        )
+    if (
+        response.new_allocations
+        or response.released_allocations
+        or response.released_allocation_asks
+        or response.rejected_allocations
+    ):
+        yield (
+            UPDATE_ALLOCATION,
+            UpdateResponse(
+                new_allocations=response.new_allocations,
+                released_allocations=response.released_allocations,
+                released_allocation_asks=response.released_allocation_asks,
+                rejected_allocations=response.rejected_allocations,
+            ),
+        )
+
+
+def _one(data: bytes) -> list[UpdateRequest]:
+    return [v0_11.UPDATE_REQUEST.decode(data)]
+
+
+def _bytes(to_wire: Callable[[UpdateResponse], Message | None]) -> Callable[[UpdateResponse], bytes]:
+    def encode(response: UpdateResponse) -> bytes:
+        message = to_wire(response)
+        return b"" if message is None else message.SerializeToString()
+
+    return encode
+
+
+ONE_STREAM = Form(
+    "the Update stream",
+    {UPDATE: _one},
+    {UPDATE: v0_11.UPDATE_RESPONSE.encode},
+    _whole,
+    tells_resync=True,
+)
+"""Release v0.11.0."""
+
+BY_SUBJECT = Form(
+    "a stream per subject (UpdateAllocation, UpdateApplication, UpdateNode)",
+    {
+        UPDATE_ALLOCATION: current.ALLOCATION_REQUEST.decode,
+        UPDATE_APPLICATION: current.APPLICATION_REQUEST.decode,
+        UPDATE_NODE: current.NODE_REQUEST.decode,
+    },
+    {
+        UPDATE_ALLOCATION: _bytes(current.to_allocation_response),
+        UPDATE_APPLICATION: _bytes(current.to_application_response),
+        UPDATE_NODE: _bytes(current.to_node_response),
+    },
+    _by_subject,
+    tells_resync=False,
+)
+"""The newer layout."""
+
+FORMS = (ONE_STREAM, BY_SUBJECT)

@@ -1,0 +1,121 @@
+"""Who is registered over the network, and what the core is told of their connections."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+
+import grpc
+
+from yunikorn.errors import UsageError, printable
+from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.messages import RegisterResourceManagerRequest
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.threaded import CoreStopped
+from yunikorn.service.refusals import Refusal, not_registered
+from yunikorn.service.remote import RemoteRM
+from yunikorn.service.settings import Settings
+from yunikorn.states import PAUSED
+
+_log = logging.getLogger("yunikorn.grpc")
+
+
+class Registrations:
+    """The registrations that hold, by RM. For the event loop, except where it says otherwise."""
+
+    def __init__(self, core: AsyncScheduler, settings: Settings) -> None:
+        self.core = core
+        self.settings = settings
+        self.current: dict[str, RemoteRM] = {}
+        """The latest registration of each RM; changed in the core's thread only."""
+        self._loop = asyncio.get_running_loop()
+
+    async def register(self, request: RegisterResourceManagerRequest) -> None:
+        """A resource manager introduces itself; raises what the core raises."""
+        remote = RemoteRM(request.rm_id, self)
+
+        def deed(core: Scheduler) -> RemoteRM | None:
+            core.register_resource_manager(request, remote)
+            before = self.current.get(request.rm_id)
+            self.current[request.rm_id] = remote
+            return before
+
+        before = await self.core.carry_out(deed)
+        _log.info(
+            "resource manager %s registered: version '%s', policy group '%s'%s",
+            printable(request.rm_id),
+            printable(request.version),
+            printable(request.policy_group),
+            ", again" if before is not None else "",
+        )
+        if before is not None:
+            # Also those that were told RESYNC: what was sent before it was read may still be on its way.
+            text = f"resource manager {request.rm_id} registered again: open a new stream and report on it"
+            before.end(Refusal(grpc.StatusCode.ABORTED, text))
+        self._expect_stream(remote)
+
+    def _expect_stream(self, remote: RemoteRM) -> None:
+        # An RM that opens no stream would never be missed.
+        delay = self.settings.patience.session
+        if delay is not None and remote.is_deserted:
+            self._loop.call_later(delay, self._check_deserted, remote)
+
+    def _check_deserted(self, remote: RemoteRM) -> None:
+        if remote.is_deserted:
+            self.pause(remote, "it has opened no stream")
+
+    # -- connections: from any thread -----------------------------------------------------------------
+
+    def pause(self, remote: RemoteRM, reason: str) -> None:
+        """The connection of this registration was lost."""
+        self._tell(remote, lambda core: core.pause(remote.rm_id, reason))
+
+    def reconnect(self, remote: RemoteRM) -> None:
+        """It is back, without having registered again."""
+        self._tell(remote, lambda core: core.reconnect(remote.rm_id, remote.callback))
+
+    async def stop(self, remote: RemoteRM) -> None:
+        """It shuts down; one that is out of step only gives up its connection."""
+
+        def deed(core: Scheduler) -> None:
+            if not remote.is_current:
+                return
+            if core.session_state(remote.rm_id) == PAUSED:
+                core.pause(remote.rm_id, "the connection was closed")
+            else:
+                core.stop(remote.rm_id)
+                del self.current[remote.rm_id]
+
+        try:
+            await self.core.carry_out(deed)
+        except CoreStopped:
+            return
+        except UsageError:
+            # It was stopped meanwhile, for having been away for too long.
+            self.forget(remote)
+
+    def forget(self, remote: RemoteRM) -> None:
+        """The core has no session of this registration any more."""
+
+        def deed(_: Scheduler) -> None:
+            if remote.is_current:
+                del self.current[remote.rm_id]
+
+        with contextlib.suppress(CoreStopped):
+            self.core.threaded.notify(deed)
+
+    def _tell(self, remote: RemoteRM, deed: Callable[[Scheduler], None]) -> None:
+        def told(core: Scheduler) -> None:
+            if not remote.is_current:
+                return
+            try:
+                deed(core)
+            except UsageError:
+                # The core has given it up, for having been away for too long.
+                del self.current[remote.rm_id]
+                self._loop.call_soon_threadsafe(remote.end, not_registered(remote.rm_id))
+
+        with contextlib.suppress(CoreStopped):
+            self.core.threaded.notify(told)

@@ -1,0 +1,217 @@
+"""A resource manager at the other end of streams: one registration of it, as the core's callback."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import grpc
+
+from yunikorn.errors import printable
+from yunikorn.interface.callback import Callback
+from yunikorn.interface.messages import SchedulerAction, UpdateRequest, UpdateResponse
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.service.entries import entries_of
+from yunikorn.service.forms import Form
+from yunikorn.service.line import Line
+from yunikorn.service.refusals import Refusal
+
+if TYPE_CHECKING:
+    from yunikorn.service.registrations import Registrations
+
+_log = logging.getLogger("yunikorn.grpc")
+
+
+class RemoteRM:
+    """One registration of a resource manager; the next one of the same RM is another object.
+
+    The core calls `recv_update_response` in its thread. Everything else is for the event loop, except what
+    says otherwise.
+    """
+
+    def __init__(self, rm_id: str, registrations: Registrations) -> None:
+        self.rm_id = rm_id
+        self.lines: dict[str, Line] = {}
+        """By kind: the streams that are open."""
+        self.form: Form | None = None
+        """The layout that it speaks; its first stream tells."""
+        self.callback: Callback = self
+        """What the core calls."""
+        self._registrations = registrations
+        self._limits = registrations.settings.limits
+        self._loop = asyncio.get_running_loop()
+        self._used: set[str] = set()
+        """Kinds of streams that were open in this registration; one opened again has missed something."""
+        self._lost = False
+        """Whether a connection was lost since it registered."""
+        self._unsent: dict[str, list[UpdateResponse]] = defaultdict(list)
+        """By kind: what waits for a stream to be opened."""
+        self._early: list[UpdateResponse] = []
+        """The same, while the layout is not known."""
+        self._handed = 0
+        """Entries that the core handed over; counted in its thread."""
+        self._gone = 0
+        """Entries that were sent or dropped; counted in the loop."""
+        self._cut = False
+
+    # -- in the core's thread -------------------------------------------------------------------------
+
+    @property
+    def is_current(self) -> bool:
+        """Whether there is no later registration of the same RM; exact in the core's thread."""
+        return self._registrations.current.get(self.rm_id) is self
+
+    def update(self, core: Scheduler, updates: list[UpdateRequest]) -> None:
+        """Have the core take in updates, unless the RM has registered again meanwhile."""
+        for update in updates if self.is_current else ():
+            core.update(update)
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        """Hand a response to the event loop, if not too much waits there already."""
+        if self._cut:
+            return
+        weight = entries_of(response)
+        waiting = self._handed - self._gone
+        if waiting and waiting + weight > self._limits.waiting:
+            self._cut = True
+            reason = f"it does not read what it is sent: {waiting} entries wait"
+            self._registrations.pause(self, reason)
+            self._loop.call_soon_threadsafe(self._cut_off, reason)
+            return
+        self._handed += weight
+        self._loop.call_soon_threadsafe(self._deliver, response)
+
+    def forget(self) -> None:
+        """The core has no session of this registration any more."""
+        self._registrations.forget(self)
+
+    # -- what is to be sent ---------------------------------------------------------------------------
+
+    def _deliver(self, response: UpdateResponse) -> None:
+        for failed in response.failed_node_updates:
+            # Not every layout has a message for them (decision 36).
+            _log.warning(
+                "resource manager %s: node %s was not updated: %s",
+                printable(self.rm_id),
+                printable(failed.node_id),
+                printable(failed.reason),
+            )
+        if self.form is None:
+            self._early.append(response)
+            return
+        self._gone += entries_of(response)
+        for kind, part in self.form.parts(response):
+            self._gone -= entries_of(part)
+            line = self.lines.get(kind)
+            if line is None:
+                self._unsent[kind].append(part)
+            else:
+                line.put(part)
+        if response.action is SchedulerAction.RESYNC:
+            self._resync()
+
+    def _resync(self) -> None:
+        assert self.form is not None
+        for line in list(self.lines.values()):
+            line.is_stale = True
+            if not self.form.tells_resync:
+                line.end(resync("the scheduler needs a full report"))
+
+    def sent(self, response: UpdateResponse) -> None:
+        """A response has left, or was dropped."""
+        self._gone += entries_of(response)
+
+    def _cut_off(self, reason: str) -> None:
+        text = f"{reason}; read, open a new stream, and register again when told RESYNC"
+        self.end(Refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, text))
+
+    # -- streams --------------------------------------------------------------------------------------
+
+    def attach(self, line: Line, form: Form) -> None:
+        """A stream was opened: it replaces an earlier one of its kind; raises `Refusal`.
+
+        One that comes after another of the same registration is told RESYNC: nobody knows what of the
+        other's messages arrived (decision 31).
+        """
+        if self.form is not None and self.form is not form:
+            raise Refusal(
+                grpc.StatusCode.FAILED_PRECONDITION,
+                f"resource manager {self.rm_id} uses {self.form.name} already: use that, or register again",
+            )
+        before = self.lines.pop(line.kind, None)
+        if before is not None:
+            text = f"a newer {line.kind} stream of resource manager {self.rm_id} took over"
+            before.end(Refusal(grpc.StatusCode.ABORTED, text))
+            self._drop(before.clear())
+        returning = self._lost or (line.kind in self._used)
+        self.form = form
+        self._used.add(line.kind)
+        self.lines[line.kind] = line
+        early, self._early = self._early, []
+        for response in early:
+            self._deliver(response)
+        for part in self._unsent.pop(line.kind, []):
+            line.put(part)
+        if returning:
+            line.is_stale = True
+            self._lost, self._cut = False, False
+            self._registrations.reconnect(self)
+
+    def hears(self, line: Line) -> bool:
+        """Whether what comes on a stream is to be taken in."""
+        return not line.is_stale and self.lines.get(line.kind) is line
+
+    def lost(self, line: Line, reason: str) -> None:
+        """A stream broke: the session is paused, and streams that belong together end together."""
+        self._drop(line.clear())
+        if self.lines.get(line.kind) is not line:
+            return
+        del self.lines[line.kind]
+        if line.half_closed:
+            return
+        self._lost = True
+        self._registrations.pause(self, reason)
+        for other in list(self.lines.values()):
+            other.end(resync(f"the {line.kind} stream broke"))
+
+    async def half_closed(self, line: Line) -> None:
+        """The RM has nothing more to say on a stream: with the last of them it shuts down (decision 31).
+
+        One that was told RESYNC only gives up the stream.
+        """
+        line.half_closed = True
+        if self.lines.get(line.kind) is not line:
+            line.finish()
+        elif line.is_stale:
+            del self.lines[line.kind]
+            line.finish()
+        elif all(each.half_closed for each in self.lines.values()):
+            await self._registrations.stop(self)
+            for each in self.lines.values():
+                each.finish()
+            self.lines.clear()
+
+    def end(self, refusal: Refusal | None) -> None:
+        """End all streams."""
+        lines, self.lines = list(self.lines.values()), {}
+        for line in lines:
+            self._drop(line.clear())
+            line.end(refusal)
+
+    @property
+    def is_deserted(self) -> bool:
+        """Whether no stream was opened since it registered."""
+        return not self.lines and not self._used
+
+    def _drop(self, responses: list[UpdateResponse]) -> None:
+        for response in responses:
+            self.sent(response)
+
+
+def resync(reason: str) -> Refusal:
+    """How streams without a field for it are told RESYNC."""
+    return Refusal(
+        grpc.StatusCode.ABORTED, f"RESYNC: {reason}; register again, open new streams, and report everything"
+    )

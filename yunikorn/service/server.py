@@ -1,0 +1,115 @@
+"""The gRPC server: the scheduler interface in both layouts, callbacks, health and reflection on one port."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from yunikorn.errors import ConfigError, UsageError, YunikornError
+from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.threaded import CoreStopped
+from yunikorn.interface.wire import methods, v0_11
+from yunikorn.interface.wire.malformed import MalformedMessage
+from yunikorn.service.address import bind
+from yunikorn.service.callback_streams import CallbackStreams
+from yunikorn.service.forms import FORMS, Form
+from yunikorn.service.health import Health
+from yunikorn.service.reflection import reflect
+from yunikorn.service.refusals import Refusal, refusal_of
+from yunikorn.service.registrations import Registrations
+from yunikorn.service.settings import Settings
+from yunikorn.service.streams import Context, UpdateStreams
+
+_log = logging.getLogger("yunikorn.grpc")
+
+STOPPING = Refusal(grpc.StatusCode.UNAVAILABLE, "the scheduler is being stopped: connect again later")
+
+
+class Server:
+    """Serves a core over the network. `start` and `stop` belong to one event loop."""
+
+    def __init__(self, core: AsyncScheduler, settings: Settings) -> None:
+        self.registrations = Registrations(core, settings)
+        self.health = Health()
+        self._settings = settings
+        self._streams = UpdateStreams(self.registrations)
+        self._callbacks = CallbackStreams(self.registrations)
+        self._server = grpc.aio.server(
+            options=_options(settings), maximum_concurrent_rpcs=settings.limits.streams
+        )
+        self._server.add_generic_rpc_handlers((self._scheduler(), self._callback_handler()))
+        self.health.serve(self._server)
+        reflect(self._server)
+
+    async def start(self) -> str:
+        """Listen; returns the address with its port. Raises `UsageError` if that cannot be."""
+        address = bind(self._server, self._settings)
+        await self._server.start()
+        await self.health.set(True)
+        return address
+
+    async def stop(self) -> None:
+        """Tell every stream that the scheduler stops, give it time to hear that, and end."""
+        await self.health.set(False)
+        for remote in list(self.registrations.current.values()):
+            remote.end(STOPPING)
+        self._callbacks.end(STOPPING)
+        await self._server.stop(self._settings.patience.stop)
+
+    # -- handlers -------------------------------------------------------------------------------------
+
+    def _scheduler(self) -> grpc.GenericRpcHandler[Any, Any]:
+        handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
+            methods.REGISTER: grpc.unary_unary_rpc_method_handler(self._register)
+        }
+        for form in FORMS:
+            for kind in form.decode:
+                serve = functools.partial(self._update, form, kind)
+                handlers[kind] = grpc.stream_stream_rpc_method_handler(serve)
+        return grpc.method_handlers_generic_handler(methods.SCHEDULER, handlers)
+
+    def _callback_handler(self) -> grpc.GenericRpcHandler[Any, Any]:
+        connect = grpc.stream_stream_rpc_method_handler(self._callbacks.serve)
+        return grpc.method_handlers_generic_handler(methods.CALLBACKS, {methods.CONNECT: connect})
+
+    async def _update(self, form: Form, kind: str, messages: AsyncIterator[bytes], context: Context) -> None:
+        await self._streams.serve(form, kind, messages, context)
+
+    async def _register(self, data: bytes, context: Context) -> bytes:
+        try:
+            request = v0_11.REGISTER_REQUEST.decode(data)
+            await self.registrations.register(request)
+        except YunikornError as error:
+            refusal = _registration_refused(error)
+            _log.warning("a registration was refused: %s", refusal.details)
+            await context.abort(refusal.code, refusal.details)
+        return b""
+
+
+def _registration_refused(error: YunikornError) -> Refusal:
+    if isinstance(error, (CoreStopped, ConfigError, MalformedMessage)):
+        return refusal_of(error)
+    if isinstance(error, UsageError):
+        return Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+    return refusal_of(error)
+
+
+def _options(settings: Settings) -> list[tuple[str, int]]:
+    keepalive = round(settings.patience.keepalive * 1000)
+    return [
+        ("grpc.max_receive_message_length", settings.limits.message_bytes),
+        ("grpc.max_send_message_length", -1),
+        # Two schedulers at one port would share its connections without a word.
+        ("grpc.so_reuseport", 0),
+        # A peer that vanished without a goodbye is found, and its session paused.
+        ("grpc.keepalive_time_ms", keepalive),
+        ("grpc.keepalive_timeout_ms", keepalive // 2),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),
+    ]

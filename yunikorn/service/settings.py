@@ -1,0 +1,76 @@
+"""How a service is to run: where it listens, how much it keeps, how long it waits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+from yunikorn.clock import SECOND
+
+DEFAULT_ADDRESS = "127.0.0.1:3333"
+
+
+@attrs.frozen
+class Tls:
+    """Certificates; with those of the clients' authority only clients that have one of its are let in."""
+
+    certificate: Path
+    key: Path
+    client_authority: Path | None = None
+
+
+@attrs.frozen
+class Limits:
+    """How much a service takes and keeps. What is beyond is refused with a status that says so."""
+
+    message_bytes: int = 64 << 20
+    """Largest message that is taken."""
+    streams: int = 1000
+    """Calls at the same time, of all resource managers."""
+    in_flight: int = 16
+    """Messages of one stream that are decoded and wait for the core; the rest waits at the sender."""
+    waiting: int = 100_000
+    """Entries of responses that wait for an RM to read them; an RM that is further behind is cut off."""
+    entries: int = 2_000
+    """Entries of a response that are sent in one message, so that clients with small limits can take it."""
+    notices: int = 10_000
+    """Messages that wait on the stream of callbacks."""
+
+
+@attrs.frozen
+class Patience:
+    """How long a service waits, in seconds."""
+
+    session: float | None = 300.0
+    """For a paused RM to register again before everything of it is removed; None is for ever."""
+    callback: float = 5.0
+    """For the answer to a callback, such as whether a node may take a request."""
+    silence: float = 30.0
+    """For which an RM that did not answer is not asked again, unless it answers meanwhile."""
+    keepalive: float = 20.0
+    """Without a sign of life before a connection is tried, and half of that for the answer."""
+    stop: float = 10.0
+    """For streams to take what is left when the service stops."""
+    hang: float = 10.0
+    """After which a core that does not move is reported, with the plugin that is at work."""
+
+    @property
+    def session_ns(self) -> int | None:
+        """The session's, in nanoseconds."""
+        return None if self.session is None else round(self.session * SECOND)
+
+
+@attrs.frozen
+class Settings:
+    """Everything that the network side of a service can be told."""
+
+    address: str = DEFAULT_ADDRESS
+    """`HOST:PORT`, port 0 for any that is free, or `unix:PATH`."""
+    tls: Tls | None = None
+    insecure: bool = False
+    """Whether to listen to other machines without TLS."""
+    accept_unanswered: bool = False
+    """Whether a node that an RM did not answer for in time may take the request; otherwise it may not."""
+    limits: Limits = Limits()
+    patience: Patience = Patience()

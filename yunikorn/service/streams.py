@@ -1,0 +1,188 @@
+"""The streams of the interface: what an RM sends goes into the core, what the core says goes to the RM."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from yunikorn.errors import UsageError, YunikornError, printable
+from yunikorn.interface.messages import UpdateRequest
+from yunikorn.interface.threaded import CoreStopped
+from yunikorn.service.entries import pieces
+from yunikorn.service.forms import Form
+from yunikorn.service.line import Line
+from yunikorn.service.refusals import Refusal, not_registered, refusal_of
+from yunikorn.service.registrations import Registrations
+
+_log = logging.getLogger("yunikorn.grpc")
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class UpdateStreams:
+    """Serves the streams on which an RM reports and hears."""
+
+    def __init__(self, registrations: Registrations) -> None:
+        self._registrations = registrations
+        self._limits = registrations.settings.limits
+
+    async def serve(self, form: Form, kind: str, messages: AsyncIterator[bytes], context: Context) -> None:
+        """One stream from its first message to its end."""
+        data = await anext(messages, None)
+        if data is None:
+            return
+        try:
+            updates = self._decode(form, kind, data)
+            line = self._open(form, kind, updates)
+        except Refusal as refusal:
+            await self._refuse(context, refusal, f"a new {kind} stream")
+            return
+        _log.debug("resource manager %s: %s opened", printable(line.remote.rm_id), kind)
+        ending = await self._converse(form, line, updates, messages, context)
+        if ending is not None:
+            await self._refuse(context, ending, f"{kind} of resource manager {line.remote.rm_id}")
+
+    def _open(self, form: Form, kind: str, updates: list[UpdateRequest]) -> Line:
+        rm_id = updates[0].rm_id if updates else ""
+        if not rm_id:
+            text = f"rmID: the first message of {kind} has to say which resource manager it comes from"
+            raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
+        remote = self._registrations.current.get(rm_id)
+        if remote is None:
+            raise not_registered(rm_id)
+        line = Line(kind, remote)
+        remote.attach(line, form)
+        return line
+
+    @staticmethod
+    async def _refuse(context: Context, refusal: Refusal, what: str) -> None:
+        _log.info("%s ends with %s: %s", printable(what), refusal.code.name, refusal.details)
+        await context.abort(refusal.code, refusal.details)
+
+    async def _converse(
+        self,
+        form: Form,
+        line: Line,
+        first: list[UpdateRequest],
+        messages: AsyncIterator[bytes],
+        context: Context,
+    ) -> Refusal | None:
+        """Hear and tell until one of the two ends comes to its end; returns what the RM is told then."""
+        hearing = asyncio.create_task(self._hear(form, line, first, messages))
+        telling = asyncio.create_task(self._tell(form, line, context))
+        try:
+            refusal = await end_of(line.ended, hearing, telling)
+        except asyncio.CancelledError:
+            line.remote.lost(line, "the connection was lost")
+            raise
+        finally:
+            hearing.cancel()
+            telling.cancel()
+            await asyncio.gather(hearing, telling, return_exceptions=True)
+        if refusal is not None and not line.ended.done():
+            line.remote.lost(line, f"its stream ended: {refusal.text}")
+        return refusal
+
+    # -- from the RM ------------------------------------------------------------------------------------
+
+    async def _hear(
+        self, form: Form, line: Line, first: list[UpdateRequest], messages: AsyncIterator[bytes]
+    ) -> None:
+        begun: deque[asyncio.Future[None]] = deque()
+        updates: list[UpdateRequest] | None = first
+        while updates is not None:
+            if line.remote.hears(line):
+                begun.append(await self._take(line, updates))
+                while begun and (begun[0].done() or len(begun) >= self._limits.in_flight):
+                    await _taken(begun.popleft(), line)
+            data = await anext(messages, None)
+            updates = None if data is None else self._decode(form, line.kind, data)
+            _check_rm(updates or (), line)
+        while begun:
+            await _taken(begun.popleft(), line)
+        await line.confirm()
+        await line.remote.half_closed(line)
+
+    async def _take(self, line: Line, updates: list[UpdateRequest]) -> asyncio.Future[None]:
+        remote = line.remote
+        for update in updates:
+            update.rm_id = remote.rm_id
+        try:
+            return await self._registrations.core.begin(lambda core: remote.update(core, updates))
+        except CoreStopped as error:
+            raise refusal_of(error) from error
+
+    @staticmethod
+    def _decode(form: Form, kind: str, data: bytes) -> list[UpdateRequest]:
+        try:
+            return form.decode[kind](data)
+        except YunikornError as error:
+            raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from error
+
+    # -- to the RM --------------------------------------------------------------------------------------
+
+    async def _tell(self, form: Form, line: Line, context: Context) -> None:
+        encode = form.encode[line.kind]
+        while (response := await line.take()) is not None:
+            remote = line.remote
+            try:
+                for piece in pieces(response, self._limits.entries):
+                    await context.write(encode(piece))
+                line.sent(response)
+            except YunikornError as error:
+                _log.error("resource manager %s: a response cannot be sent: %s", remote.rm_id, error)
+                raise Refusal(grpc.StatusCode.INTERNAL, f"a response cannot be sent: {error}") from error
+            finally:
+                remote.sent(response)
+
+
+async def end_of(
+    ended: asyncio.Future[Refusal | None], hearing: asyncio.Task[None], telling: asyncio.Task[None]
+) -> Refusal | None:
+    """Waits until a stream comes to its end, and returns the refusal with which it does, or None.
+
+    It ends when the service has `ended` it, when all has been told, or when either part fails; not when there
+    is nothing more to hear.
+    """
+    parts: set[asyncio.Future[Any]] = {hearing, telling, ended}
+    while True:
+        done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+        if ended in done:
+            return ended.result()
+        for part in (hearing, telling):
+            if part in done and part.exception() is not None:
+                return _refusal_for(part.exception())
+        if telling in done:
+            return None
+        parts.discard(hearing)
+
+
+def _refusal_for(error: BaseException | None) -> Refusal:
+    if isinstance(error, Refusal):
+        return error
+    _log.error("a stream failed: %s: %s", type(error).__name__, error, exc_info=error)
+    return Refusal(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
+
+
+def _check_rm(updates: Iterable[UpdateRequest], line: Line) -> None:
+    for update in updates:
+        if update.rm_id and update.rm_id != line.remote.rm_id:
+            text = f"rmID: '{update.rm_id}' on a stream of resource manager '{line.remote.rm_id}'"
+            raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
+
+
+async def _taken(begun: asyncio.Future[None], line: Line) -> None:
+    try:
+        await begun
+    except CoreStopped as error:
+        raise refusal_of(error) from error
+    except UsageError as error:
+        # What the core does not know any more has been away for too long.
+        line.remote.forget()
+        raise not_registered(line.remote.rm_id) from error
