@@ -8,15 +8,15 @@ at once and is tightened only when a search has looked in vain, which keeps ever
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
-BLOCK = 48
+BLOCK = 96
 """Members of a block before it is split in two."""
 
 Rank = tuple[Any, ...]
-"""Where a member stands: smallest first; the last part makes it unique."""
+"""Where a member stands, and at its end the member; smallest first, unique without the member."""
 
 
 class Member(Protocol):
@@ -28,17 +28,15 @@ class Member(Protocol):
 
 
 M = TypeVar("M", bound=Member)
-T = TypeVar("T")
 
 
 class Block(Generic[M]):
-    """A short sorted run of members."""
+    """A short sorted run of members, kept as their ranks: each ends with its member."""
 
-    __slots__ = ("bits", "members", "ranks")
+    __slots__ = ("bits", "ranks")
 
-    def __init__(self, ranks: list[Rank], members: list[M], bits: int) -> None:
+    def __init__(self, ranks: list[Rank], bits: int) -> None:
         self.ranks = ranks
-        self.members = members
         self.bits = bits
 
 
@@ -48,77 +46,57 @@ class Line(Generic[M]):
     __slots__ = ("_blocks", "_tops", "version")
 
     def __init__(self) -> None:
-        self._blocks: list[Block[M]] = []
+        self._blocks: list[Block[M]] = [Block([], 0)]
         self._tops: list[Rank] = []
+        """Between any two blocks the rank that parts them, without its member."""
         self.version = -1
         """Of the facts common to all ranks (such as the cluster's size), when they were computed."""
 
     def __len__(self) -> int:
-        return sum(len(block.members) for block in self._blocks)
+        return sum(len(block.ranks) for block in self._blocks)
 
     def __iter__(self) -> Iterator[M]:
         for block in self._blocks:
-            yield from block.members
+            for rank in block.ranks:
+                yield rank[-1]
+
+    def is_only(self, member: M) -> bool:
+        """Whether `member` stands here, and nobody else: then its rank does not matter."""
+        block = self._blocks[0]
+        return member.block is block and len(block.ranks) == 1 and not self._tops
 
     def put(self, member: M, rank: Rank) -> None:
-        """Have `member` stand at `rank`, wherever it stood before.
+        """Have `member` stand at `rank`, which ends with it, wherever it stood before.
 
         Raises whatever comparing ranks raises; the member is then out of the line.
         """
-        if member.rank is not None:
+        block = member.block
+        if block is not None:
             if member.rank == rank:
-                block = member.block
-                assert block is not None
                 block.bits |= member.bits
                 return
-            if len(self._blocks) == 1:
-                self._shift(member, member.rank, rank)
-                return
             self.remove(member)
-        if not self._blocks:
-            self._blocks.append(Block([rank], [member], member.bits))
-            self._tops.append(rank)
-            member.rank, member.block = rank, self._blocks[0]
-            return
-        at = min(bisect_left(self._tops, rank), len(self._blocks) - 1)
-        block = self._blocks[at]
-        index = bisect_left(block.ranks, rank)
-        block.ranks.insert(index, rank)
-        block.members.insert(index, member)
+        if self._tops:
+            at = bisect_left(self._tops, rank)
+            block = self._blocks[at]
+        else:
+            at = 0
+            block = self._blocks[0]
+        insort(block.ranks, rank)
         block.bits |= member.bits
         member.rank, member.block = rank, block
-        if index == len(block.ranks) - 1:
-            self._tops[at] = rank
         if len(block.ranks) > BLOCK:
             self._split(at)
-
-    def _shift(self, member: M, old: Rank, rank: Rank) -> None:
-        """Move a member of a line of one block: the common case, without the search for a block."""
-        block = self._blocks[0]
-        ranks, members = block.ranks, block.members
-        at = bisect_left(ranks, rank)
-        was = _index(ranks, members, old, member)
-        if at > was:
-            at -= 1
-        if at != was:
-            del members[was]
-            members.insert(at, member)
-        del ranks[was]
-        ranks.insert(at, rank)
-        member.rank = rank
-        block.bits |= member.bits
-        self._tops[0] = ranks[-1]
 
     def _split(self, at: int) -> None:
         block = self._blocks[at]
         half = len(block.ranks) // 2
-        upper = Block(block.ranks[half:], block.members[half:], block.bits)
-        del block.ranks[half:], block.members[half:]
-        for member in upper.members:
-            member.block = upper
+        upper: Block[M] = Block(block.ranks[half:], block.bits)
+        del block.ranks[half:]
+        for rank in upper.ranks:
+            rank[-1].block = upper
         self._blocks.insert(at + 1, upper)
-        self._tops[at] = block.ranks[-1]
-        self._tops.insert(at + 1, upper.ranks[-1])
+        self._tops.insert(at, block.ranks[-1][:-1])
 
     def remove(self, member: M) -> None:
         """Take `member` out; harmless when it is not in."""
@@ -126,29 +104,33 @@ class Line(Generic[M]):
         if block is None or rank is None:
             return
         member.block = member.rank = None
-        index = _index(block.ranks, block.members, rank, member)
-        del block.ranks[index], block.members[index]
-        last = index == len(block.ranks)
-        if block.ranks and not last:
-            return
-        at = _index(self._tops, self._blocks, rank, block)
-        if block.ranks:
-            self._tops[at] = block.ranks[-1]
+        ranks = block.ranks
+        if ranks[0] is rank:
+            # Whoever was served last stood in front.
+            del ranks[0]
         else:
-            del self._blocks[at], self._tops[at]
+            del ranks[_index(ranks, rank)]
+        if not ranks and self._tops:
+            self._drop(block)
+
+    def _drop(self, block: Block[M]) -> None:
+        """A block has nobody left."""
+        at = next(at for at, other in enumerate(self._blocks) if other is block)
+        del self._blocks[at], self._tops[min(at, len(self._tops) - 1)]
 
     def clear(self) -> None:
         """Have nobody stand here: everybody has to be put in anew."""
         for member in self:
             member.rank = member.block = None
-        self._blocks, self._tops, self.version = [], [], -1
+        self._blocks, self._tops, self.version = [Block([], 0)], [], -1
 
     def first(self, wanted: int) -> M | None:
         """The foremost member that waits for any of the `wanted` claims."""
         for block in self._blocks:
             if block.bits & wanted:
                 bits = 0
-                for member in block.members:
+                for rank in block.ranks:
+                    member: M = rank[-1]
                     if member.bits & wanted:
                         return member
                     bits |= member.bits
@@ -156,40 +138,36 @@ class Line(Generic[M]):
         return None
 
 
-def _index(ranks: list[Rank], things: list[T], rank: Rank, thing: T) -> int:
-    """Where `thing` stands, even if its key compares to others differently at every look."""
+def _index(ranks: list[Rank], rank: Rank) -> int:
+    """Where `rank` stands, even if its key compares to others differently at every look."""
     try:
         at = bisect_left(ranks, rank)
     except Exception:
-        at = len(things)
-    if at < len(things) and things[at] is thing:
+        at = len(ranks)
+    if at < len(ranks) and ranks[at] is rank:
         return at
-    return next(at for at, other in enumerate(things) if other is thing)
+    return next(at for at, other in enumerate(ranks) if other is rank)
 
 
 class Roster(Generic[M]):
-    """A plain sorted list of members by rank, for the front of a lane."""
+    """The ranks of some members, sorted, for the front of a lane."""
 
-    __slots__ = ("_members", "_ranks")
+    __slots__ = ("_ranks",)
 
     def __init__(self) -> None:
         self._ranks: list[Rank] = []
-        self._members: list[M] = []
 
     def __len__(self) -> int:
         return len(self._ranks)
 
-    def add(self, member: M, rank: Rank) -> None:
-        """Have `member` stand at `rank`; raises what comparing ranks raises."""
-        at = bisect_left(self._ranks, rank)
-        self._ranks.insert(at, rank)
-        self._members.insert(at, member)
+    def add(self, rank: Rank) -> None:
+        """Have a member stand at `rank`, which ends with it; raises what comparing ranks raises."""
+        insort(self._ranks, rank)
 
-    def remove(self, member: M, rank: Rank) -> None:
-        """Take out `member`, who stands at `rank`."""
-        at = _index(self._ranks, self._members, rank, member)
-        del self._ranks[at], self._members[at]
+    def remove(self, rank: Rank) -> None:
+        """Take out who stands at `rank`."""
+        del self._ranks[_index(self._ranks, rank)]
 
     def front(self, count: int) -> list[M]:
         """The first `count` members."""
-        return self._members[:count]
+        return [rank[-1] for rank in self._ranks[:count]]

@@ -115,10 +115,12 @@ class Cycle:
 
     def _descend(self, queue: Queue, wanted: int) -> Allocation | None:
         """Serve the foremost application with something worth trying; None after learning of a dead end."""
+        version = self._root.cluster.version
         while True:
-            if queue.stale or queue.line.version != queue.cluster.version or queue.order.ages:
+            line = queue.line
+            if queue.stale or line.version != version or queue.order.ages:
                 self.settle(queue)
-            member = queue.line.first(wanted)
+            member = line.first(wanted)
             if member is None:
                 queue.bits &= ~wanted
                 return None
@@ -147,26 +149,32 @@ class Cycle:
     def settle(self, queue: Queue) -> None:
         """Bring the line of a queue up to date with what changed since it was last looked at."""
         order: MemberOrder = queue.order
-        line = queue.line
-        if line.version != queue.cluster.version or order.is_due(self._partition.clock.now()):
+        line, stale = queue.line, queue.stale
+        if line.version != queue.cluster.version or (
+            order.ages and order.is_due(self._partition.clock.now())
+        ):
             line.version = queue.cluster.version
             members: Iterable[Any] = queue.applications.values() if queue.is_leaf else queue.children.values()
             for member in members:
                 if not member.touched:
                     member.touched = True
-                    queue.stale.append(member)
-        stale, queue.stale = queue.stale, []
-        if queue.is_leaf:
-            self._settle_applications(queue, stale)
-        else:
-            self._settle_queues(queue, stale)
+                    stale.append(member)
+        elif len(stale) == 1 and order.lanes is None and line.is_only(stale[0]) and _belongs(stale[0], queue):
+            # Nobody to compare with: it stays among the stale, and gets its rank when somebody comes.
+            return
+        if stale:
+            queue.stale = []
+            if queue.is_leaf:
+                self._settle_applications(queue, stale)
+            else:
+                self._settle_queues(queue, stale)
 
     def _settle_queues(self, parent: Queue, stale: list[Queue]) -> None:
-        line = parent.line
+        line, put = parent.line, parent.order.put
         for child in stale:
             child.touched = False
             if child.waiting and child.state != STOPPED:
-                parent.order.put(line, child)
+                put(line, child)
             else:
                 line.remove(child)
                 if not child.waiting:
@@ -175,7 +183,7 @@ class Cycle:
 
     def _settle_applications(self, leaf: Queue, stale: list[Application]) -> None:
         order: MemberOrder = leaf.order
-        lanes, line = order.lanes, leaf.line
+        lanes, line, put = order.lanes, leaf.line, order.put
         for app in stale:
             app.touched = False
             here = app.queue is leaf
@@ -187,7 +195,7 @@ class Cycle:
                     lanes.remove(app)
                 lanes.keep_out(app, leaf)
             if here and app.requests.bits and app.admitted and app.rest is None:
-                order.put(line, app)
+                put(line, app)
             else:
                 line.remove(app)
         if lanes is not None:
@@ -300,3 +308,12 @@ class Cycle:
             journal.record(
                 "REQUEST", ask.key, ask.app.id, message=f"Unschedulable request '{ask.key}': {why}"
             )
+
+
+def _belongs(member: Any, queue: Queue) -> bool:
+    """Whether `member` has something to be tried in the line of `queue`."""
+    if queue.is_leaf:
+        app: Application = member
+        return app.queue is queue and bool(app.requests.bits) and app.admitted and app.rest is None
+    child: Queue = member
+    return child.waiting > 0 and child.state != STOPPED

@@ -43,11 +43,11 @@ class LaneGate:
                 return
             self.remove(app)
         try:
-            self._rosters.setdefault(lane, Roster()).add(app, rank)
+            self._rosters.setdefault(lane, Roster()).add(rank)
         except CONTAINED as error:
             self._faults.report(self._origin, "comparing keys of", error, app.label)
             rank = behind(app)
-            self._rosters[lane].add(app, rank)
+            self._rosters[lane].add(rank)
         app.lane, app.lane_rank = lane, rank
 
     def keep_out(self, app: Application, leaf: Queue) -> None:
@@ -61,7 +61,7 @@ class LaneGate:
     def remove(self, app: Application) -> None:
         """An application left the queue."""
         if app.lane_rank is not None:
-            self._rosters[app.lane].remove(app, app.lane_rank)
+            self._rosters[app.lane].remove(app.lane_rank)
             app.lane_rank = None
 
     def review(self) -> list[Application]:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class MemberOrder:
     """Ranks the members of one queue: applications of a leaf, queues of a parent.
 
-    A rank is (0, priority, key, tie), highest priority first; with priorities disabled the priority
-    stands behind the key's first part (facts §3.1, §3.3). A member with a bad key gets (1, ...) and
-    stands behind all others in default order (decision 43).
+    A rank is (0, priority, key, tie, member), highest priority first; with priorities disabled the
+    priority stands behind the key's first part (facts §3.1, §3.3). A member with a bad key gets (1, ...)
+    and stands behind all others in default order (decision 43).
     """
 
     def __init__(
@@ -72,8 +72,9 @@ class MemberOrder:
         """Where `member` stands; `quiet` for whoever only wants to know: no fault is reported."""
         try:
             key = self._key(member)
-            parted = type(key) is tuple
-            sound = _is_sound(key) if parted else bool(key == key)
+            kind = type(key)
+            parted = kind is tuple
+            sound = _is_sound(key) if parted else kind is int or bool(key == key)
             cause: BaseException | str = "" if sound else f"{key!r} compares to nothing"
         except CONTAINED as error:
             cause = error
@@ -81,22 +82,28 @@ class MemberOrder:
             if not quiet:
                 self._faults.report(self.origin, "computing the key of", cause, member.label)
             return behind(member)
-        tie = member.tie
         if self._priority_first:
-            return (0, -member.priority, key, tie)
+            return (0, -member.priority, key, member.tie, member)
         if parted and key:
-            return (0, key[0], -member.priority, key[1:], tie)
-        return (0, key, -member.priority, tie)
+            return (0, key[0], -member.priority, key[1:], member.tie, member)
+        return (0, key, -member.priority, member.tie, member)
 
 
 def _is_sound(key: tuple[Any, ...]) -> bool:
     """Whether every part equals itself, as NaN does not; raises what comparing them raises."""
     for part in key:
-        if not (_is_sound(part) if type(part) is tuple else bool(part == part)):
+        kind = type(part)
+        if kind is float:
+            if part != part:
+                return False
+        elif kind is tuple:
+            if not _is_sound(part):
+                return False
+        elif kind is not int and kind is not str and not bool(part == part):
             return False
     return True
 
 
 def behind(member: Any) -> Rank:
     """The rank behind all with good keys: by submission and arrival, or by name."""
-    return (1, getattr(member, "submitted", 0), 0, member.tie)
+    return (1, getattr(member, "submitted", 0), 0, member.tie, member)
