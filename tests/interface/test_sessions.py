@@ -391,11 +391,11 @@ def test_the_log_tells_the_life_of_a_session(caplog: pytest.LogCaptureFixture) -
     rm = RM()
     rm.scheduler.pause(rm.rm_id, "the stream broke")
     rm.scheduler.stop(rm.rm_id)
-    request = RegisterResourceManagerRequest("rm", "v1\x1b[2J")
+    request = RegisterResourceManagerRequest("rm", "v1.2")
     rm.scheduler.register_resource_manager(request, rm)
     assert [record.getMessage() for record in caplog.records] == [
         "resource manager rm: Init -> Running",
         "resource manager rm: Running -> Paused: the stream broke",
         "resource manager rm: Paused -> Stopped: resource manager rm shut down",
-        "resource manager rm: Init -> Running: version v1\\x1b[2J of the interface",
+        "resource manager rm: Init -> Running: version v1.2 of the interface",
     ]

@@ -19,7 +19,7 @@ from yunikorn.objects.shape import ShapeTable
 from yunikorn.objects.strays import StrayRelease, Strays
 from yunikorn.objects.termination import TerminationType
 from yunikorn.objects.usage_book import UsageBook
-from yunikorn.resources import NOTHING, Resource, add, subtract, without_zeros
+from yunikorn.resources import NOTHING, Resource, Tally, grow, saturate, shrink
 from yunikorn.states import COMPLETED, COMPLETING, EXPIRED, NODE, PARTITION, REJECTED, STARTING
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Partition:
         self.journal = Journal(clock)
         self.outbox = Outbox()
         self.cluster = Cluster()
+        self._capacity: Tally = {}
+        """Of all nodes together."""
         self.shapes = ShapeTable()
         self.claims = ClaimTable(self.shapes)
         self.usage = UsageBook(self.claims, self.journal)
@@ -286,14 +288,17 @@ class Partition:
         """Take in a node."""
         self.nodes[node.id] = node
         self.ledger.kept.altered(node)
-        self._resize(add(self.cluster.total, node.capacity))
+        self._resize(gained=node.capacity)
         self.ledger.node_changed(node, gained=True)
         self.outbox.accepted_nodes.append(node.id)
         self.journal.record("NODE", node.id, change="ADD", message="Node added to the scheduler")
         self._record_schedulable(node)
 
-    def _resize(self, total: Mapping[str, int]) -> None:
-        self.cluster.set(without_zeros(total))
+    def _resize(self, gained: Resource = NOTHING, lost: Resource = NOTHING) -> None:
+        # Added up exactly: what is cut to 64 bits does not tell what is left when a node goes.
+        grow(self._capacity, gained)
+        shrink(self._capacity, lost)
+        self.cluster.set(Resource({name: saturate(amount) for name, amount in self._capacity.items()}))
         self.queues.root.room_grew()
 
     def _record_schedulable(self, node: Node) -> None:
@@ -316,7 +321,7 @@ class Partition:
             node.version += 1
         self.ledger.kept.altered(node)
         if node.capacity != before:
-            self._resize(subtract(add(self.cluster.total, node.capacity), before))
+            self._resize(gained=node.capacity, lost=before)
             self.journal.record("NODE", node.id, change="SET", detail="NODE_CAPACITY", resource=node.capacity)
         if occupied is not None:
             self.journal.record("NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied)
@@ -349,7 +354,7 @@ class Partition:
             self.release(allocation, TerminationType.STOPPED_BY_RM, gone, TerminationType.UNKNOWN)
         self.foreign.forget(node)
         # After the allocations, so that no queue sees less room than it uses on the way.
-        self._resize(subtract(self.cluster.total, node.capacity))
+        self._resize(lost=node.capacity)
         self.ledger.node_changed(node, gained=False)
         self.journal.record(
             "NODE",

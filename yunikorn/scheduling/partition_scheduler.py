@@ -247,6 +247,9 @@ class PartitionScheduler:
             self.partition.outbox.rejected_asks.append(Refusal(demand.key, reason, app_id))
             return
         known = app.asks.get(demand.key)
+        if known is not None and (reason := _other_part(known, demand)):
+            self.partition.outbox.rejected_asks.append(Refusal(demand.key, reason, app_id))
+            return
         if known is not None:
             self._change(known, demand)
             self.preemption.notice(known)
@@ -515,3 +518,17 @@ class PartitionScheduler:
         self.policies.close(self.faults)
         self.queue_policies.close()
         partition.timers.close()
+
+
+def _other_part(ask: Ask, demand: Demand) -> str:
+    """Why a demand cannot replace this ask: it would have another part in its application's gang."""
+    if (ask.task_group, ask.placeholder) == (
+        demand.task_group,
+        demand.placeholder and bool(demand.task_group),
+    ):
+        return ""
+    if not ask.task_group:
+        part = "of no task group"
+    else:
+        part = f"{'a placeholder' if ask.placeholder else 'a real task'} of task group '{ask.task_group}'"
+    return f"ask {ask.key} is {part}, which cannot be changed: release it and ask anew"

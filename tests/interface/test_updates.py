@@ -1,0 +1,433 @@
+"""Every kind of entry of an update, phrase by phrase (seed: scheduler interface; decisions 27 to 30)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.kit import RM, document, partition, queue
+from yunikorn.clock import ManualClock
+from yunikorn.errors import UsageError
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    AllocationAsk,
+    AllocationAskRelease,
+    AllocationRelease,
+    AllocationReleasesRequest,
+    NewNodeInfo,
+    NodeAction,
+    RemoveApplicationRequest,
+    TerminationType,
+    UpdateNodeInfo,
+    UserGroupInformation,
+)
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.registry import Registry
+from yunikorn.resources import Resource
+
+STOPPED = TerminationType.STOPPED_BY_RM
+
+
+def one_node(room: int = 10) -> RM:
+    """A node with room, and an application."""
+    rm = RM()
+    rm.node(vcore=room)
+    rm.app()
+    rm.heard()
+    return rm
+
+
+def ask(key: str = "ask", app_id: str = "app", count: int = 1, **keys: object) -> AllocationAsk:
+    """An ask for one core each."""
+    return AllocationAsk(key, app_id, "", Resource(vcore=1), count, **keys)  # type: ignore[arg-type]
+
+
+# -- asks -----------------------------------------------------------------------------------------------
+
+
+def test_an_ask_whose_key_exists_replaces_the_ask() -> None:
+    rm = one_node(room=1)
+    rm.update(asks=[ask(count=3)])
+    changed = AllocationAsk("ask", "app", "", Resource(vcore=2), 2, priority=7, tags={"a": "b"})
+    rm.update(asks=[changed])
+    (known,) = rm.find_app().asks.values()
+    assert (known.resource, known.pending, known.priority, known.tags) == ({"vcore": 2}, 2, 7, {"a": "b"})
+
+
+def test_the_second_of_two_asks_with_one_key_in_one_message_counts() -> None:
+    rm = one_node()
+    rm.update(asks=[ask(count=3), ask(count=1)])
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_max_allocations_is_how_many_there_will_be_and_each_has_a_uuid() -> None:
+    rm = one_node()
+    rm.update(asks=[ask(count=3)])
+    rm.schedule()
+    allocations = rm.said("new_allocations")
+    assert [one.allocation_key for one in allocations] == ["ask"] * 3
+    assert len({one.uuid for one in allocations}) == 3
+    assert rm.schedule() == []
+
+
+def test_the_same_key_in_two_applications_is_two_asks() -> None:
+    rm = one_node()
+    rm.app("other")
+    rm.update(asks=[ask(), ask(app_id="other")])
+    assert sorted(rm.schedule()) == [("app", "ask", "n1"), ("other", "ask", "n1")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "part"),
+    [
+        ({}, {"task_group_name": "g"}, "of no task group"),
+        ({"task_group_name": "g"}, {}, "a real task of task group 'g'"),
+        ({"task_group_name": "g"}, {"task_group_name": "h"}, "a real task of task group 'g'"),
+        (
+            {"task_group_name": "g", "placeholder": True},
+            {"task_group_name": "g"},
+            "a placeholder of task group 'g'",
+        ),
+    ],
+)
+def test_an_ask_keeps_its_part_in_a_gang(
+    before: dict[str, object], after: dict[str, object], part: str
+) -> None:
+    rm = one_node()
+    rm.update(asks=[ask(**before)])  # type: ignore[arg-type]
+    rm.update(asks=[ask(count=5, **after)])  # type: ignore[arg-type]
+    (refused,) = rm.said("rejected_allocations")
+    assert refused.reason == f"ask ask is {part}, which cannot be changed: release it and ask anew"
+    assert len(rm.schedule()) == 1
+
+
+def test_a_placeholder_flag_without_a_task_group_is_ignored_also_in_a_replacement() -> None:
+    rm = one_node()
+    rm.update(asks=[ask(placeholder=True)])
+    rm.update(asks=[ask(count=2)])
+    assert rm.said("rejected_allocations") == []
+    assert len(rm.schedule()) == 2
+
+
+# -- releases -------------------------------------------------------------------------------------------
+
+
+def busy() -> RM:
+    """Two allocations of one ask, and one of another."""
+    rm = one_node()
+    rm.update(asks=[ask("x", count=2), ask("y")])
+    rm.schedule()
+    rm.heard()
+    return rm
+
+
+def released(rm: RM) -> list[tuple[str, TerminationType]]:
+    """What the RM was told to have ended."""
+    return [(one.uuid, one.termination_type) for one in rm.heard().released_allocations]
+
+
+def test_a_release_by_uuid_ends_that_allocation() -> None:
+    rm = busy()
+    rm.release(uuid="x#1")
+    assert released(rm) == [("x#1", STOPPED)]
+    assert sorted(rm.running) == ["x#2", "y#3"]
+
+
+def test_a_release_by_key_ends_those_of_the_key() -> None:
+    rm = busy()
+    rm.release(key="x")
+    assert released(rm) == [("x#1", STOPPED), ("x#2", STOPPED)]
+
+
+def test_a_release_without_uuid_ends_all_of_the_application() -> None:
+    rm = busy()
+    rm.release()
+    assert [uuid for uuid, _ in released(rm)] == ["x#1", "x#2", "y#3"]
+
+
+def test_the_second_of_two_releases_of_one_allocation_is_answered_as_too_late() -> None:
+    rm = busy()
+    gone = AllocationRelease("app", "x#1")
+    rm.update(releases=AllocationReleasesRequest([gone, gone]))
+    first, second = rm.heard().released_allocations
+    assert first.uuid == second.uuid == "x#1"
+    assert "not any more" in second.message
+    assert rm.find_app().allocated == {"vcore": 2}
+
+
+def told_to_go() -> tuple[RM, AllocationRelease]:
+    """Work whose time is over, somebody who waits for its room, and what the RM was told."""
+    rm = one_node(room=1)
+    rm.update(asks=[ask("short", execution_timeout_ms=1000), ask("next")])
+    rm.schedule()
+    rm.pass_time(1)
+    (order,) = rm.heard().released_allocations
+    assert order.termination_type == TerminationType.TIMEOUT
+    assert rm.schedule() == [], "it is used until the RM says that it is not"
+    return rm, order
+
+
+def test_a_confirmation_is_the_same_message_with_the_same_type_and_is_not_confirmed_in_turn() -> None:
+    rm, order = told_to_go()
+    rm.update(releases=AllocationReleasesRequest([order]))
+    assert rm.heard().released_allocations == []
+    rm.running.clear()
+    assert rm.schedule() == [("app", "next", "n1")]
+
+
+@pytest.mark.parametrize("own", [STOPPED, TerminationType.UNKNOWN])
+def test_a_release_of_the_rms_own_does_as_well_and_is_confirmed(own: TerminationType) -> None:
+    """It may have ended by itself at the same moment."""
+    rm, order = told_to_go()
+    rm.update(releases=AllocationReleasesRequest([AllocationRelease("app", order.uuid, "", own)]))
+    assert released(rm) == [("short#1", STOPPED)]
+    assert rm.schedule() == [("app", "next", "n1")]
+
+
+def test_a_release_in_a_partition_that_does_not_exist_is_refused_and_ends_nothing() -> None:
+    """Not answered by a release: the RM would believe that it ended."""
+    rm = busy()
+    rm.update(
+        releases=AllocationReleasesRequest(
+            [AllocationRelease("app", "x#1", "gone", allocation_key="x")],
+            [AllocationAskRelease("app", "y", "gone")],
+        )
+    )
+    heard = rm.heard()
+    assert heard.released_allocations == []
+    assert [(one.allocation_key, one.reason) for one in heard.rejected_allocations] == [
+        ("y", "failed to find partition gone: nothing was released"),
+        ("x", "failed to find partition gone: nothing was released"),
+    ]
+    assert rm.find_app().allocated == {"vcore": 3}
+
+
+# -- applications ---------------------------------------------------------------------------------------
+
+
+def test_a_rejected_application_is_told_why() -> None:
+    rm = RM()
+    rm.app("lost", "root.nowhere")
+    (refused,) = rm.said("rejected_applications")
+    assert refused.application_id == "lost"
+    assert "root.nowhere" in refused.reason
+
+
+def test_an_application_is_removed_with_all_that_belongs_to_it() -> None:
+    rm = busy()
+    rm.update(asks=[ask("waits", count=100)])
+    rm.heard()
+    rm.remove_app("app")
+    assert [uuid for uuid, _ in released(rm)] == ["x#1", "x#2", "y#3"]
+    assert rm.find_queue().allocated == {"vcore": 0}
+    assert rm.find_queue().waiting == 0
+    assert rm.schedule() == []
+
+
+def test_a_removal_from_a_partition_that_does_not_exist_is_refused() -> None:
+    rm = busy()
+    rm.update(remove_applications=[RemoveApplicationRequest("app", "gone")])
+    (refused,) = rm.heard().rejected_applications
+    assert refused.reason == "failed to find partition gone: nothing was removed"
+    assert rm.find_app().allocated == {"vcore": 3}
+
+
+def test_an_application_may_be_added_used_and_removed_in_one_message() -> None:
+    rm = RM()
+    rm.node(vcore=1)
+    rm.update(
+        new_applications=[AddApplicationRequest("app", "root.a", ugi=UserGroupInformation("user"))],
+        remove_applications=[RemoveApplicationRequest("app")],
+        asks=[ask()],
+    )
+    heard = rm.heard()
+    assert [one.application_id for one in heard.accepted_applications] == ["app"]
+    assert [one.reason for one in heard.rejected_allocations] == ["failed to find application app"]
+
+
+def test_the_rm_may_fail_an_application() -> None:
+    rm = busy()
+    rm.scheduler.fail_application("rm", "default", "app", "its driver is gone")
+    heard = rm.heard()
+    assert [(one.state, one.message) for one in heard.updated_applications] == [
+        ("Failing", "its driver is gone"),
+        ("Failed", "its driver is gone"),
+    ]
+    assert len(heard.released_allocations) == 3
+    with pytest.raises(
+        UsageError, match="there is no application 'app' in partition default, or it has ended"
+    ):
+        rm.scheduler.fail_application("rm", "default", "app", "again")
+
+
+@pytest.mark.parametrize(("partition_name", "message"), [("gone", "has no partition 'gone'; known: default")])
+def test_failing_what_is_nowhere_is_an_error(partition_name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        RM().scheduler.fail_application("rm", partition_name, "app", "why")
+
+
+def test_an_application_that_is_ending_cannot_fail() -> None:
+    rm = one_node()
+    rm.update(asks=[ask()])
+    rm.schedule()
+    rm.release()
+    assert rm.state() == "Completing"
+    with pytest.raises(UsageError, match="application app is Completing: event fail is not possible"):
+        rm.scheduler.fail_application("rm", "default", "app", "why")
+
+
+# -- nodes ----------------------------------------------------------------------------------------------
+
+
+def test_a_node_that_exists_is_rejected_also_within_one_message() -> None:
+    rm = RM()
+    twice = NewNodeInfo("n1", schedulable_resource=Resource(vcore=1))
+    rm.update(new_schedulable_nodes=[twice, twice])
+    heard = rm.heard()
+    assert len(heard.accepted_nodes) == len(heard.rejected_nodes) == 1
+    assert rm.at_work().partition.cluster.total == {"vcore": 1}
+
+
+def test_a_node_may_join_and_be_drained_in_one_message() -> None:
+    rm = RM()
+    rm.app()
+    rm.ask(vcore=1)
+    rm.update(
+        new_schedulable_nodes=[NewNodeInfo("n1", schedulable_resource=Resource(vcore=1))],
+        updated_nodes=[UpdateNodeInfo("n1", NodeAction.DRAIN_NODE)],
+    )
+    assert rm.schedule() == []
+    rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
+    assert rm.schedule() == [("app", "ask", "n1")]
+    rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
+    (failed,) = rm.said("failed_node_updates")
+    assert failed.reason == "node n1 is Schedulable: event schedule is not possible"
+
+
+# -- recovery -------------------------------------------------------------------------------------------
+
+FORCED = {"application.create.force": "true"}
+
+
+def existing(uuid: str, app_id: str = "late", key: str = "ask", **tags: str) -> Allocation:
+    """What ran before the restart, and is marked for recovery."""
+    return Allocation(key, app_id, uuid, "n1", Resource(vcore=1), allocation_tags=FORCED | tags)
+
+
+def recovering() -> RM:
+    """A node with two allocations of an application that has not been reported yet, and another's."""
+    rm = RM()
+    rm.app()
+    rm.node(vcore=3, existing=[existing("ask#1"), existing("ask#2", key="other")])
+    rm.heard()
+    return rm
+
+
+def test_what_is_marked_for_recovery_may_come_before_its_application() -> None:
+    rm = recovering()
+    assert rm.find_node().available == {"vcore": 1}, "its room is not given away"
+    rm.ask(count=3, vcore=1)
+    assert len(rm.schedule()) == 1
+    rm.app("late")
+    assert rm.said("rejected_allocations") == []
+    assert sorted(rm.find_app("late").allocations) == ["ask#1", "ask#2"]
+    assert rm.find_app("late").allocated == {"vcore": 2}
+    assert rm.state("late") == "Running"
+    assert rm.find_queue().allocated == {"vcore": 3}
+    assert rm.find_node().available == {"vcore": 0}
+    rm.release("late", uuid="ask#2")
+    assert len(rm.schedule()) == 1
+
+
+def test_its_uuid_is_not_given_to_another() -> None:
+    rm = recovering()
+    rm.ask(vcore=1)
+    rm.schedule()
+    assert list(rm.running) == ["ask#3"]
+
+
+def test_without_the_mark_it_is_refused() -> None:
+    rm = RM()
+    rm.node(vcore=3, existing=[Allocation("ask", "late", "u", "n1", Resource(vcore=1))])
+    assert [one.reason for one in rm.said("rejected_allocations")] == ["failed to find application late"]
+
+
+@pytest.mark.parametrize(
+    ("release", "ended"),
+    [
+        (AllocationRelease("late", "ask#1"), ["ask#1"]),
+        (AllocationRelease("late", allocation_key="other"), ["ask#2"]),
+        (AllocationRelease("late"), ["ask#1", "ask#2"]),
+    ],
+)
+def test_it_may_end_before_its_application_comes(release: AllocationRelease, ended: list[str]) -> None:
+    rm = recovering()
+    rm.update(releases=AllocationReleasesRequest([release]))
+    answers = rm.heard().released_allocations
+    assert [one.uuid for one in answers] == ended
+    assert {one.message for one in answers} == {"allocation remove as per RM request"}
+    assert rm.find_node().available == {"vcore": 1 + len(ended)}
+    rm.app("late")
+    assert len(rm.find_app("late").allocations) == 2 - len(ended)
+
+
+def test_it_may_be_removed_with_its_application_before_that_comes() -> None:
+    rm = recovering()
+    rm.remove_app("late")
+    assert len(rm.heard().released_allocations) == 2
+    assert rm.find_node().available == {"vcore": 3}
+
+
+def test_it_goes_with_its_node() -> None:
+    rm = recovering()
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    assert [one.message for one in rm.heard().released_allocations] == ["Node n1 Removed"] * 2
+    rm.node(vcore=3, existing=[existing("ask#1")])
+    rm.app("late")
+    assert sorted(rm.find_app("late").allocations) == ["ask#1"]
+    assert rm.said("rejected_allocations") == []
+
+
+def test_the_same_one_twice_is_refused() -> None:
+    rm = recovering()
+    rm.node("n2", vcore=3, existing=[existing("ask#1")])
+    assert [one.reason for one in rm.heard().rejected_allocations] == ["allocation ask#1 exists already"]
+    assert rm.find_node("n2").available == {"vcore": 3}
+
+
+def test_a_rejected_application_leaves_it_waiting_for_another_try() -> None:
+    rm = recovering()
+    rm.app("late", "root.nowhere")
+    assert rm.find_node().available == {"vcore": 1}
+    rm.app("late")
+    assert len(rm.find_app("late").allocations) == 2
+
+
+def test_a_core_that_starts_again_numbers_on_from_where_the_time_is(registry: Registry) -> None:
+    """An RM that recovers node by node: what it has not reported yet keeps its number for itself."""
+    names: list[str] = []
+    for start in (1_000_000_000, 2_000_000_000):
+        rm = RM(scheduler=Scheduler(registry, ManualClock(start)))
+        rm.node(vcore=2)
+        rm.app()
+        rm.ask(count=2, vcore=1)
+        rm.schedule()
+        names += rm.running
+    assert names == ["ask#1000001", "ask#1000002", "ask#2000001", "ask#2000002"]
+
+
+# -- partitions -----------------------------------------------------------------------------------------
+
+
+def test_each_entry_goes_to_its_partition() -> None:
+    rm = RM(document(partition(queue("a")), partition(queue("a"), name="other")))
+    rm.node("n1", {"si/node-partition": "other"}, vcore=1)
+    rm.app(partition_name="other")
+    rm.app()
+    rm.update(asks=[AllocationAsk("ask", "app", "other", Resource(vcore=1))])
+    rm.schedule()
+    (allocation,) = rm.said("new_allocations")
+    assert allocation.partition_name == "other"
+    rm.update(releases=AllocationReleasesRequest([AllocationRelease("app", allocation.uuid, "[rm]other")]))
+    (release,) = rm.said("released_allocations")
+    assert (release.partition_name, release.message) == ("other", "allocation remove as per RM request")
