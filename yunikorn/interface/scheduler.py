@@ -208,7 +208,7 @@ class Scheduler:
         Also for the same object, when it offers other methods than before. Raises `UsageError` if it is
         not registered, `ConfigError` if its configuration cannot be used then; then nothing has changed.
         """
-        session = self._session(rm_id)
+        session = self._session_for("use_callback", rm_id)
         session.use_callback(callback)
         session.flush()
 
@@ -221,7 +221,7 @@ class Scheduler:
         Raises `UsageError` if the resource manager is not registered, `ConfigError` if an object of it
         cannot be made; then nothing has changed.
         """
-        session = self._session(rm_id)
+        session = self._session_for("register_plugin", rm_id)
         taken = session.add_plugin(plugin, name or plugin_name(plugin))
         session.flush()
         return taken
@@ -231,7 +231,7 @@ class Scheduler:
 
         Raises `UsageError` if there is none, or if the configuration in use names what it offers.
         """
-        session = self._session(rm_id)
+        session = self._session_for("unregister_plugin", rm_id)
         session.drop_plugin(name)
         session.flush()
 

@@ -17,6 +17,7 @@ from yunikorn.errors import (
     printable,
 )
 from yunikorn.interface.absence import Absence
+from yunikorn.interface.cache_changes import cache_changes
 from yunikorn.interface.callback import Callback, Reach
 from yunikorn.interface.configurations import Basis
 from yunikorn.interface.constants import DEFAULT_PARTITION
@@ -170,9 +171,16 @@ class Session:
         if self.absence is not None:
             self._hold_back(self.absence)
             return
+        self._sync_cache()
         self._deliver(collect(self._outboxes()))
         if self.reach.hears_states and self.absence is None:
             self._send_states()
+
+    def _sync_cache(self) -> None:
+        if "resync_scheduler_cache" in self.reach.methods:
+            changes = cache_changes(outbox for _, outbox in self._outboxes())
+            if changes is not None:
+                self.reach.sync_cache(changes)
 
     def _deliver(self, response: UpdateResponse | None) -> None:
         """Hand over a response; one that the callback failed to take leaves the RM out of step."""

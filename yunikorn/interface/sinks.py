@@ -42,9 +42,10 @@ class Sinks:
     def make(self, refs: Iterable[PluginRef], registry: Registry) -> list[Outlet]:
         """The sinks that a configuration names; those that it leaves as they are stay the same objects.
 
+        One that was switched off is made anew, and so has another chance.
         Raises `UnknownPlugin`, `OptionError` or `PluginError`; nothing is in use yet.
         """
-        running = list(self._outlets)
+        running = [outlet for outlet in self._outlets if outlet.on]
         made = []
         for ref in refs:
             kept = next((outlet for outlet in running if outlet.ref == ref), None)

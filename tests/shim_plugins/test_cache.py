@@ -1,0 +1,100 @@
+"""What an RM with a cache of its nodes has to assume and to forget (decision 37)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.kit import configuration, queue
+from tests.shim_plugins.shim import Listening
+from yunikorn.interface.messages import (
+    AssumedAllocation,
+    ForgotAllocation,
+    NodeAction,
+    ReSyncSchedulerCacheArgs,
+    UpdateResponse,
+)
+
+
+class Caching(Listening):
+    """Cares for its cache only."""
+
+    send_events: Any = None
+    update_container_scheduling_state: Any = None
+
+    @property
+    def changes(self) -> list[ReSyncSchedulerCacheArgs]:
+        return [one for one in self.everything if isinstance(one, ReSyncSchedulerCacheArgs)]
+
+
+@pytest.fixture
+def rm() -> Caching:
+    rm = Caching(configuration(queue("a")))
+    rm.node("n1", vcore=2)
+    rm.node("n2", vcore=2)
+    rm.app()
+    rm.ask(key="k", count=3, vcore=1)
+    rm.schedule()
+    return rm
+
+
+def test_commits_are_assumed_at_once_before_the_rm_hears_of_them(rm: Caching) -> None:
+    assumed = [AssumedAllocation("k", node) for node in ("n1", "n2", "n1")]
+    assert rm.changes == [ReSyncSchedulerCacheArgs(assumed, [])]
+    last_two = rm.everything[-2:]
+    assert last_two[0] == rm.changes[0]
+    assert isinstance(last_two[1], UpdateResponse)
+    assert len(last_two[1].new_allocations) == 3
+
+
+def test_what_is_lost_with_its_node_is_forgotten(rm: Caching) -> None:
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    assert rm.changes[1:] == [
+        ReSyncSchedulerCacheArgs([], [ForgotAllocation("k", "n1"), ForgotAllocation("k", "n1")])
+    ]
+
+
+def test_what_is_lost_with_its_application_is_forgotten(rm: Caching) -> None:
+    rm.scheduler.fail_application("rm", "default", "app", "enough")
+    (change,) = rm.changes[1:]
+    assert sorted(one.node_id for one in change.forget_allocations) == ["n1", "n1", "n2"]
+
+
+def test_what_the_rm_is_only_told_to_end_is_not_forgotten_it_runs_until_the_rm_ends_it() -> None:
+    rm = Caching(configuration(queue("a")))
+    rm.node("n1", vcore=1)
+    rm.app()
+    rm.ask(key="low", vcore=1)
+    rm.schedule()
+    rm.app("other")
+    rm.ask("other", "high", vcore=1, tags={"yunikorn.apache.org/requiredNode": "n1"}, priority=9)
+    rm.schedule()
+    rm.pass_time(60)
+    assert list(rm.evicted), "the test is about something that was told to go"
+    assert all(not change.forget_allocations for change in rm.changes)
+
+
+def test_a_commit_that_is_taken_back_before_it_was_told_is_not_mentioned() -> None:
+    rm = Caching(configuration(queue("a")))
+    rm.node("n1", vcore=2)
+    rm.app()
+    rm.ask(key="k", vcore=1)
+    at = rm.at_work()
+    assert at.decide() is not None
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    assert rm.changes == []
+
+
+def test_a_cache_that_fails_is_reported_and_nothing_else() -> None:
+    class Broken(Caching):
+        def resync_scheduler_cache(self, args: ReSyncSchedulerCacheArgs) -> None:
+            raise MemoryError
+
+    rm = Broken(configuration(queue("a")))
+    rm.node("n1", vcore=2)
+    rm.app()
+    rm.ask(key="k", vcore=1)
+    assert rm.schedule() == [("app", "k", "n1")]
+    assert "bringing its cache up to date" in rm.faults()[0]
+    assert rm.scheduler.session_state("rm") == "Running"

@@ -1,0 +1,119 @@
+"""Events on their way to the RM: which, as what, and what follows when it does not take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.core.kit import RM, document, partition, queue
+from tests.shim_plugins.shim import Listening
+from yunikorn.interface.messages import EventRecord, EventRecordType, UpdateResponse
+
+
+@pytest.fixture
+def rm() -> Listening:
+    rm = Listening(document(partition(queue("a"))))
+    rm.node("n1", vcore=2)
+    rm.app()
+    rm.ask(key="k", vcore=1)
+    rm.schedule()
+    return rm
+
+
+def of(rm: Listening, kind: EventRecordType, object_id: str) -> list[EventRecord]:
+    return [one for one in rm.events if (one.type, one.object_id) == (kind, object_id)]
+
+
+def test_an_rm_that_takes_events_receives_them_without_being_named(rm: Listening) -> None:
+    placed = [one for one in of(rm, EventRecordType.APP, "app") if one.reason == "APP_ALLOC"]
+    assert placed == [
+        EventRecord(
+            EventRecordType.APP, "app", "root.a", "APP_ALLOC", f"ADD {next(iter(rm.running))} vcore 1",
+            rm.clock.now(),
+        )
+    ]  # fmt: skip
+
+
+def test_the_group_of_an_application_is_its_queue_from_its_first_event_to_its_last(rm: Listening) -> None:
+    rm.remove_app("app")
+    assert {one.group_id for one in of(rm, EventRecordType.APP, "app")} == {"root.a"}
+    reasons = [one.reason for one in of(rm, EventRecordType.APP, "app")]
+    assert (reasons[0], reasons[-1]) == ("APP_NEW", "REMOVE")
+
+
+def test_the_group_is_known_as_long_as_the_application_is(rm: Listening) -> None:
+    rm.release("app", next(iter(rm.running)))
+    rm.pass_time(30 + 3 * 24 * 3600)
+    last = of(rm, EventRecordType.APP, "app")[-1]
+    assert (last.reason, last.group_id) == ("APP_EXPIRED", "root.a")
+
+
+def test_the_group_of_a_request_is_its_application() -> None:
+    rm = Listening(document(partition(queue("a", resources={"max": {"vcore": "1m"}}))))
+    rm.node("n1", vcore=2)
+    rm.app()
+    rm.ask(key="k", vcore=2)
+    rm.schedule()
+    (record,) = of(rm, EventRecordType.REQUEST, "k")
+    assert record.group_id == "app"
+    assert record.message.startswith("Request 'k' does not fit in queue 'root.a'")
+    assert record.reason == "NONE"
+
+
+def test_nodes_and_queues_have_no_group(rm: Listening) -> None:
+    assert {
+        one.group_id for one in rm.events if one.type in (EventRecordType.NODE, EventRecordType.QUEUE)
+    } == {""}
+    added = of(rm, EventRecordType.NODE, "n1")[0]
+    assert (added.reason, added.message) == ("ADD", "Node added to the scheduler")
+
+
+def test_it_may_be_switched_off_or_given_its_place() -> None:
+    rm = Listening(document(partition(queue("a")), plugins={"disable": ["event-sink:rm"]}))
+    rm.node("n1", vcore=2)
+    assert rm.events == []
+    rm = Listening(document(partition(queue("a")), events={"sinks": ["rm", "log"]}))
+    rm.node("n1", vcore=2)
+    assert len(of(rm, EventRecordType.NODE, "n1")) == 2
+
+
+def test_without_send_events_nothing_is_collected() -> None:
+    rm = RM(document(partition(queue("a")), events={"sinks": ["rm"]}))
+    assert not rm.at_work().partition.journal.listening
+
+
+class Deaf(Listening):
+    """Takes no events while `broken`."""
+
+    broken = True
+
+    def send_events(self, events: Sequence[EventRecord]) -> None:
+        if self.broken:
+            raise OSError("the pipe is broken")
+        super().send_events(events)
+
+
+def test_an_rm_that_raises_hears_no_more_events_until_a_configuration_is_loaded() -> None:
+    rm = Deaf(document(partition(queue("a"))))
+    rm.node("n1", vcore=2)
+    rm.node("n2", vcore=2)
+    expected = "callback of resource manager rm: taking events: OSError: the pipe is broken"
+    assert rm.faults() == [expected]
+    (fault,) = rm.scheduler.faults
+    assert fault.count == 1
+    assert rm.scheduler.session_state("rm") == "Running"
+    assert [one.node_id for one in rm.said("accepted_nodes")] == ["n1", "n2"]
+    rm.broken = False
+    rm.node("n3", vcore=2)
+    assert rm.events == []
+    rm.reload(document(partition(queue("a"), queue("b"))))
+    rm.node("n4", vcore=2)
+    assert of(rm, EventRecordType.NODE, "n4")
+
+
+def test_events_come_before_the_response_that_they_belong_to(rm: Listening) -> None:
+    before = len(rm.everything)
+    rm.node("n2", vcore=1)
+    kinds = [type(one) for one in rm.everything[before:]]
+    assert kinds.index(EventRecord) < kinds.index(UpdateResponse)
