@@ -12,6 +12,7 @@ from typing import Protocol
 
 from yunikorn.interface.callback import OPTIONAL, implements
 from yunikorn.interface.messages import UpdateResponse
+from yunikorn.objects.periods import Periods
 
 CALLS = (
     "register_resource_manager",
@@ -24,6 +25,8 @@ CALLS = (
     "use_callback",
     "resync",
     "stop",
+    "register_plugin",
+    "unregister_plugin",
     "stop_queue",
     "start_queue",
     "stop_partition",
@@ -38,10 +41,19 @@ CALLS = (
 class Tape(Protocol):
     """Hears what happens in the core's thread, as it happens; must return soon and never raise."""
 
+    def began(self, at: int, periods: Periods, *, allow_rm_config: bool) -> None:
+        """A core begins, with these periods; told once, before all else.
+
+        `allow_rm_config`: whether a resource manager may bring a configuration of its own, which is so where
+        the scheduler has no configurations by policy group.
+        """
+        ...
+
     def took(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:
         """A call (one of `CALLS`) is about to be carried out, at the moment `at` (ns of the core's clock).
 
-        The arguments are those of the method; a callback among them is replaced by what `offered` says.
+        The arguments are those of the method; a callback among them is replaced by what `offered` says, and a
+        plugin by nothing: it is code.
         `within` if a callback made the call, while the core called it.
         """
         ...

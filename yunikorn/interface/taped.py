@@ -19,9 +19,15 @@ from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.tape import CALLS, Tape, offered
+from yunikorn.objects.periods import Periods
 
-ASKING = ("predicates", "node_predicates", "update_configuration")
+PREDICATES = ("predicates", "node_predicates")
+ASKING = (*PREDICATES, "update_configuration")
 """The optional methods of a callback whose answers the core acts upon."""
+
+
+_SPOKEN: dict[str, Callable[[Any], object]] = {"callback": offered, "plugin": lambda _: None}
+"""What is told of arguments that are no data."""
 
 
 class TapedScheduler(Scheduler):
@@ -29,25 +35,32 @@ class TapedScheduler(Scheduler):
 
     def __init__(self, tape: Tape, *arguments: Any, **options: Any) -> None:
         """`arguments` and `options` are those of `Scheduler`."""
-        for name, value in options.items():
-            if isinstance(value, Configurations):
-                options[name] = TapedConfigurations(value, tape, self)
-        super().__init__(*arguments, **options)
+        bound = inspect.signature(Scheduler).bind(*arguments, **options)
+        configurations: Configurations | None = bound.arguments.get("configurations")
+        if configurations is not None:
+            bound.arguments["configurations"] = TapedConfigurations(configurations, tape, self)
+        super().__init__(*bound.args, **bound.kwargs)
         self._tape = tape
         self._busy = False
         """Whether a call is being carried out: what it calls itself is not told."""
         self._within = False
         """Whether a callback is being called: what it calls is told."""
+        periods: Periods = bound.arguments.get("periods") or Periods()
+        allowed = configurations is None or configurations.allow_rm_config
+        tape.began(self.clock.now(), periods, allow_rm_config=allowed)
 
     def _tell(self, method: str, arguments: dict[str, Any]) -> None:
-        if method == "fire_timers" and (self.next_timer() or self.clock.now() + 1) > self.clock.now():
-            return  # nothing is due
+        now = self.clock.now()
+        if method == "fire_timers":
+            due = self.next_timer()
+            if due is None or due > now:
+                return  # whoever drives the core asks all the time
         told = tuple(
-            offered(value) if name == "callback" else value
+            _SPOKEN[name](value) if name in _SPOKEN else value
             for name, value in arguments.items()
             if name != "self"
         )
-        self._tape.took(self.clock.now(), method, told, within=self._within)
+        self._tape.took(now, method, told, within=self._within)
 
     def _wrapped(self, arguments: dict[str, Any]) -> None:
         if "callback" in arguments:
@@ -114,8 +127,10 @@ class _TapedCallback:
 
     def _pass(self, method: str, message: Any) -> Any:
         at = self._clock.now()
+        # While it decides the core refuses calls, and is not changed by them: nothing to tell.
+        outside = contextlib.nullcontext() if method in PREDICATES else self._scheduler._outside()
         try:
-            with self._scheduler._outside():
+            with outside:
                 answer = getattr(self._callback, method)(message)
         except BaseException as error:
             question = message if method in ASKING else None
