@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.config.schema import PluginRef, SchedulerConfig
-from yunikorn.registry import EVENT_SINK, PREDICATE, Kind, Registry
+from yunikorn.registry import EVENT_SINK, PREDICATE, Kind, Registry, describe_origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,9 +34,11 @@ def plugin_name(plugin: object) -> str:
 
 def add_plugin(plugin: object, name: str, rm_id: str, registry: Registry, faults: FaultLog) -> bool:
     """Take a plugin into the registry of one RM; one that cannot be used is left out whole and reported."""
-    taken = registry.register(plugin, name, f"resource manager {rm_id}")
+    of = f"resource manager {rm_id}"
+    taken = registry.register(plugin, name, of)
     if not taken:
-        faults.report(name, "registering it", registry.broken[-1].reason.removeprefix("registering: "))
+        reason = registry.broken[-1].reason.removeprefix("registering: ")
+        faults.report(describe_origin(name, of, ""), "registering it", reason)
     return taken
 
 

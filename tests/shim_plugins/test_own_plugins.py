@@ -1,0 +1,284 @@
+"""Plugins that an RM brings along: they hold for its partitions, have names, and go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tests.core.kit import RM, configuration, document, partition, queue
+from tests.shim_plugins.shim import Asked
+from yunikorn import api
+from yunikorn.api import hookimpl
+from yunikorn.errors import ConfigError, UsageError
+from yunikorn.registry import PREDICATE
+
+
+class Quarantine:
+    """A shim's plugin: no work for nodes that are ill; the classes know the shim's set of them."""
+
+    def __init__(self, *ill: str) -> None:
+        self.ill = set(ill)
+        self.told: list[str] = []
+
+    @hookimpl
+    def yunikorn_predicates(self) -> list[type[api.Predicate]]:
+        plugin = self
+
+        class Healthy(api.Predicate):
+            """Only nodes that are not ill."""
+
+            name = "healthy"
+
+            def opened(self, context: api.Context) -> None:
+                plugin.told.append(f"opened in {context.partition}")
+
+            def closed(self) -> None:
+                plugin.told.append("closed")
+
+            def check(self, ask: api.Ask, node: api.Node) -> str | None:
+                return "ill" if node.id in plugin.ill else None
+
+        return [Healthy]
+
+
+class Diary:
+    """A shim's plugin: a sink with an option, and one without."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    @hookimpl
+    def yunikorn_event_sinks(self) -> list[type[api.EventSink]]:
+        heard = self.heard
+
+        class Plain(api.EventSink):
+            """Into the diary."""
+
+            name = "plain"
+
+            def send(self, batch: Sequence[api.Event]) -> None:
+                heard.extend(event.object_id for event in batch)
+
+        return [Plain]
+
+
+class Owner(RM):
+    """An RM whose callback brings plugins along."""
+
+    def __init__(self, config: str, *plugins: object, **keys: Any) -> None:
+        self.plugins = plugins
+        super().__init__(config, **keys)
+
+
+def ready(rm: RM) -> None:
+    rm.node("n1", vcore=2)
+    rm.node("n2", vcore=2)
+    rm.app()
+    rm.ask(key="k", vcore=1)
+
+
+def test_plugins_of_the_callback_are_in_use_from_the_start() -> None:
+    diary = Diary()
+    rm = Owner(configuration(), Quarantine("n1"), diary)
+    ready(rm)
+    assert rm.schedule() == [("app", "k", "n2")]
+    assert "n1" in diary.heard
+
+
+def test_the_configuration_it_registers_with_may_name_them_and_order_them() -> None:
+    text = configuration(predicates=["healthy", "rm"])
+    with pytest.raises(ConfigError, match="no predicate is called 'healthy'"):
+        RM(text)
+    rm = Owner(text, Quarantine("n1"))
+    ready(rm)
+    assert rm.schedule() == [("app", "k", "n2")]
+    names = [ref.name for ref in rm.at_work().config.predicates]
+    assert names == ["healthy"], "named once is used once; what the callback does not have is left out"
+
+
+def test_they_can_be_switched_off() -> None:
+    for name in ("Quarantine", "healthy", "predicate:healthy"):
+        rm = Owner(document(partition(queue("a")), plugins={"disable": [name]}), Quarantine("n1"))
+        ready(rm)
+        assert rm.schedule() == [("app", "k", "n1")]
+
+
+def test_one_may_be_registered_later_and_is_in_use_at_once() -> None:
+    rm = RM(configuration())
+    ready(rm)
+    plugin = Quarantine("n1", "n2")
+    assert rm.scheduler.register_plugin("rm", plugin, "quarantine")
+    assert plugin.told == ["opened in default"]
+    assert rm.schedule() == []
+    rm.reload(configuration(predicates=["healthy"]))
+    assert rm.schedule() == []
+    plugin.ill.clear()
+    rm.change_node("n2", vcore=3)
+    assert len(rm.schedule()) == 1
+
+
+def test_others_do_not_see_them_and_may_use_the_same_names() -> None:
+    first = Owner(configuration(), Quarantine("n1"))
+    other = Owner(configuration(), Quarantine("n2"), rm_id="other", scheduler=first.scheduler)
+    third = RM(configuration(), rm_id="third", scheduler=first.scheduler)
+    for rm in (first, other, third):
+        ready(rm)
+    first.scheduler.schedule()
+    placed = [rm.said("new_allocations")[0].node_id for rm in (first, other, third)]
+    assert placed == ["n2", "n1", "n1"]
+    known = [offer.name for offer in first.scheduler.plugins("third").offers(PREDICATE)]
+    assert "healthy" not in known
+    with pytest.raises(ConfigError, match="no predicate is called 'healthy'"):
+        third.reload(configuration(predicates=["healthy"]))
+
+
+def test_they_go_when_the_rm_goes_and_when_it_comes_anew() -> None:
+    plugin = Quarantine("n1")
+    rm = Owner(configuration(), plugin)
+    rm.scheduler.stop("rm")
+    assert plugin.told == ["opened in default", "closed"]
+    again = RM(configuration(), scheduler=rm.scheduler)
+    ready(again)
+    assert again.schedule() == [("app", "k", "n1")]
+
+
+def test_whoever_lists_plugins_of_a_session_sees_them_with_whose_they_are() -> None:
+    rm = Owner(configuration(), Quarantine())
+    offer = rm.scheduler.plugins("rm").find(PREDICATE, "healthy")
+    assert offer.origin == "healthy of Quarantine (resource manager rm)"
+    assert offer.summary == "Only nodes that are not ill."
+
+
+def test_one_can_be_taken_back_unless_the_configuration_needs_it() -> None:
+    rm = RM(configuration())
+    ready(rm)
+    rm.scheduler.register_plugin("rm", Quarantine("n1", "n2"), "quarantine")
+    rm.reload(configuration(predicates=["healthy"]))
+    with pytest.raises(UsageError, match="quarantine of resource manager rm is needed by the configuration"):
+        rm.scheduler.unregister_plugin("rm", "quarantine")
+    assert rm.schedule() == []
+    rm.reload(configuration())
+    rm.scheduler.unregister_plugin("rm", "quarantine")
+    assert rm.schedule() == [("app", "k", "n1")]
+    with pytest.raises(UsageError, match="has registered no plugin 'taints'"):
+        rm.scheduler.unregister_plugin("rm", "taints")
+
+
+# -- plugins that do not work ---------------------------------------------------------------------------
+
+
+class Misspelt:
+    @hookimpl
+    def yunikorn_predicate(self) -> list[type[api.Predicate]]:
+        return []
+
+
+class Second:
+    @hookimpl
+    def yunikorn_predicates(self) -> list[type[api.Predicate]]:
+        class Taints(api.Predicate):
+            """Another one."""
+
+            name = "taints"
+
+            def check(self, ask: api.Ask, node: api.Node) -> str | None:
+                return None
+
+        return [Taints]
+
+
+class Crooked:
+    @hookimpl
+    def yunikorn_predicates(self) -> list[type[api.Predicate]]:
+        raise ZeroDivisionError("one half of nothing")
+
+
+BROKEN: dict[str, tuple[Callable[[], object], str]] = {
+    "a hook nobody knows": (
+        Misspelt,
+        "unknown hook 'yunikorn_predicate', did you mean 'yunikorn_predicates'",
+    ),
+    "a name that is taken": (Second, "predicate 'taints' is already offered by yunikorn_plugins.predicates"),
+    "a hook that raises": (Crooked, "ZeroDivisionError: one half of nothing"),
+    "nothing to offer": (object, "it implements no hook"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_plugin_is_left_out_whole_and_the_rm_registered(case: str) -> None:
+    make, reason = BROKEN[case]
+    rm = Owner(configuration(), make())
+    (fault,) = rm.faults()
+    assert "(resource manager rm): registering it: " in fault
+    assert reason in fault
+    ready(rm)
+    assert rm.schedule() == [("app", "k", "n1")]
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_plugin_that_comes_later_changes_nothing(case: str) -> None:
+    make, reason = BROKEN[case]
+    rm = RM(configuration())
+    assert not rm.scheduler.register_plugin("rm", make(), "mine")
+    assert reason in rm.faults()[0]
+    assert reason in rm.scheduler.plugins("rm").broken[-1].reason
+
+
+def test_who_names_what_a_broken_plugin_would_offer_reads_why_it_is_not_there() -> None:
+    with pytest.raises(ConfigError, match=r"not loaded: plugin Crooked .*one half of nothing"):
+        Owner(configuration(predicates=["healthy"]), Crooked())
+
+
+def test_the_same_name_twice() -> None:
+    rm = Owner(configuration(), Quarantine("n1"), Quarantine("n2"))
+    assert "a plugin of this name is already registered" in rm.faults()[0]
+    assert not rm.scheduler.register_plugin("rm", Diary(), "yunikorn_plugins.events")
+
+
+def test_one_whose_object_cannot_be_made_is_not_taken() -> None:
+    class Shy:
+        @hookimpl
+        def yunikorn_predicates(self) -> list[type[api.Predicate]]:
+            class Never(api.Predicate):
+                """Cannot be made."""
+
+                name = "never"
+
+                def __init__(self) -> None:
+                    raise RuntimeError("not today")
+
+                def check(self, ask: api.Ask, node: api.Node) -> str | None:
+                    return None
+
+            return [Never]
+
+    rm = RM(configuration())
+    ready(rm)
+    with pytest.raises(ConfigError, match="not today"):
+        rm.scheduler.register_plugin("rm", Shy())
+    assert not rm.scheduler.plugins("rm").has_plugin("Shy")
+    assert rm.schedule() == [("app", "k", "n1")]
+
+
+def test_an_rm_that_nobody_knows_brings_no_plugins() -> None:
+    rm = RM(configuration())
+    with pytest.raises(UsageError, match="no resource manager 'who' is registered"):
+        rm.scheduler.register_plugin("who", Quarantine())
+
+
+# -- another callback -------------------------------------------------------------------------------------
+
+
+def test_a_callback_may_come_to_offer_more_without_a_new_registration() -> None:
+    rm = RM(configuration())
+    ready(rm)
+    asked = Asked(configuration(), rm_id="elsewhere")
+    asked.rule = lambda args: "no" if args.node_id == "n1" else None
+    rm.scheduler.use_callback("rm", asked)
+    rm.scheduler.schedule()
+    assert [one.node_id for one in asked.said("new_allocations")] == ["n2"]
+    rm.ask(key="again", vcore=1)
+    rm.scheduler.use_callback("rm", rm)
+    assert rm.schedule() == [("app", "again", "n1")]
