@@ -45,6 +45,9 @@ events:
 
 NODES = "nodes: [{name: n, resources: {vcore: 1}}]\n"
 APPS = "applications: [{id: a, tasks: [{resources: {vcore: 1}, runtime: 1}]}]\n"
+KEYS_EXPECTED = (
+    ": expected a mapping with the keys name, seed, nodes, events, failures, applications, generate"
+)
 
 
 def read(text: str) -> Workload:
@@ -103,10 +106,13 @@ def test_the_name_of_the_file_stands_in_for_a_missing_name() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("- a", ": expected a mapping with the keys name, nodes, events, applications, got a list"),
+        (
+            "- a",
+            f"{KEYS_EXPECTED}, got a list",
+        ),
         (
             "just text",
-            ": expected a mapping with the keys name, nodes, events, applications, got 'just text'",
+            f"{KEYS_EXPECTED}, got 'just text'",
         ),
         ("# nothing", ": holds nothing but comments"),
         (NODES, "applications: names no applications"),

@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import click
 
+from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.openb import OpenbOptions
 from yunikorn.simulation.openb_nodes import GPU_COUNTS
@@ -55,6 +56,7 @@ class WorkloadSource:
             swf=SwfOptions(self.swf_queue, self.swf_user, self.swf_group, self.swf_memory, self.swf_jobs),
             openb=OpenbOptions(self.openb_queue, self.openb_user, self.openb_gpus),
             strict=self.strict,
+            seed=self.seed,
         )
         return adjustments.apply(found)
 
@@ -79,6 +81,11 @@ _OPTIONS = (
         "format_",
         type=click.Choice(FORMATS),
         help="The workload's format, if not found by itself.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, INT64_MAX),
+        help="What a scenario with `generate` draws from, instead of its own seed.",
     ),
     click.option("--hold", is_flag=True, help="Tasks never end: fill the cluster."),
     click.option(

@@ -6,6 +6,7 @@ files of an earlier run stay as they are; whoever finds a `.part` knows that its
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -22,6 +23,7 @@ class OutFolder:
         self.path = path
         self._files: list[IO[str]] = []
         self._names: dict[str, None] = {}
+        self._named: dict[str, None] = {}
 
     def prepare(self) -> None:
         """Make the folder if it is missing; raises `UsageError` when nothing can be written there."""
@@ -44,21 +46,21 @@ class OutFolder:
         self._names[name] = None
         return self.path / f"{name}{PART}"
 
-    def finish(self, outdated: tuple[str, ...] = ()) -> None:
-        """Close all files and give them their names.
-
-        Those of the names `outdated` that were not written now, and are there from an earlier run, go: they
-        would be taken for results of this one.
-        """
+    def finish(self) -> None:
+        """Close all files and give them their names."""
         for file in self._files:
             file.close()
         for name in self._names:
             (self.path / f"{name}{PART}").replace(self.path / name)
-        for name in outdated:
-            if name not in self._names:
-                (self.path / name).unlink(missing_ok=True)
+        self._named.update(self._names)
         self._files.clear()
         self._names.clear()
+
+    def remove(self, names: Iterable[str]) -> None:
+        """What an earlier run left under these names goes: it would be taken for a result of this one."""
+        for name in names:
+            if name not in self._named:
+                (self.path / name).unlink(missing_ok=True)
 
     def abandon(self) -> None:
         """Close all files as they are; they stay parts."""

@@ -32,13 +32,15 @@ def read_workload(
     swf: SwfOptions | None = None,
     openb: OpenbOptions | None = None,
     strict: bool = False,
+    seed: int | None = None,
 ) -> Workload:
     """The workload in `path`; raises `InputError`, or `UsageError` for options that are wrong.
 
     Without a `format` it is found by extension, else by content. A folder is one of the openb format: it has
     one list of pods and one of nodes. `nodes` is a file of nodes, YAML, `.machines` or an openb list; a trace
     without it takes the file of its own name with `.machines` added, if there is one, a list of pods the list
-    of nodes in its folder. `strict` refuses a trace with bad lines instead of skipping them.
+    of nodes in its folder. `strict` refuses a trace with bad lines instead of skipping them. `seed` is what a
+    scenario draws from, instead of its own.
     """
     if format and format not in FORMATS:
         raise UsageError(f"no format is called '{format}'; known: {', '.join(FORMATS)}")
@@ -53,7 +55,9 @@ def read_workload(
     content = read_content(path)
     format = format or detect_format(path, content)
     if format == SCENARIO:
-        return read_scenario(yaml_text(content, str(path)), str(path), path.name, cluster)
+        return read_scenario(yaml_text(content, str(path)), str(path), path.name, cluster, seed)
+    if seed is not None:
+        raise UsageError(f"a seed changes nothing: {path} is a trace, and nothing in it is drawn")
     text = trace_text(content, str(path))
     if format == OPENB:
         if cluster is None:

@@ -132,6 +132,9 @@ class Workload:
     reloads: list[ConfigEvent] = attrs.Factory(list)
     """Other configurations, and from when on they are to be used."""
 
+    seed: int | None = None
+    """What it was drawn from; None if nothing was."""
+
     def all_nodes(self) -> Iterator[Node]:
         """Every node that is ever there, in each capacity that it ever has."""
         yield from self.nodes

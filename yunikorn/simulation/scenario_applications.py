@@ -1,0 +1,134 @@
+"""The applications of a scenario that are written out: the key `applications`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from yunikorn.config.reading import Table
+from yunikorn.objects.gang import HARD, SOFT, STYLES
+from yunikorn.simulation.machines import numbered
+from yunikorn.simulation.scenario_values import (
+    read_count,
+    read_name,
+    read_resources,
+    read_runtime,
+    read_time,
+)
+from yunikorn.simulation.workload import PREEMPTED, Application, TaskGroup
+
+APPLICATION_KEYS = (
+    "id",
+    "count",
+    "every",
+    "user",
+    "groups",
+    "queue",
+    "tags",
+    "partition",
+    "submit",
+    "tasks",
+    "gang",
+    "gangtimeout",
+    "timeout",
+    "preempted",
+)
+TASK_KEYS = ("name", "count", "resources", "runtime", "priority", "tags", "timeout")
+NOBODY = "nobody"
+"""The owner of an application that names none: the core takes no application without."""
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+MAX_COUNT = 10_000_000
+
+
+def read_applications(document: Table) -> list[Application]:
+    """The applications in the order of the text; an id that is given twice is a problem."""
+    found: dict[str, Application] = {}
+    for table in document.tables("applications"):
+        for application in _read_alike(table):
+            if application.id and application.id in found:
+                table.findings.problem(
+                    table.spot("id"), f"an application is already called '{application.id}'"
+                )
+                break
+            found[application.id] = application
+    return list(found.values())
+
+
+def _read_alike(table: Table) -> Iterator[Application]:
+    table.only(APPLICATION_KEYS)
+    count = read_count(table, MAX_COUNT)
+    every = read_time(table, "every", 0)
+    pattern = read_pattern(table, table.text("queue"), table.text("user"))
+    application = attrs.evolve(pattern, tasks=_read_tasks(table))
+    check_times(table, application)
+    for index, name in enumerate(numbered(application.id, count)):
+        yield attrs.evolve(application, id=name, submit=application.submit + index * every)
+
+
+def read_pattern(table: Table, queue: str, user: str) -> Application:
+    """What an entry says of applications, but for their tasks, `queue` and `user`."""
+    return Application(
+        id=read_name(table, "id"),
+        submit=read_time(table, "submit", 0),
+        tasks=(),
+        queue=queue,
+        user=user or NOBODY,
+        groups=tuple(text for text, _ in table.texts("groups")),
+        partition=table.text("partition"),
+        tags=table.pairs("tags"),
+        gang=_read_choice(table, "gang", STYLES),
+        patience=read_time(table, "gangtimeout", 0),
+        timeout=read_time(table, "timeout", 0),
+        preempted=_read_choice(table, "preempted", PREEMPTED),
+    )
+
+
+def _read_choice(table: Table, key: str, known: tuple[str, ...]) -> str:
+    text = table.text(key)
+    if text and text not in known:
+        table.findings.problem(table.spot(key), f"expected {' or '.join(known)}, got '{text}'")
+    return text
+
+
+def check_times(table: Table, application: Application) -> None:
+    """An application has one time: for its placeholders if it has any, else for itself."""
+    if application.patience and not application.has_placeholders:
+        what_to_do = f"say gang: {SOFT} or gang: {HARD}, or leave it out"
+        table.findings.problem(
+            table.spot("gangtimeout"), f"only a gang with placeholders has one: {what_to_do}"
+        )
+    if application.timeout and application.has_placeholders:
+        table.findings.problem(
+            table.spot("timeout"),
+            "a gang with placeholders has only gangtimeout: limit its tasks, each with a timeout, instead",
+        )
+
+
+def _read_tasks(application: Table) -> tuple[TaskGroup, ...]:
+    wrong = len(application.findings.problems)
+    groups: dict[str, TaskGroup] = {}
+    for number, table in enumerate(application.tables("tasks"), 1):
+        table.only(TASK_KEYS)
+        name = table.text("name") or f"task-{number}"
+        if name in groups:
+            table.findings.problem(
+                table.spot("name"), f"tasks of this application are already called '{name}'"
+            )
+        groups[name] = TaskGroup(
+            name=name,
+            count=read_count(table, MAX_COUNT),
+            resources=read_resources(table, "a task"),
+            runtime=read_runtime(table),
+            priority=_read_priority(table),
+            tags=table.pairs("tags"),
+            timeout=read_time(table, "timeout", 0),
+        )
+    if not groups and len(application.findings.problems) == wrong:
+        application.findings.problem(application.spot("tasks"), "an application needs tasks")
+    return tuple(groups.values())
+
+
+def _read_priority(table: Table) -> int | None:
+    return table.integer("priority", INT32_MIN, INT32_MAX) if "priority" in table else None

@@ -1,0 +1,74 @@
+"""The key `failures` of a scenario: nodes that are lost with their tasks and come back, at random."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from fnmatch import fnmatchcase
+
+from yunikorn.config.reading import Table
+from yunikorn.simulation.chance import Streams
+from yunikorn.simulation.generator import Amounts
+from yunikorn.simulation.scenario_draws import TIME, read_amounts
+from yunikorn.simulation.scenario_values import read_name, read_time
+from yunikorn.simulation.workload import Node, NodeChange, NodeEvent
+from yunikorn.suggestions import suggest
+
+KEYS = ("nodes", "every", "down", "until")
+MANY = 200_000
+"""So many events one entry makes at most."""
+
+
+def read_failures(document: Table, nodes: list[Node], busy: Collection[str], of: Streams) -> list[NodeEvent]:
+    """What becomes of the nodes that the entries name; `busy` ones have events that are written out."""
+    found: list[NodeEvent] = []
+    taken = dict.fromkeys(busy, "events of its own")
+    for table in document.tables("failures"):
+        wrong = len(table.findings.problems)
+        table.only(KEYS)
+        chosen = _read_nodes(table, nodes, taken)
+        every, down = read_amounts(table, "every", TIME), read_amounts(table, "down", TIME)
+        until = read_time(table, "until")
+        if len(table.findings.problems) != wrong:
+            continue
+        room = MANY
+        for node in chosen:
+            events = list(_lose(node, every, down, until, of, room))
+            room -= len(events)
+            found += events
+        if room < 0:
+            what = f"makes more than {MANY:,} events: let nodes fail more seldom, or end it sooner"
+            table.findings.problem(table.spot("every"), what)
+    return found
+
+
+def _read_nodes(table: Table, nodes: list[Node], taken: dict[str, str]) -> list[Node]:
+    pattern = read_name(table, "nodes")
+    names = [node.name for node in nodes]
+    chosen = [node for node in nodes if fnmatchcase(node.name, pattern)]
+    if pattern and not chosen:
+        table.findings.problem(
+            table.spot("nodes"),
+            f"no node that is there at the start is called '{pattern}'{suggest(pattern, names)}; "
+            "worker-* stands for all whose names begin with worker-",
+        )
+    for node in chosen:
+        if node.name in taken:
+            table.findings.problem(table.spot("nodes"), f"node '{node.name}' already has {taken[node.name]}")
+            break
+        taken[node.name] = "failures from an entry above"
+    return chosen
+
+
+def _lose(
+    node: Node, every: Amounts, down: Amounts, until: int, of: Streams, most: int
+) -> Iterator[NodeEvent]:
+    up, away = of(f"failures {node.name}"), of(f"repairs {node.name}")
+    moment = 0
+    for _ in range(most // 2 + 1):
+        # Never nothing: a node that fails the moment it is back would not let time go on.
+        moment += max(every.draw(up), 1)
+        if moment > until:
+            return
+        yield NodeEvent(moment, NodeChange.REMOVE, node)
+        moment += down.draw(away)
+        yield NodeEvent(moment, NodeChange.ADD, node)
