@@ -5,8 +5,8 @@ means, and whether it fits the books, is not asked here. The bounds:
 
 - names (identifiers, keys, queue, user and group names, names of tags and of resource types) have at most
   `LONGEST_NAME` bytes in UTF-8 and no control characters: they end up in logs, reports and terminals;
-- amounts are whole numbers of 64 bits, and counts and priorities of 32, as on the wire. Sums of amounts are
-  exact whatever their size: nothing overflows inside;
+- amounts are whole numbers of 64 bits, and counts and priorities of 32, as on the wire. Sums are kept exactly
+  whatever their size; where one is shown, or is a limit, it is held within 64 bits;
 - values of tags and attributes are any text.
 
 Registrations, and requests that are not made of the interface's own classes, are refused as a whole: there is
@@ -44,10 +44,17 @@ INT32_MAX = 2**31 - 1
 # -- what every entry is made of -----------------------------------------------------------------------
 
 
-def name_fault(what: str, value: object, *, needed: bool = False) -> str:
-    """What is wrong with a name; an empty one is no name, which is wrong only if it is needed."""
-    if type(value) is str and len(value) <= LONGEST_NAME and value.isascii() and value.isprintable():
-        return f"{what} is empty" if needed and not value else ""
+def _are_plain(names: Iterable[object]) -> bool:
+    """Whether names are fine beyond doubt, all in one go: they almost always are."""
+    try:
+        whole = "".join(names)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return len(whole) <= LONGEST_NAME and whole.isascii() and whole.isprintable()
+
+
+def name_fault(what: str, value: object) -> str:
+    """What is wrong with a name; an empty one is no name."""
     if not isinstance(value, str):
         return f"{what} is {_kind(value)}, not text"
     try:
@@ -62,6 +69,8 @@ def name_fault(what: str, value: object, *, needed: bool = False) -> str:
 
 
 def _names_fault(**names: object) -> str:
+    if _are_plain(names.values()):
+        return ""
     for what, value in names.items():
         if fault := name_fault(what, value):
             return fault
@@ -72,16 +81,23 @@ def _texts_fault(what: str, texts: object) -> str:
     """What is wrong with tags or attributes."""
     if not isinstance(texts, Mapping):
         return f"{what} are {_kind(texts)}, not a mapping of text to text"
+    if not texts or (_are_plain(texts) and _are_text(texts.values())):
+        return ""
     for name, value in texts.items():
         if fault := name_fault(f"a name in {what}", name):
             return fault
-        if type(value) is str and value.isascii():
-            continue
         if not isinstance(value, str):
             return f"{what}['{printable(name)}'] is {_kind(value)}, not text"
         if not _has_utf8(value):
             return f"{what}['{printable(name)}'] is no text: it has halves of characters (surrogates)"
     return ""
+
+
+def _are_text(values: Iterable[object]) -> bool:
+    try:
+        return "".join(values).isascii()  # type: ignore[arg-type]
+    except TypeError:
+        return False
 
 
 def _has_utf8(text: str) -> bool:
@@ -96,9 +112,14 @@ def amount_fault(what: str, amount: object) -> str:
     """What is wrong with an amount; whether it may be below 0 is not asked here."""
     if not isinstance(amount, Resource):
         return f"{what} is {_kind(amount)}, not a Resource"
+    if not _are_plain(amount) or "" in amount:
+        kind = f"a resource type of {what}"
+        for name in amount:
+            if fault := name_fault(kind, name):
+                return fault
+            if not name:
+                return f"{kind} is empty"
     for name, value in amount.items():
-        if fault := name_fault(f"a resource type of {what}", name, needed=True):
-            return fault
         if type(value) is not int or not INT64_MIN <= value <= INT64_MAX:
             return f"{what}: {printable(name)} is {_number(value)}, not a whole number of 64 bits"
     return ""
@@ -166,11 +187,13 @@ def ask_fault(ask: AllocationAsk) -> str:
     """What is wrong with an ask."""
     priority: object = ask.priority
     return (
-        name_fault("allocationKey", ask.allocation_key)
-        or name_fault("applicationID", ask.application_id)
-        or name_fault("partitionName", ask.partition_name)
-        or name_fault("taskGroupName", ask.task_group_name)
-        or name_fault("priorityClassName", ask.priority_class_name)
+        _names_fault(
+            allocationKey=ask.allocation_key,
+            applicationID=ask.application_id,
+            partitionName=ask.partition_name,
+            taskGroupName=ask.task_group_name,
+            priorityClassName=ask.priority_class_name,
+        )
         or _texts_fault("tags", ask.tags)
         or amount_fault("resourceAsk", ask.resource_ask)
         or _whole_fault("maxAllocations", ask.max_allocations, -INT32_MAX - 1, INT32_MAX)
