@@ -89,9 +89,9 @@ class Stand:
 
     def __init__(self, core: AsyncScheduler, server: Server, address: str) -> None:
         self.core, self.server, self.address = core, server, address
-        self.channel = grpc.aio.insecure_channel(address)
+        self.channel: Any = grpc.aio.insecure_channel(address)
 
-    async def register(self, rm_id: str = "rm", **fields: str) -> None:
+    async def register(self, rm_id: str = "rm", **fields: Any) -> None:
         """Register a resource manager; raises `Ended`."""
         call = self.channel.unary_unary(path(SCHEDULER, REGISTER))
         try:

@@ -1,22 +1,182 @@
-"""The streams of callbacks."""
+"""The service `yunikorn.shim.v1.Callbacks`: the streams on which RMs are asked, told, and may call."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
 
-from yunikorn.service.refusals import Refusal
+import grpc
+
+from yunikorn.errors import ConfigError, UsageError, YunikornError, printable
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.threaded import CoreStopped
+from yunikorn.interface.wire import callbacks
+from yunikorn.interface.wire.generated.callbacks_pb2 import (
+    Done,
+    Failure,
+    FromResourceManager,
+    FromScheduler,
+    Opened,
+)
+from yunikorn.service.callback_line import CallbackLine
+from yunikorn.service.refusals import Refusal, not_registered, refusal_of
 from yunikorn.service.registrations import Registrations
-from yunikorn.service.streams import Context
+from yunikorn.service.remote import RemoteRM
+from yunikorn.service.streams import Context, end_of, refuse
+
+_log = logging.getLogger("yunikorn.grpc")
+
+CALLS = 16
+"""Calls of one RM that are carried out at the same time; further ones wait."""
 
 
 class CallbackStreams:
-    """Serves the streams on which an RM is asked and told what the interface has no fields for."""
+    """Serves the streams of callbacks."""
 
     def __init__(self, registrations: Registrations) -> None:
         self._registrations = registrations
+        self._settings = registrations.settings
 
     async def serve(self, messages: AsyncIterator[bytes], context: Context) -> None:
         """One stream from its first message to its end."""
+        data = await anext(messages, None)
+        if data is None:
+            return
+        try:
+            line = await self._open(_decode(data))
+        except Refusal as refusal:
+            await refuse(context, refusal, "a new stream of callbacks")
+            return
+        ending = await self._converse(line, messages, context)
+        if ending is not None:
+            await refuse(context, ending, f"the stream of callbacks of resource manager {line.remote.rm_id}")
 
-    def end(self, refusal: Refusal | None) -> None:
-        """End all streams."""
+    async def _open(self, message: FromResourceManager) -> CallbackLine:
+        if not message.HasField("open"):
+            text = "open: the first message has to say which resource manager it comes from, and what it does"
+            raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
+        remote = self._registrations.current.get(message.open.rm_id)
+        if remote is None:
+            raise not_registered(message.open.rm_id)
+        methods = callbacks.from_capabilities(message.open.capabilities)
+        methods = tuple("node_predicates" if method == "predicates" else method for method in methods)
+        line = CallbackLine(remote, methods, self._settings)
+        before = remote.callbacks
+        await self._use(remote, line)
+        if before is not None:
+            text = f"a newer stream of callbacks of resource manager {remote.rm_id} took over"
+            before.end(Refusal(grpc.StatusCode.ABORTED, text))
+        opened = Opened(
+            timeout_milliseconds=round(self._settings.patience.callback * 1000),
+            capabilities=callbacks.to_capabilities(methods),
+        )
+        line.answer(FromScheduler(opened=opened))
+        _log.info(
+            "resource manager %s opened its callbacks: %s",
+            printable(remote.rm_id),
+            ", ".join(methods) or "none",
+        )
+        return line
+
+    async def _use(self, remote: RemoteRM, line: CallbackLine | None) -> None:
+        """Have the core talk to the RM through this line, or without callbacks; raises `Refusal`."""
+
+        def deed(core: Scheduler) -> None:
+            if remote.is_current:
+                core.use_callback(remote.rm_id, remote if line is None else line)
+
+        try:
+            await self._registrations.core.carry_out(deed)
+        except UsageError as error:
+            refusal = refusal_of(error) if isinstance(error, CoreStopped) else not_registered(remote.rm_id)
+            raise refusal from error
+        except ConfigError as error:
+            raise refusal_of(error) from error
+        remote.callbacks = line
+
+    async def _converse(
+        self, line: CallbackLine, messages: AsyncIterator[bytes], context: Context
+    ) -> Refusal | None:
+        hearing = asyncio.create_task(self._hear(line, messages))
+        telling = asyncio.create_task(_tell(line, context))
+        try:
+            return await end_of(line.ended, hearing, telling)
+        finally:
+            line.close()
+            hearing.cancel()
+            telling.cancel()
+            await asyncio.gather(hearing, telling, return_exceptions=True)
+
+    async def _hear(self, line: CallbackLine, messages: AsyncIterator[bytes]) -> None:
+        room = asyncio.Semaphore(CALLS)
+        calls: set[asyncio.Task[None]] = set()
+        try:
+            async for data in messages:
+                message = _decode(data)
+                content = message.WhichOneof("content")
+                if content in ("update_configuration", "fail_application"):
+                    await room.acquire()
+                    call = asyncio.create_task(self._carry_out(line, message, room))
+                    calls.add(call)
+                    call.add_done_callback(calls.discard)
+                elif content == "open":
+                    text = "open: the stream is open already"
+                    raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
+                else:
+                    line.heard(message)
+        finally:
+            # What the core has begun it ends; only the answer is lost if the stream is.
+            await asyncio.gather(*calls, return_exceptions=True)
+        await line.confirm()
+        # Nothing more to say is as much as nothing implemented; one that broke comes back.
+        if line.remote.callbacks is line:
+            await self._use(line.remote, None)
+        line.finish()
+
+    # -- calls of the RM ----------------------------------------------------------------------------------
+
+    async def _carry_out(
+        self, line: CallbackLine, message: FromResourceManager, room: asyncio.Semaphore
+    ) -> None:
+        try:
+            answer = await self._registrations.core.carry_out(
+                lambda core: (
+                    _fail(core, line.remote, message)
+                    if message.HasField("fail_application")
+                    else _configure(core, line.remote, message)
+                )
+            )
+        except YunikornError as error:
+            answer = FromScheduler(failure=Failure(reason=str(error)))
+        finally:
+            room.release()
+        answer.call = message.call
+        line.answer(answer)
+
+
+def _fail(core: Scheduler, remote: RemoteRM, message: FromResourceManager) -> FromScheduler:
+    wanted = message.fail_application
+    remote.check_current()
+    core.fail_application(remote.rm_id, wanted.partition_name, wanted.application_id, wanted.reason)
+    return FromScheduler(done=Done())
+
+
+def _configure(core: Scheduler, remote: RemoteRM, message: FromResourceManager) -> FromScheduler:
+    request = callbacks.from_configuration(message.update_configuration)
+    remote.check_current()
+    answer = core.update_configuration(remote.rm_id, request)
+    return FromScheduler(configuration_updated=callbacks.to_configured(answer))
+
+
+def _decode(data: bytes) -> FromResourceManager:
+    try:
+        return callbacks.FROM_RESOURCE_MANAGER.decode(data)
+    except YunikornError as error:
+        raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from error
+
+
+async def _tell(line: CallbackLine, context: Context) -> None:
+    while (message := await line.take()) is not None:
+        await context.write(message.SerializeToString())
+        line.sent(message)

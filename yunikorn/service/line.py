@@ -22,7 +22,7 @@ class Line:
         self.remote = remote
         """The registration it belongs to."""
         self.is_stale = False
-        """Whether the RM was told RESYNC: what comes is of no use until it has registered and reported anew."""
+        """Whether the RM was told RESYNC: what comes is of no use until it has registered anew."""
         self.half_closed = False
         """Whether the RM has nothing more to say."""
         self.ended: asyncio.Future[Refusal | None] = asyncio.get_running_loop().create_future()

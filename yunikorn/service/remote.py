@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 
-from yunikorn.errors import printable
+from yunikorn.errors import UsageError, printable
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import SchedulerAction, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
@@ -19,6 +19,7 @@ from yunikorn.service.line import Line
 from yunikorn.service.refusals import Refusal
 
 if TYPE_CHECKING:
+    from yunikorn.service.callback_line import CallbackLine
     from yunikorn.service.registrations import Registrations
 
 _log = logging.getLogger("yunikorn.grpc")
@@ -37,8 +38,8 @@ class RemoteRM:
         """By kind: the streams that are open."""
         self.form: Form | None = None
         """The layout that it speaks; its first stream tells."""
-        self.callback: Callback = self
-        """What the core calls."""
+        self.callbacks: CallbackLine | None = None
+        """The latest stream of callbacks, if it was opened; it may be broken."""
         self._registrations = registrations
         self._limits = registrations.settings.limits
         self._loop = asyncio.get_running_loop()
@@ -62,6 +63,16 @@ class RemoteRM:
     def is_current(self) -> bool:
         """Whether there is no later registration of the same RM; exact in the core's thread."""
         return self._registrations.current.get(self.rm_id) is self
+
+    @property
+    def callback(self) -> Callback:
+        """What the core calls."""
+        return self if self.callbacks is None else self.callbacks
+
+    def check_current(self) -> None:
+        """Raises `UsageError` if there is a later registration of the same RM. For the core's thread."""
+        if not self.is_current:
+            raise UsageError(f"resource manager {self.rm_id} has registered again: open new streams")
 
     def update(self, core: Scheduler, updates: list[UpdateRequest]) -> None:
         """Have the core take in updates, unless the RM has registered again meanwhile."""
@@ -195,6 +206,8 @@ class RemoteRM:
 
     def end(self, refusal: Refusal | None) -> None:
         """End all streams."""
+        if self.callbacks is not None:
+            self.callbacks.end(refusal)
         lines, self.lines = list(self.lines.values()), {}
         for line in lines:
             self._drop(line.clear())

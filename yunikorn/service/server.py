@@ -58,7 +58,6 @@ class Server:
         await self.health.set(False)
         for remote in list(self.registrations.current.values()):
             remote.end(STOPPING)
-        self._callbacks.end(STOPPING)
         await self._server.stop(self._settings.patience.stop)
 
     # -- handlers -------------------------------------------------------------------------------------

@@ -41,12 +41,12 @@ class UpdateStreams:
             updates = self._decode(form, kind, data)
             line = self._open(form, kind, updates)
         except Refusal as refusal:
-            await self._refuse(context, refusal, f"a new {kind} stream")
+            await refuse(context, refusal, f"a new {kind} stream")
             return
         _log.debug("resource manager %s: %s opened", printable(line.remote.rm_id), kind)
         ending = await self._converse(form, line, updates, messages, context)
         if ending is not None:
-            await self._refuse(context, ending, f"{kind} of resource manager {line.remote.rm_id}")
+            await refuse(context, ending, f"{kind} of resource manager {line.remote.rm_id}")
 
     def _open(self, form: Form, kind: str, updates: list[UpdateRequest]) -> Line:
         rm_id = updates[0].rm_id if updates else ""
@@ -59,11 +59,6 @@ class UpdateStreams:
         line = Line(kind, remote)
         remote.attach(line, form)
         return line
-
-    @staticmethod
-    async def _refuse(context: Context, refusal: Refusal, what: str) -> None:
-        _log.info("%s ends with %s: %s", printable(what), refusal.code.name, refusal.details)
-        await context.abort(refusal.code, refusal.details)
 
     async def _converse(
         self,
@@ -140,6 +135,12 @@ class UpdateStreams:
                 raise Refusal(grpc.StatusCode.INTERNAL, f"a response cannot be sent: {error}") from error
             finally:
                 remote.sent(response)
+
+
+async def refuse(context: Context, refusal: Refusal, what: str) -> None:
+    """End a stream with a status; `what` is how the log calls it."""
+    _log.info("%s ends with %s: %s", printable(what), refusal.code.name, refusal.details)
+    await context.abort(refusal.code, refusal.details)
 
 
 async def end_of(
