@@ -1,0 +1,122 @@
+"""The JSON form of messages: as the library writes it; what is wrong in it is named, all at once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from google.protobuf import json_format
+from hypothesis import given
+
+from tests.wire.samples import RESPONSES, UPDATES
+from yunikorn.errors import Problem
+from yunikorn.interface.messages import UpdateRequest, UpdateResponse
+from yunikorn.interface.wire import v0_11
+from yunikorn.interface.wire.generated import callbacks_pb2
+from yunikorn.interface.wire.generated import si_v0_11_pb2 as wire
+from yunikorn.interface.wire.json_form import from_json, to_json
+
+
+def strict(problem: Problem) -> None:
+    """No problem is expected."""
+    raise AssertionError(problem)
+
+
+def faults(document: object, kind: Any = wire.UpdateRequest) -> list[str]:
+    """What is wrong in a document."""
+    found: list[Problem] = []
+    from_json(document, kind, "update", found.append)
+    return [f"{one.path}: {one.message}" for one in found]
+
+
+@given(UPDATES)
+def test_an_update_comes_out_as_it_went_in(request: UpdateRequest) -> None:
+    text = json.dumps(to_json(v0_11.to_update_request(request)))
+    assert v0_11.from_update_request(from_json(json.loads(text), wire.UpdateRequest, "", strict)) == request
+
+
+@given(RESPONSES)
+def test_it_is_what_the_library_reads(response: UpdateResponse) -> None:
+    message = v0_11.to_update_response(response)
+    document = json.loads(json.dumps(to_json(message)))
+    assert json_format.ParseDict(document, wire.UpdateResponse()) == message
+    assert from_json(document, wire.UpdateResponse, "", strict) == message
+
+
+def test_numbers_and_names_are_taken_either_way_and_null_is_nothing() -> None:
+    document = {
+        "rmID": None,
+        "asks": [
+            {
+                "resourceAsk": {"resources": {"a": {"value": 5}, "b": {"value": "5"}, "c": {"value": 5.0}}},
+                "maxAllocations": "3",
+            }
+        ],
+        "updatedNodes": [{"action": 1}, {"action": "DECOMISSION"}, {"action": 77}],
+    }
+    message = from_json(document, wire.UpdateRequest, "", strict)
+    (ask,) = message.asks
+    assert {name: one.value for name, one in ask.resourceAsk.resources.items()} == {"a": 5, "b": 5, "c": 5}
+    assert (ask.maxAllocations, [one.action for one in message.updatedNodes]) == (3, [1, 2, 77])
+
+
+def test_names_are_taken_as_in_json_and_as_in_the_file() -> None:
+    for name in ("rm_id", "rmId"):
+        assert from_json({name: "x"}, callbacks_pb2.Open, "", strict).rm_id == "x"
+
+
+def test_everything_that_is_wrong_is_named_at_once() -> None:
+    document = {
+        "rmID": 5,
+        "askes": [],
+        "asks": [
+            {"allocationKey": "k", "maxAllocations": 1.5, "placeholder": "yes"},
+            "k2",
+            {"resourceAsk": {"resources": {"vcore": 500}}, "tags": ["a"]},
+            {"executionTimeoutMilliSeconds": 2**63, "maxAllocations": -(2**31) - 1},
+        ],
+        "updatedNodes": {"nodeID": "n1"},
+        "releases": {"allocationsToRelease": [{"terminationType": "TIMED_OUT"}, {"terminationType": True}]},
+    }
+    assert faults(document) == [
+        "update.rmID: 5 where text belongs",
+        "update.askes: UpdateRequest has no such field, did you mean 'asks'?; it has: asks, releases,"
+        " newSchedulableNodes, updatedNodes, rmID, newApplications, removeApplications, allocations",
+        "update.asks[0].maxAllocations: 1.5 where a whole number belongs",
+        "update.asks[0].placeholder: 'yes' where true or false belongs",
+        "update.asks[1]: 'k2' where an object (AllocationAsk) belongs",
+        "update.asks[2].resourceAsk.resources.vcore: 500 where an object (Quantity) belongs",
+        "update.asks[2].tags: a list where an object belongs",
+        "update.asks[3].executionTimeoutMilliSeconds: 9223372036854775808 is out of range: from"
+        " -9223372036854775808 to 9223372036854775807",
+        "update.asks[3].maxAllocations: -2147483649 is out of range: from -2147483648 to 2147483647",
+        "update.updatedNodes: an object where a list belongs",
+        "update.releases.allocationsToRelease[0].terminationType: TerminationType has no 'TIMED_OUT', did you"
+        " mean 'TIMEOUT'?; it has: STOPPED_BY_RM, TIMEOUT, PREEMPTED_BY_SCHEDULER, PLACEHOLDER_REPLACED,"
+        " UNKNOWN_TERMINATION_TYPE",
+        "update.releases.allocationsToRelease[1].terminationType: true where a name or a number belongs",
+    ]
+
+
+@pytest.mark.parametrize("value", ["", "-", "1e3", "0x1", "١", "1" * 40, "1.0", float("inf"), float("nan")])
+def test_what_only_looks_like_a_number_is_none(value: object) -> None:
+    assert "where a whole number belongs" in faults({"asks": [{"maxAllocations": value}]})[0]
+
+
+def test_of_two_that_exclude_each_other_one_is_too_many() -> None:
+    document = {"asks": [{"priority": {"priorityValue": 1, "priorityClassName": "high"}}]}
+    assert faults(document) == [
+        "update.asks[0].priority.priorityClassName: priorityValue is given, too: one of them only"
+    ]
+    assert faults({"rmId": "a", "rm_id": "b"}, callbacks_pb2.Open) == [
+        "update.rm_id: rmId is given, too: one of them only"
+    ]
+
+
+def test_half_a_character_is_refused() -> None:
+    assert faults({"rmID": "\ud800"}) == ["update.rmID: half a character (a surrogate) cannot be written"]
+
+
+def test_null_in_a_list_or_map_is_no_entry() -> None:
+    assert faults({"asks": [None]}) == ["update.asks[0]: null where an object (AllocationAsk) belongs"]

@@ -1,0 +1,199 @@
+"""Messages of the wire in protobuf's JSON form: written by the library, read strictly, all faults at once.
+
+The form: names as in the .proto files, numbers of 64 bits as text (numbers are taken, too), enums by name
+(numbers are taken), what has its default value left out, null for what is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from google.protobuf import json_format
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from yunikorn.errors import Problem
+from yunikorn.suggestions import suggest
+
+Wire = TypeVar("Wire", bound=Message)
+
+_RANGES = {
+    FieldDescriptor.TYPE_INT32: (-(2**31), 2**31 - 1),
+    FieldDescriptor.TYPE_INT64: (-(2**63), 2**63 - 1),
+    FieldDescriptor.TYPE_UINT64: (0, 2**64 - 1),
+}
+
+
+def to_json(message: Message) -> dict[str, Any]:
+    """The JSON form of a message, for `json.dumps`."""
+    return json_format.MessageToDict(message)
+
+
+def from_json(document: object, kind: type[Wire], path: str, report: Callable[[Problem], None]) -> Wire:
+    """The message that a JSON document stands for; `path` leads to it.
+
+    Reports every fault with its path. What is returned then is not the whole message.
+    """
+    message = kind()
+    _Reader(report).message(document, message, path)
+    return message
+
+
+class _Reader:
+    def __init__(self, report: Callable[[Problem], None]) -> None:
+        self._report = report
+
+    def _fault(self, path: str, what: str) -> None:
+        self._report(Problem(path, what))
+
+    def message(self, document: object, message: Message, path: str) -> None:
+        descriptor: Descriptor = message.DESCRIPTOR  # type: ignore[assignment]
+        if not isinstance(document, Mapping):
+            self._fault(path, f"{_kind(document)} where an object ({descriptor.name}) belongs")
+            return
+        fields = _fields(descriptor)
+        given: dict[str, str] = {}
+        for name, value in document.items():
+            field = fields.get(name)
+            inner = f"{path}.{name}" if path else name
+            if field is None:
+                known = ", ".join(descriptor.fields_by_name) or "none"
+                self._fault(
+                    inner, f"{descriptor.name} has no such field{suggest(name, fields)}; it has: {known}"
+                )
+            elif value is not None:
+                self._once(field, given, inner)
+                self._field(field, value, message, inner)
+
+    def _once(self, field: FieldDescriptor, given: dict[str, str], path: str) -> None:
+        # A field may be written in two ways, and of a `oneof` only one may be there.
+        group = field.containing_oneof.name if field.containing_oneof is not None else ""
+        place = f"of {group}" if group else field.name
+        if place in given:
+            self._fault(path, f"{given[place]} is given, too: one of them only")
+        given[place] = path.rpartition(".")[2]
+
+    def _field(self, field: FieldDescriptor, value: object, message: Message, path: str) -> None:
+        inner = getattr(message, field.name)
+        if _is_map(field):
+            self._map(field, value, inner, path)
+        elif hasattr(inner, "extend"):
+            # Only repeated fields are lists. How a descriptor says so differs between versions of the library.
+            self._list(field, value, inner, path)
+        elif field.type == FieldDescriptor.TYPE_MESSAGE:
+            inner.SetInParent()
+            self.message(value, inner, path)
+        else:
+            scalar = self._scalar(field, value, path)
+            if scalar is not None:
+                setattr(message, field.name, scalar)
+
+    def _map(self, field: FieldDescriptor, value: object, into: Any, path: str) -> None:
+        if not isinstance(value, Mapping):
+            self._fault(path, f"{_kind(value)} where an object belongs")
+            return
+        assert field.message_type is not None
+        content = field.message_type.fields_by_name["value"]
+        for key, one in value.items():
+            inner = f"{path}.{key}"
+            if content.type == FieldDescriptor.TYPE_MESSAGE:
+                self.message(one, into[key], inner)
+            elif (scalar := self._scalar(content, one, inner)) is not None:
+                into[key] = scalar
+
+    def _list(self, field: FieldDescriptor, value: object, into: Any, path: str) -> None:
+        if not isinstance(value, list):
+            self._fault(path, f"{_kind(value)} where a list belongs")
+            return
+        for index, one in enumerate(value):
+            inner = f"{path}[{index}]"
+            if field.type == FieldDescriptor.TYPE_MESSAGE:
+                self.message(one, into.add(), inner)
+            elif (scalar := self._scalar(field, one, inner)) is not None:
+                into.append(scalar)
+
+    def _scalar(self, field: FieldDescriptor, value: object, path: str) -> str | int | bool | None:
+        if field.type == FieldDescriptor.TYPE_STRING:
+            return self._text(value, path)
+        if field.type == FieldDescriptor.TYPE_BOOL:
+            if isinstance(value, bool):
+                return value
+            self._fault(path, f"{_kind(value)} where true or false belongs")
+            return None
+        if field.type == FieldDescriptor.TYPE_ENUM and isinstance(value, str):
+            return self._named(field, value, path)
+        return self._number(field, value, path)
+
+    def _text(self, value: object, path: str) -> str | None:
+        if not isinstance(value, str):
+            self._fault(path, f"{_kind(value)} where text belongs")
+            return None
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            self._fault(path, "half a character (a surrogate) cannot be written")
+            return None
+        return value
+
+    def _named(self, field: FieldDescriptor, value: str, path: str) -> int | None:
+        enum = field.enum_type
+        assert enum is not None
+        values = enum.values_by_name
+        if value in values:
+            return int(values[value].number)
+        hint = suggest(value, values)
+        self._fault(path, f"{enum.name} has no '{value}'{hint}; it has: {', '.join(values)}")
+        return None
+
+    def _number(self, field: FieldDescriptor, value: object, path: str) -> int | None:
+        number = _whole(value)
+        if number is None:
+            belongs = "a name or a number" if field.type == FieldDescriptor.TYPE_ENUM else "a whole number"
+            self._fault(path, f"{_kind(value)} where {belongs} belongs")
+            return None
+        low, high = _RANGES.get(field.type, _RANGES[FieldDescriptor.TYPE_INT32])
+        if not low <= number <= high:
+            self._fault(path, f"{number} is out of range: from {low} to {high}")
+            return None
+        return number
+
+
+def _fields(descriptor: Descriptor) -> dict[str, FieldDescriptor]:
+    """Fields by their names in JSON, which may also be written as in the .proto file."""
+    return {
+        name: field for field in descriptor.fields for name in dict.fromkeys((field.json_name, field.name))
+    }
+
+
+def _is_map(field: FieldDescriptor) -> bool:
+    return bool(field.message_type is not None and field.message_type.GetOptions().map_entry)
+
+
+def _whole(value: object) -> int | None:
+    """A number that is whole, also one written as text or with a fraction of zero."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        digits = value.removeprefix("-")
+        return int(value) if digits.isascii() and digits.isdigit() and len(digits) <= 30 else None
+    try:
+        whole = int(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return whole if whole == value else None
+
+
+def _kind(value: object) -> str:
+    """What a JSON value is, for a message."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f"'{value}'" if len(value) <= 40 else f"'{value[:40]}...'"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    return str(value)[:40]
