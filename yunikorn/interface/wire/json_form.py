@@ -79,7 +79,7 @@ class _Reader:
         if _is_map(field):
             self._map(field, value, inner, path)
         elif hasattr(inner, "extend"):
-            # Only repeated fields are lists. How a descriptor says so differs between versions of the library.
+            # Only repeated fields are lists; how a descriptor says so depends on the version of protobuf.
             self._list(field, value, inner, path)
         elif field.type == FieldDescriptor.TYPE_MESSAGE:
             inner.SetInParent()
