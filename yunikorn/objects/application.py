@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from yunikorn.objects.ask import INT32_MIN, Ask
 from yunikorn.objects.requests import Requests
+from yunikorn.objects.state_log import StateChange, StateLogEntry
 from yunikorn.resources import NOTHING, Tally
 from yunikorn.states import ACCEPTED, APPLICATION, COMPLETING, FINAL_STATES, NEW, RUNNING, STARTING
 
@@ -33,29 +32,12 @@ def hold_by(holder: Queue | Allowance) -> str:
     return f"{holder.label} runs {holder.count} of at most {holder.max_applications} applications"
 
 
-@attrs.frozen(slots=True)
-class StateLogEntry:
-    """A state, when it was entered (ns), and why."""
-
-    state: str
-    time: int
-    reason: str
-
-
-@attrs.frozen(slots=True)
-class StateChange:
-    """An application's step from one state to the next."""
-
-    app: Application
-    before: str
-    reason: str
-
-
 class Application:
     """An application of a partition."""
 
     __slots__ = (
         "_queue",
+        "accounted",
         "admitted",
         "allocated",
         "allocations",
@@ -79,6 +61,7 @@ class Application:
         "listener",
         "misses",
         "node_order",
+        "owing",
         "owner",
         "pending",
         "priority",
@@ -162,6 +145,10 @@ class Application:
         """Where its usage is booked for its user and group."""
         self.owner: tuple[Allowance, ...] = ()
         """Those of them that have a limit."""
+        self.accounted: Tally = {}
+        """What of all that it holds is booked there, if none of them has a limit, and ..."""
+        self.owing = False
+        """... whether that is less, or more, than it holds."""
         self.node_order = ""
         # What the scheduling layer keeps here: where it stands, and what of it is worth trying.
         self.bits = 0

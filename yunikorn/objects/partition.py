@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
     from yunikorn.config.schema import QueueConfig
     from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.application import Application, StateChange
+    from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.environment import Environment
     from yunikorn.objects.run_limit import RunLimit
+    from yunikorn.objects.state_log import StateChange
 
 _STATE_DETAIL = {"Rejected": "APP_REJECT"}
 

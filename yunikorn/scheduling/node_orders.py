@@ -6,40 +6,23 @@ the request exists per live shape (decision 47).
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
-
-import attrs
 
 from yunikorn.scheduling.node_order import NodeOrder
 from yunikorn.states import REMOVED
 
 if TYPE_CHECKING:
-    from yunikorn.api import NodeSortPolicy
     from yunikorn.clock import Clock
     from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.node import Node
     from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.named_policy import NamedPolicy
 
 DEFAULT = ""
 """The name of the partition's own order."""
-
-
-@attrs.frozen
-class NamedPolicy:
-    """A node sort policy under the name that queues and applications choose it by."""
-
-    policy: NodeSortPolicy
-    origin: str
-    by_shape: bool
-
-    @classmethod
-    def of(cls, policy: NodeSortPolicy, origin: str) -> NamedPolicy:
-        """Find out whether the policy looks at the request: whether its `score` takes two arguments."""
-        return cls(policy, origin, len(inspect.signature(policy.score).parameters) > 1)
 
 
 class NodeOrders:

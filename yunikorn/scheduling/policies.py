@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from yunikorn.api import Context, Plugin
 from yunikorn.registry import NODE_SORT, PREDICATE, Registry
-from yunikorn.scheduling.node_orders import DEFAULT, NamedPolicy
+from yunikorn.scheduling.named_policy import NamedPolicy
+from yunikorn.scheduling.node_orders import DEFAULT
 from yunikorn.scheduling.placement import PlacementChain
 from yunikorn.scheduling.predicate_chain import PredicateChain
 from yunikorn.scheduling.user_groups import UserGroups
