@@ -12,6 +12,7 @@ from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.objects.application import Application
+from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
 from yunikorn.scheduling.faults import Fault
 from yunikorn.simulation.engine import Progress, Simulation
@@ -23,6 +24,9 @@ from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.resource_manager import RM_ID
 from yunikorn.simulation.workload import RESTART, Workload
+
+PERIODS = Periods(retention=0)
+"""Nobody asks a simulation for applications that have ended, and a long trace has many of them."""
 
 
 def simulate(
@@ -47,7 +51,7 @@ def simulate(
     """
     _check_reloads(workload, registry)
     clock = ManualClock()
-    core = Scheduler(registry, clock)
+    core = Scheduler(registry, clock, PERIODS)
     if meet is not None:
         meet(core)
     inquiries = Inquiries(questions, core, clock, RM_ID)
