@@ -313,6 +313,15 @@ class Scheduler:
         session.flush()
         return changed
 
+    def check_configuration(self, rm_id: str, text: str | bytes) -> None:
+        """Whether a resource manager could be given this configuration now; changes nothing.
+
+        Raises `ConfigError` with all problems, those that come from what is there at this moment included,
+        and `UsageError` if the resource manager is not registered.
+        """
+        session = self._session(rm_id)
+        session.check(load_config(text or DEFAULT_TEXT, session.registry))
+
     def update_configuration(
         self, rm_id: str, request: UpdateConfigurationRequest
     ) -> UpdateConfigurationResponse:
