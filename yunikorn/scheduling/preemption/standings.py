@@ -84,7 +84,7 @@ class Standings:
         own = Resource({name: amount - used.get(name, 0) for name, amount in guaranteed.items()})
         if queue is asking:
             return Resource({**(above or NOTHING), **own})
-        if asking.guaranteed and queue in asking.path_up():
+        if asking.guaranteed and any(queue is above for above in asking.path_up()):
             return None
         return smaller_of(own, above or NOTHING)
 

@@ -1,0 +1,117 @@
+"""What is compiled on request stays compilable, and is the same program (docs/performance.md).
+
+The rules are read off the sources, so that a checkout that compiles nothing notices too.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+CHECKOUT = Path(__file__).parent.parent
+
+
+def build_script() -> ModuleType:
+    """The checkout's setup.py as a module; it builds nothing when it is not the main program."""
+    spec = importlib.util.spec_from_file_location("build_script", CHECKOUT / "setup.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+BUILD = build_script()
+MODULES: list[str] = BUILD.modules()
+
+
+def classes(name: str) -> list[ast.ClassDef]:
+    """The classes of a file."""
+    tree = ast.parse((CHECKOUT / name).read_text("utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_classes_of_compiled_modules_are_plain(name: str) -> None:
+    """What a decorator or NamedTuple makes reads its annotations when it is imported, and crashes there."""
+    for found in classes(name):
+        assert not found.decorator_list, f"{found.name}: give it a file of its own that is not compiled"
+        assert "NamedTuple" not in {ast.unparse(base) for base in found.bases}, found.name
+
+
+def test_compiled_classes_are_extended_by_compiled_ones_only() -> None:
+    """A class that is not compiled cannot inherit from one that is."""
+    for path in sorted((CHECKOUT / "yunikorn").rglob("*.py")):
+        name = path.relative_to(CHECKOUT).as_posix()
+        if name not in MODULES:
+            compiled = {
+                alias.asname or alias.name
+                for node in ast.walk(ast.parse(path.read_text("utf-8")))
+                if isinstance(node, ast.ImportFrom)
+                and f"{(node.module or '').replace('.', '/')}.py" in MODULES
+                for alias in node.names
+            }
+            for found in classes(name):
+                bases = {ast.unparse(base).partition("[")[0] for base in found.bases}
+                assert not bases & compiled, f"{name}: {found.name} has to be compiled too"
+
+
+def test_what_authors_import_is_not_compiled() -> None:
+    """Their classes inherit from the contract's (decision 48)."""
+    assert not {"yunikorn/api.py", "yunikorn/hookspecs.py", "yunikorn/config/schema.py"} & set(MODULES)
+
+
+def test_no_search_for_a_member_in_a_compiled_generator() -> None:
+    """`x in generator()` has no counterpart in mypyc's generators; the queues above are asked this way."""
+    for path in sorted((CHECKOUT / "yunikorn").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+                right = ast.unparse(node.comparators[0])
+                assert not right.endswith((".path_up()", ".walk()")), f"{path.name}:{node.lineno} {right}"
+
+
+@pytest.mark.parametrize(
+    ("value", "compiled"), [(None, False), ("", False), ("0", False), ("1", True), ("true", True)]
+)
+def test_nothing_is_compiled_unless_asked(
+    value: str | None, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("YUNIKORN_COMPILE", raising=False)
+    if value is not None:
+        monkeypatch.setenv("YUNIKORN_COMPILE", value)
+
+    assert BUILD.asked() is compiled
+
+
+def test_a_switch_that_says_neither_yes_nor_no_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YUNIKORN_COMPILE", "maybe")
+
+    with pytest.raises(
+        SystemExit, match="YUNIKORN_COMPILE=maybe says neither yes nor no: set it to 1, or to 0"
+    ):
+        BUILD.asked()
+
+
+def test_compiling_without_a_compiler_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "mypyc.py").write_text("raise ImportError\n")
+    done = subprocess.run(
+        [sys.executable, "setup.py", "--version"],
+        cwd=CHECKOUT,
+        env={**os.environ, "YUNIKORN_COMPILE": "1", "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    assert (
+        "YUNIKORN_COMPILE=1 needs mypy where the package is built: pip install 'mypy >= 1.18'" in done.stderr
+    )
+    assert "Traceback" not in done.stderr
