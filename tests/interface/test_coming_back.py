@@ -1,0 +1,178 @@
+"""Connections cut and cores killed at any moment: an RM that reports all it has finds the books it had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.core.kit import RM, configuration, queue
+from yunikorn.clock import ManualClock
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    AllocationAsk,
+    NewNodeInfo,
+    RegisterResourceManagerRequest,
+    SchedulerAction,
+    UpdateResponse,
+    UserGroupInformation,
+)
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.registry import Registry
+from yunikorn.resources import Resource
+
+REGISTRY = Registry.load(third_party=False)
+CONFIG = configuration(queue("a"), queue("b", resources={"max": {"vcore": "6m"}}))
+APPS = {"one": "root.a", "two": "root.b", "three": "root.b"}
+PATHS = ("root", "root.a", "root.b")
+NODES = {"n1": 4, "n2": 3, "n3": 5}
+FORCED = {"application.create.force": "true"}
+
+Books = dict[str, Any]
+
+
+class Shim(RM):
+    """An RM that knows what it wants and what it runs, and can report all of it."""
+
+    def __init__(self) -> None:
+        self.wanted: dict[tuple[str, str], int] = {}
+        """Allocations still to come, by application and key."""
+        self.told: list[SchedulerAction] = []
+        self.deaf = False
+        """Whether the connection is broken already, and nobody has noticed."""
+        super().__init__(CONFIG, REGISTRY, scheduler=Scheduler(REGISTRY, ManualClock(1)))
+        self.report(applications_first=True, at_once=True)
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        """Keep the books of what runs, and of what is still wanted; or lose it on the way."""
+        if self.deaf:
+            return
+        self.told.append(response.action)
+        super().recv_update_response(response)
+        for one in response.new_allocations:
+            self.wanted[one.application_id, one.allocation_key] -= 1
+
+    def want(self, app_id: str, key: str, count: int) -> None:
+        """Ask for so many of a key from now on."""
+        self.wanted[app_id, key] = count
+        self.ask(app_id, key, count, vcore=1)
+
+    def drop(self, number: int) -> None:
+        """Something that runs ends."""
+        if self.running:
+            one = self.running[sorted(self.running)[number % len(self.running)]]
+            self.release(one.application_id, uuid=one.uuid)
+
+    def cut(self) -> None:
+        """The connection breaks, and the RM connects again."""
+        self.deaf = False
+        self.scheduler.pause(self.rm_id)
+        self.scheduler.schedule()
+        self.scheduler.reconnect(self.rm_id, self)
+        assert self.told[-1] == SchedulerAction.RESYNC
+
+    def kill(self) -> None:
+        """The core is another one from now on; time has passed, as it does."""
+        self.deaf = False
+        self.clock = ManualClock(self.clock.now() + 1_000_000_000)
+        self.scheduler = Scheduler(REGISTRY, self.clock)
+
+    def come_back(self, *, applications_first: bool, at_once: bool) -> None:
+        """Register, and report everything."""
+        request = RegisterResourceManagerRequest(self.rm_id, config=CONFIG)
+        self.scheduler.register_resource_manager(request, self)
+        self.report(applications_first=applications_first, at_once=at_once)
+
+    def report(self, *, applications_first: bool, at_once: bool) -> None:
+        """All applications, nodes with what runs on them, and what is still wanted."""
+        owner = UserGroupInformation("user", ["group"])
+        applications = [AddApplicationRequest(name, path, ugi=owner) for name, path in APPS.items()]
+        nodes = [
+            NewNodeInfo(name, {}, Resource(vcore=room), existing_allocations=self.on(name))
+            for name, room in NODES.items()
+        ]
+        asks = [
+            AllocationAsk(key, app_id, "", Resource(vcore=1), count)
+            for (app_id, key), count in self.wanted.items()
+            if count > 0
+        ]
+        if at_once:
+            self.update(new_applications=applications, new_schedulable_nodes=nodes, asks=asks)
+            return
+        if applications_first:  # and the core decides before it has heard of all that runs
+            self.update(new_applications=applications)
+            self.update(asks=asks)
+        for node in nodes:
+            self.update(new_schedulable_nodes=[node])
+            self.scheduler.schedule(1)
+        if not applications_first:
+            self.update(new_applications=applications)
+            self.update(asks=asks)
+
+    def on(self, node_id: str) -> list[Allocation]:
+        """What runs on a node, marked for recovery."""
+        return [
+            attrs.evolve(one, allocation_tags=FORCED)
+            for one in self.running.values()
+            if one.node_id == node_id
+        ]
+
+    def books(self) -> Books:
+        """What the core holds, without zeros."""
+        at = self.at_work().partition
+        return {
+            "nodes": {node.id: sum(node.available.values()) for node in at.nodes.values()},
+            "used": {path: sum(self.find_queue(path).allocated.values()) for path in PATHS},
+            "waiting": {path: sum(self.find_queue(path).pending.values()) for path in PATHS},
+            "running": {app.id: sorted(app.allocations) for app in at.applications.values()},
+        }
+
+    def own_books(self) -> Books:
+        """The same from what the RM itself knows; applications that the core let go have nothing."""
+        used = dict.fromkeys(PATHS, 0)
+        waiting = dict.fromkeys(PATHS, 0)
+        nodes = dict(NODES)
+        for one in self.running.values():
+            nodes[one.node_id] -= 1
+            for path in ("root", APPS[one.application_id]):
+                used[path] += 1
+        for (app_id, _), count in self.wanted.items():
+            for path in ("root", APPS[app_id]):
+                waiting[path] += count
+        running = {
+            app_id: sorted(uuid for uuid, one in self.running.items() if one.application_id == app_id)
+            for app_id in self.at_work().partition.applications
+        }
+        return {"nodes": nodes, "used": used, "waiting": waiting, "running": running}
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("want"), st.sampled_from(sorted(APPS)), st.sampled_from("xyz"), st.integers(1, 4)),
+    st.tuples(st.just("schedule"), st.integers(1, 5)),
+    st.tuples(st.just("drop"), st.integers(0, 20)),
+    st.tuples(st.just("cut"), st.booleans(), st.booleans(), st.booleans()),
+    st.tuples(st.just("kill"), st.booleans(), st.booleans(), st.booleans()),
+)
+
+
+@example([("want", "one", "x", 4), ("schedule", 2), ("kill", True, False, True)])
+@given(st.lists(STEPS, max_size=25))
+def test_nothing_is_lost_and_nothing_doubled(steps: list[tuple[Any, ...]]) -> None:
+    shim = Shim()
+    for kind, *values in steps:
+        if kind == "want":
+            shim.want(*values)
+        elif kind == "schedule":
+            shim.schedule(*values)
+        elif kind == "drop":
+            shim.drop(*values)
+        else:
+            shim.deaf = values[2]
+            shim.scheduler.schedule(2)
+            shim.cut() if kind == "cut" else shim.kill()
+            shim.come_back(applications_first=values[0], at_once=values[1])
+        assert shim.said("rejected_allocations") == []
+        assert shim.books() == shim.own_books()

@@ -1,0 +1,46 @@
+"""docs/sessions.md is true: its code runs, and its bounds are those of the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from yunikorn.clock import SECOND
+from yunikorn.interface import constants
+from yunikorn.interface.absence import KEPT
+from yunikorn.interface.checks import LONGEST_NAME
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.objects.periods import Periods
+from yunikorn.states import SESSION
+
+PAGE = (Path(__file__).parents[2] / "docs" / "sessions.md").read_text("utf-8")
+
+
+def test_its_code_runs_from_top_to_bottom() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 3
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, "docs/sessions.md", "exec"), names)
+
+
+def test_its_numbers_are_the_real_ones() -> None:
+    assert Periods().session == 5 * 60 * SECOND
+    assert "is over (5 minutes)" in PAGE
+    assert f"up to\n{KEPT:,} entries" in PAGE
+    assert f"more than {LONGEST_NAME:,} bytes" in PAGE
+
+
+def test_its_calls_exist_and_its_states_too() -> None:
+    table = PAGE.partition("| call |")[2].partition("\n\n")[0]
+    calls = re.findall(r"^\| `(\w+)\(", table, re.MULTILINE)
+    assert len(calls) >= 6
+    assert all(callable(getattr(Scheduler, call)) for call in calls)
+    states = set(re.findall(r"\b(Running|Paused|Stopped|Init)\b", table))
+    assert states <= set(SESSION.states)
+
+
+def test_its_names_are_exported() -> None:
+    for name in re.findall(r"`([A-Z][A-Z_0-9]+)`", PAGE.partition("## Names of attributes")[2]):
+        assert hasattr(constants, name)
