@@ -39,6 +39,8 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.rm_plugins import plugin_name, registry_for
 from yunikorn.interface.session import Session
 from yunikorn.interface.session_status import SessionStatus
+from yunikorn.interface.sinks import Buffer
+from yunikorn.interface.whereabouts import Whereabouts, whereabouts
 from yunikorn.objects.application import Application
 from yunikorn.objects.environment import Environment
 from yunikorn.objects.periods import Periods
@@ -60,13 +62,16 @@ class Scheduler:
         clock: Clock,
         periods: Periods | None = None,
         configurations: Configurations | None = None,
+        buffer_sinks: Buffer | None = None,
     ) -> None:
+        """`buffer_sinks` puts something before each event sink, such as `BufferedSinks` do."""
         self.registry = registry
         self.clock = clock
         self.configurations = configurations
         """What registrations run on, by policy group; None leaves it to each to bring one (decision 35)."""
         self.faults = FaultLog()
         """What plugins did wrong while scheduling."""
+        self._buffer_sinks = buffer_sinks
         self._numbered = False
         self._environment = Environment.on(clock, periods)
         self._timers = self._environment.timers
@@ -364,7 +369,16 @@ class Scheduler:
         registry: Registry,
     ) -> Session:
         try:
-            return Session(request.rm_id, callback, config, registry, self._environment, self.faults, request)
+            return Session(
+                request.rm_id,
+                callback,
+                config,
+                registry,
+                self._environment,
+                self.faults,
+                request,
+                self._buffer_sinks,
+            )
         except (UnknownPlugin, OptionError, PluginError) as error:
             # What is only needed to run is not asked for when a text is checked, such as `ldap`.
             raise ConfigError([Problem("", str(error))]) from error
@@ -433,6 +447,21 @@ class Scheduler:
         for at in self.partitions(rm_id):
             for ask, reason in first_reasons(at):
                 yield ask.app.id, ask.pending, reason
+
+    def whereabouts(self, thread_id: int) -> Whereabouts | None:
+        """What a thread, in which this scheduler works, is doing now; to be asked from another thread.
+
+        For a watchdog that has to name a plugin that hangs (decision 45). None if there is no such thread.
+        """
+        return whereabouts(thread_id, self._origin_of)
+
+    def _origin_of(self, cls: type[object]) -> str:
+        registries = [self.registry, *(session.registry for session in list(self._sessions.values()))]
+        for registry in registries:
+            for offer in registry.offers():
+                if offer.cls is cls:
+                    return offer.origin
+        return f"{cls.__module__}.{cls.__qualname__}"
 
     # -- looking in ---------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ from yunikorn.interface.prepared import Prepared, discard
 from yunikorn.interface.rm_link import RMLink
 from yunikorn.interface.rm_plugins import add_plugin, with_rm
 from yunikorn.interface.session_status import SessionStatus
-from yunikorn.interface.sinks import Sinks
+from yunikorn.interface.sinks import Buffer, Sinks
 from yunikorn.objects.journal import Journal
 from yunikorn.objects.outbox import Outbox
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
@@ -65,6 +65,7 @@ class Session:
         environment: Environment,
         faults: FaultLog,
         introduction: RegisterResourceManagerRequest | None = None,
+        buffer_sinks: Buffer | None = None,
     ) -> None:
         self.rm_id = rm_id
         self.introduction = introduction or RegisterResourceManagerRequest(rm_id)
@@ -85,7 +86,7 @@ class Session:
         self._link = RMLink(self.reach, self._queue_of)
         enabled = registry.without(config.disabled)
         whole = with_rm(config, enabled, self.reach)
-        self.sinks = Sinks(environment.clock, faults, self._link)
+        self.sinks = Sinks(environment.clock, faults, self._link, buffer_sinks)
         outlets = self.sinks.make(whole.sinks, enabled)
         for partition in whole.partitions:
             self._partitions[partition.name] = self._make(partition, enabled)

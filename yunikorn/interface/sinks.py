@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import attrs
 
 from yunikorn.api import Context, Event, EventSink, ResourceManager
+from yunikorn.interface.rm_plugins import RM
 from yunikorn.registry import EVENT_SINK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from yunikorn.clock import Clock
     from yunikorn.config.schema import PluginRef
     from yunikorn.registry import Registry
     from yunikorn.scheduling.faults import FaultLog
+
+
+Buffer = Callable[[EventSink, str], EventSink]
+"""Puts something before a sink of the given origin, such as a buffer."""
 
 
 @attrs.define
@@ -31,7 +37,14 @@ class Outlet:
 class Sinks:
     """The event sinks of one resource manager."""
 
-    def __init__(self, clock: Clock, faults: FaultLog, rm: ResourceManager | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        faults: FaultLog,
+        rm: ResourceManager | None = None,
+        buffer: Buffer | None = None,
+    ) -> None:
+        self._buffer = buffer
         self._context = Context("", clock.now, rm)
         self._faults = faults
         self._outlets: list[Outlet] = []
@@ -54,7 +67,11 @@ class Sinks:
                 made.append(kept)
                 continue
             sink = registry.make(EVENT_SINK, ref.name, ref.options)
-            made.append(Outlet(ref, sink, registry.find(EVENT_SINK, ref.name).origin))
+            origin = registry.find(EVENT_SINK, ref.name).origin
+            if self._buffer is not None and ref.name != RM:
+                # A callback is called in the core's thread, whatever for: the RM hears things in their order.
+                sink = self._buffer(sink, origin)
+            made.append(Outlet(ref, sink, origin))
         return made
 
     def use(self, outlets: list[Outlet]) -> None:

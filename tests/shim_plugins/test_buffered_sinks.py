@@ -1,0 +1,152 @@
+"""Sinks beside the core's thread: in order, bounded, counted, and reported when they fail (decision 44)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from tests.core.kit import RM, document, partition, queue, with_plugins
+from yunikorn.api import Context, Event, EventSink
+from yunikorn.clock import ManualClock
+from yunikorn.interface.buffered_sinks import BufferedSinks
+from yunikorn.interface.scheduler import Scheduler
+
+LONG = 30.0
+"""Seconds after which something hangs."""
+
+
+class Slow(EventSink):
+    """Takes events only while the door is open; notes in which thread, and what it is told."""
+
+    name = "slow"
+    door: threading.Event
+    busy: threading.Event
+    heard: list[str]
+    threads: set[str]
+    fails: bool
+
+    def opened(self, context: Context) -> None:
+        self.heard.append("opened")
+        self.threads.add(threading.current_thread().name)
+
+    def send(self, batch: Sequence[Event]) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.busy.set()
+        assert self.door.wait(LONG)
+        if self.fails:
+            raise OSError("no space left")
+        self.heard.extend(
+            event.object_id for event in batch if event.type == "NODE" and event.change == "ADD"
+        )
+
+    def reloaded(self, context: Context) -> None:
+        self.heard.append("reloaded")
+
+    def closed(self) -> None:
+        self.heard.append("closed")
+
+
+@pytest.fixture
+def sink() -> Iterator[type[Slow]]:
+    """A class of its own for each test."""
+    made: type[Slow] = type("Slow", (Slow,), {"__doc__": Slow.__doc__})
+    made.door, made.busy, made.heard, made.threads = threading.Event(), threading.Event(), [], set()
+    made.fails = False
+    made.door.set()
+    yield made
+    made.door.set()
+
+
+def text(*queues: str) -> str:
+    return document(partition(*(queue(name) for name in queues)), events={"sinks": ["slow"]})
+
+
+def make(sink: type[Slow], buffers: BufferedSinks) -> RM:
+    registry = with_plugins(event_sinks=[sink])
+    return RM(text("a"), scheduler=Scheduler(registry, ManualClock(), buffer_sinks=buffers))
+
+
+def test_a_sink_takes_everything_in_order_in_a_thread_of_its_own(sink: type[Slow]) -> None:
+    buffers = BufferedSinks()
+    rm = make(sink, buffers)
+    for number in range(50):
+        rm.node(f"n{number}", vcore=1)
+        if number == 20:
+            rm.reload(text("a", "b"))
+    rm.scheduler.stop("rm")
+    nodes = [f"n{number}" for number in range(50)]
+    assert sink.heard == ["opened", *nodes[:21], "reloaded", *nodes[21:], "closed"]
+    assert sink.threads == {"MainThread", "yunikorn-sink-slow of test-plugin (yunikorn-test 1.0)"}
+    assert list(buffers) == []
+
+
+def test_what_finds_the_buffer_full_is_dropped_and_counted_and_nobody_waits(
+    sink: type[Slow], caplog: pytest.LogCaptureFixture
+) -> None:
+    buffers = BufferedSinks(capacity=10)
+    rm = make(sink, buffers)
+    sink.door.clear()
+    rm.node("first", vcore=1)
+    assert sink.busy.wait(LONG)
+    with caplog.at_level(logging.WARNING, "yunikorn.plugins"):
+        for number in range(100):
+            rm.node(f"n{number}", vcore=1)
+    (load,) = buffers
+    assert (load.origin, load.waiting) == ("slow of test-plugin (yunikorn-test 1.0)", 10)
+    assert load.dropped > 100
+    warnings = [record.getMessage() for record in caplog.records]
+    assert "event sink slow of test-plugin (yunikorn-test 1.0) is too slow" in warnings[0]
+    assert len(warnings) < 12, "said again only when their number has doubled"
+    sink.door.set()
+    rm.scheduler.stop("rm")
+    assert sink.heard[1:3] == ["first", "n0"]
+    assert sink.heard[-1] == "closed"
+
+
+def test_a_sink_that_raises_is_switched_off_and_reported_like_any_other(sink: type[Slow]) -> None:
+    buffers = BufferedSinks()
+    rm = make(sink, buffers)
+    sink.fails = True
+    rm.node("n1", vcore=1)
+    thread = next(one for one in threading.enumerate() if one.name.startswith("yunikorn-sink-slow"))
+    thread.join(LONG)
+    rm.node("n2", vcore=1)
+    (fault,) = rm.faults()
+    assert fault.endswith("sending events, it is switched off: OSError: no space left")
+    rm.node("n3", vcore=1)
+    assert sink.heard == ["opened", "closed"]
+    sink.fails = False
+    rm.reload(text("a", "b"))
+    rm.node("n4", vcore=1)
+    rm.scheduler.stop("rm")
+    assert sink.heard == ["opened", "closed", "opened", "n4", "closed"]
+
+
+def test_a_sink_that_hangs_at_its_end_is_left_behind(
+    sink: type[Slow], caplog: pytest.LogCaptureFixture
+) -> None:
+    rm = make(sink, BufferedSinks(patience=0.01))
+    sink.door.clear()
+    rm.node("n1", vcore=1)
+    assert sink.busy.wait(LONG)
+    rm.node("n2", vcore=1)
+    rm.scheduler.stop("rm")
+    assert "they are lost" in caplog.text
+
+
+def test_a_sink_that_cannot_be_opened_is_found_at_once(sink: type[Slow]) -> None:
+    def refuse(self: Slow, context: Context) -> None:
+        raise PermissionError("not for you")
+
+    sink.opened = refuse  # type: ignore[method-assign]
+    rm = make(sink, BufferedSinks())
+    assert "opening, it is switched off: PermissionError: not for you" in rm.faults()[0]
+    rm.scheduler.stop("rm")
+
+
+def test_a_buffer_without_room_is_refused() -> None:
+    with pytest.raises(ValueError, match="not for 0 events"):
+        BufferedSinks(capacity=0)

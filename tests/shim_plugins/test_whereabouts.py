@@ -1,0 +1,128 @@
+"""Naming the plugin in which the core hangs, from another thread (decision 45)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.core.kit import RM, configuration, queue, with_plugins
+from tests.shim_plugins.shim import Asked, AskedAtOnce
+from yunikorn import api
+from yunikorn.interface.messages import PredicatesArgs
+from yunikorn.interface.whereabouts import Whereabouts
+
+LONG = 30.0
+
+
+class Trap:
+    """Holds whoever comes, until it is opened."""
+
+    def __init__(self) -> None:
+        self.caught, self.open = threading.Event(), threading.Event()
+
+    def __call__(self, *_: object) -> None:
+        self.caught.set()
+        assert self.open.wait(LONG)
+
+
+@pytest.fixture
+def trap() -> Iterator[Trap]:
+    trap = Trap()
+    yield trap
+    trap.open.set()
+
+
+def look(rm: RM, trap: Trap, deed: Callable[[], object]) -> Whereabouts | None:
+    """What the scheduler says of the thread that is caught while it does this."""
+    thread = threading.Thread(target=deed)
+    thread.start()
+    try:
+        assert trap.caught.wait(LONG)
+        assert thread.ident is not None
+        return rm.scheduler.whereabouts(thread.ident)
+    finally:
+        trap.open.set()
+        thread.join(LONG)
+
+
+def ready(rm: RM) -> None:
+    rm.node(vcore=1)
+    rm.app()
+    rm.ask(vcore=1)
+
+
+def test_a_predicate_that_hangs_is_named_with_its_distribution_and_where_it_is(trap: Trap) -> None:
+    class Thinks(api.Predicate):
+        """Thinks for long."""
+
+        name = "thinks"
+
+        def check(self, ask: api.Ask, node: api.Node) -> str | None:
+            trap(ask)
+            return None
+
+    rm = RM(configuration(predicates=["thinks"]), with_plugins(predicates=[Thinks]))
+    ready(rm)
+    found = look(rm, trap, rm.scheduler.schedule)
+    assert found is not None
+    assert found.who == "plugin thinks of test-plugin (yunikorn-test 1.0)"
+    assert found.deed == "check"
+    assert "threading.py" in found.place
+    assert str(found).startswith("plugin thinks of test-plugin (yunikorn-test 1.0): check (")
+
+
+@pytest.mark.parametrize("kind", [Asked, AskedAtOnce])
+def test_a_callback_that_hangs_is_named_with_whose_it_is(
+    kind: type[Asked] | type[AskedAtOnce], trap: Trap
+) -> None:
+    def rule(args: PredicatesArgs) -> None:
+        trap(args)
+
+    rm = kind(configuration())
+    rm.rule = rule
+    ready(rm)
+    found = look(rm, trap, rm.scheduler.schedule)
+    assert found is not None
+    assert found.who == "callback of resource manager rm"
+    assert found.deed.startswith("answering predicates")
+
+
+def test_a_plugin_of_an_rm_is_named_too(trap: Trap) -> None:
+    class Own:
+        @api.hookimpl
+        def yunikorn_app_sort_policies(self) -> list[type[api.AppSortPolicy]]:
+            class Ponders(api.AppSortPolicy):
+                """Ponders."""
+
+                name = "ponders"
+
+                def key(self, app: api.Application) -> int:
+                    trap(app)
+                    return 0
+
+            return [Ponders]
+
+    class Owner(RM):
+        plugins = (Own(),)
+
+    policy = {"application.sort.policy": "ponders"}
+    rm = Owner(configuration(queue("a", properties=policy)))
+    ready(rm)
+    rm.app("other")
+    rm.ask("other", vcore=1)
+    found = look(rm, trap, rm.scheduler.schedule)
+    assert found is not None
+    assert (found.who, found.deed) == ("plugin ponders of Own (resource manager rm)", "key")
+
+
+def test_the_scheduler_itself(trap: Trap) -> None:
+    rm = RM(configuration())
+    found = look(rm, trap, lambda: trap(None))
+    assert found is not None
+    assert (found.who, found.deed) == ("the scheduler itself", "")
+
+
+def test_a_thread_that_is_not_there() -> None:
+    assert RM(configuration()).scheduler.whereabouts(-1) is None

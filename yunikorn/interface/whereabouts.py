@@ -1,0 +1,61 @@
+"""Who is at work in the core's thread right now: for a watchdog that has to name a plugin (decision 45).
+
+A plugin that hangs cannot be interrupted, but it can be named. Nothing is noted while scheduling: whoever
+wants to know, in another thread, looks at the stack of the core's thread. The innermost function of a plugin,
+or of what calls a resource manager, says whose turn it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import attrs
+
+from yunikorn.api import Plugin
+from yunikorn.interface.callback import Reach
+
+OURSELVES = "the scheduler itself"
+
+
+@attrs.frozen
+class Whereabouts:
+    """What a thread is doing."""
+
+    who: str
+    """`plugin NAME of ...`, `callback of resource manager ID`, or the scheduler itself."""
+    deed: str
+    """The method of the plugin, or what the callback is called for."""
+    place: str
+    """File, line and function: the innermost."""
+
+    def __str__(self) -> str:
+        doing = f": {self.deed}" if self.deed else ""
+        return f"{self.who}{doing} ({self.place})"
+
+
+def whereabouts(thread_id: int, origin_of: Callable[[type[Any]], str]) -> Whereabouts | None:
+    """What the thread of this identifier is doing; None if there is none.
+
+    `origin_of` says where the class of a plugin comes from.
+    """
+    frame = sys._current_frames().get(thread_id)
+    if frame is None:
+        return None
+    code = frame.f_code
+    place = f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
+    for outer in _outwards(frame):
+        acting = outer.f_locals.get("self")
+        if isinstance(acting, Reach):
+            return Whereabouts(f"callback of {acting.whose}", str(outer.f_locals.get("deed", "")), place)
+        if isinstance(acting, Plugin):
+            return Whereabouts(f"plugin {origin_of(type(acting))}", outer.f_code.co_name, place)
+    return Whereabouts(OURSELVES, "", place)
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
