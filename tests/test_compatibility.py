@@ -25,7 +25,6 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UserGroupInformation,
 )
-from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
 
 CHECKOUT = Path(__file__).parent.parent
@@ -542,17 +541,6 @@ def test_a_first_max_counts_as_lowered_and_originators_go_last() -> None:
 
 LATER = PAGE.partition("## Decided, not in this version")[2]
 LONG = "it is there now? Then the table 'Decided, not in this version' of docs/compatibility.md is too long"
-
-
-@pytest.mark.parametrize(
-    ("call", "row"),
-    [
-        ("update_configuration", "| `update_configuration` |"),
-        ("fail_application", "| `fail_application` |"),
-    ],
-)
-def test_calls_are_missing_as_long_as_the_page_says_so(call: str, row: str) -> None:
-    assert hasattr(Scheduler, call) == (row not in LATER), LONG
 
 
 def test_there_is_no_serve_as_long_as_the_page_says_so(capsys: pytest.CaptureFixture[str]) -> None:
