@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from yunikorn.interface.callback import OPTIONAL, implements
+from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateResponse
 from yunikorn.objects.periods import Periods
 
@@ -41,12 +42,8 @@ CALLS = (
 class Tape(Protocol):
     """Hears what happens in the core's thread, as it happens; must return soon and never raise."""
 
-    def began(self, at: int, periods: Periods, *, allow_rm_config: bool) -> None:
-        """A core begins, with these periods; told once, before all else.
-
-        `allow_rm_config`: whether a resource manager may bring a configuration of its own, which is so where
-        the scheduler has no configurations by policy group.
-        """
+    def began(self, at: int, periods: Periods, configurations: Configurations | None) -> None:
+        """A core begins, with these periods and these configurations by policy group; told once, first."""
         ...
 
     def took(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:

@@ -45,9 +45,7 @@ class TapedScheduler(Scheduler):
         """Whether a call is being carried out: what it calls itself is not told."""
         self._within = False
         """Whether a callback is being called: what it calls is told."""
-        periods: Periods = bound.arguments.get("periods") or Periods()
-        allowed = configurations is None or configurations.allow_rm_config
-        tape.began(self.clock.now(), periods, allow_rm_config=allowed)
+        tape.began(self.clock.now(), bound.arguments.get("periods") or Periods(), configurations)
 
     def _tell(self, method: str, arguments: dict[str, Any]) -> None:
         now = self.clock.now()
