@@ -18,8 +18,10 @@ from yunikorn.interface.messages import (
     AllocationReleasesRequest,
     NewNodeInfo,
     NodeAction,
+    PreemptionPolicy,
     RegisterResourceManagerRequest,
     RemoveApplicationRequest,
+    TerminationType,
     UpdateNodeInfo,
     UpdateRequest,
     UserGroupInformation,
@@ -86,6 +88,14 @@ def test_applications(bad: AddApplicationRequest, reason: str) -> None:
 
 
 ASKS = [
+    (
+        loose(AllocationAsk, "k", "app", resource_ask=ONE, preemption_policy=True),
+        "preemptionPolicy is bool, not PreemptionPolicy",
+    ),
+    (
+        loose(AllocationAsk, "k", "app", resource_ask=ONE, preemption_policy=loose(PreemptionPolicy, "no")),
+        "allowPreemptSelf is str, not true or false",
+    ),
     (loose(AllocationAsk, LONG, "app"), f"allocationKey {TOO_LONG}"),
     (loose(AllocationAsk, b"key", "app"), "allocationKey is bytes, not text"),
     (loose(AllocationAsk, "k", LONG), f"applicationID {TOO_LONG}"),
@@ -146,6 +156,10 @@ def test_asks(bad: AllocationAsk, reason: str) -> None:
 
 
 ALLOCATIONS = [
+    (
+        loose(Allocation, "k", "app", "u", "n1", ONE, originator=None),
+        "originator is NoneType, not true or false",
+    ),
     (loose(Allocation, LONG, "app", "u", "n1", ONE), f"allocationKey {TOO_LONG}"),
     (loose(Allocation, "", "app", "u", "n1", ONE), "an allocation needs an allocation key"),
     (loose(Allocation, "k", "app", LONG, "n1", ONE), f"UUID {TOO_LONG}"),
@@ -188,6 +202,7 @@ NODES = [
     (loose(NewNodeInfo, "n", {"zone": 1}), "attributes['zone'] is int, not text"),
     (loose(NewNodeInfo, "n", {}, HUGE), f"schedulableResource: {NOT_64}"),
     (loose(NewNodeInfo, "n", {}, Resource(vcore=-1)), "node has negative resources"),
+    (loose(NewNodeInfo, "n", {}, ONE, schedulable="no"), "schedulable is str, not true or false"),
     (loose(NewNodeInfo, "n", {}, ONE, None), "occupiedResource is NoneType, not a Resource"),
 ]
 
@@ -204,6 +219,10 @@ def test_nodes(bad: NewNodeInfo, reason: str) -> None:
 
 NODE_UPDATES = [
     (loose(UpdateNodeInfo, None), "nodeID is NoneType, not text"),
+    (
+        loose(UpdateNodeInfo, "n1", 9),
+        "action is 9, not one of UPDATE, DRAIN_NODE, DECOMMISSION, DRAIN_TO_SCHEDULABLE, UNKNOWN",
+    ),
     (loose(UpdateNodeInfo, "n1", attributes={1: ""}), "a name in attributes is int, not text"),
     (loose(UpdateNodeInfo, "n1", schedulable_resource=HUGE), f"schedulableResource: {NOT_64}"),
     (loose(UpdateNodeInfo, "n1", occupied_resource={}), "occupiedResource is dict, not a Resource"),
@@ -220,12 +239,13 @@ def test_node_updates(bad: UpdateNodeInfo, reason: str) -> None:
     assert rm.at_work().partition.cluster.total == {"vcore": 2}
 
 
+KINDS = ", ".join(kind.name for kind in TerminationType)
 RELEASES = [
     (loose(AllocationRelease, LONG), f"applicationID {TOO_LONG}"),
     (loose(AllocationRelease, "app", 5), "UUID is int, not text"),
-    (loose(AllocationRelease, "app", "u", "", 1), "terminationType is int, not one of its kinds"),
+    (loose(AllocationRelease, "app", "u", "", 1), f"terminationType is 1, not one of {KINDS}"),
     (loose(AllocationAskRelease, "app", SURROGATE), f"allocationKey {HALVES}"),
-    (loose(AllocationAskRelease, "app", "k", "", None), "terminationType is NoneType, not one of its kinds"),
+    (loose(AllocationAskRelease, "app", "k", "", None), f"terminationType is NoneType, not one of {KINDS}"),
 ]
 
 

@@ -15,6 +15,7 @@ nobody to answer.
 
 from __future__ import annotations
 
+import enum
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -27,6 +28,8 @@ from yunikorn.interface.messages import (
     AllocationRelease,
     AllocationReleasesRequest,
     NewNodeInfo,
+    NodeAction,
+    PreemptionPolicy,
     RegisterResourceManagerRequest,
     RemoveApplicationRequest,
     TerminationType,
@@ -131,6 +134,29 @@ def _whole_fault(what: str, value: object, low: int, high: int) -> str:
     return f"{what} is {_number(value)}, not a whole number from {low} to {high}"
 
 
+def _flags_fault(**flags: object) -> str:
+    for what, value in flags.items():
+        if value is not True and value is not False:
+            return f"{what} is {_kind(value)}, not true or false"
+    return ""
+
+
+def _policy_fault(policy: object) -> str:
+    if policy is None:
+        return ""
+    if not isinstance(policy, PreemptionPolicy):
+        return f"preemptionPolicy is {_kind(policy)}, not PreemptionPolicy"
+    return _flags_fault(
+        allowPreemptSelf=policy.allow_preempt_self, allowPreemptOther=policy.allow_preempt_other
+    )
+
+
+def _choice_fault(what: str, value: object, choices: type[enum.IntEnum]) -> str:
+    if isinstance(value, choices):
+        return ""
+    return f"{what} is {_number(value)}, not one of {', '.join(one.name for one in choices)}"
+
+
 def _number(value: object) -> str:
     # An int of absurd size cannot even be printed: Python refuses after 4,300 digits.
     if isinstance(value, bool) or not isinstance(value, int):
@@ -199,6 +225,8 @@ def ask_fault(ask: AllocationAsk) -> str:
         or _whole_fault("maxAllocations", ask.max_allocations, -INT32_MAX - 1, INT32_MAX)
         or ("" if priority is None else _whole_fault("priority", priority, INT64_MIN, INT64_MAX))
         or _milliseconds_fault(ask.execution_timeout_ms)
+        or _flags_fault(placeholder=ask.placeholder, originator=ask.originator)
+        or _policy_fault(ask.preemption_policy)
     )
 
 
@@ -216,6 +244,8 @@ def allocation_fault(one: Allocation) -> str:
         or _texts_fault("allocationTags", one.allocation_tags)
         or amount_fault("resourcePerAlloc", one.resource_per_alloc)
         or _whole_fault("priority", one.priority, -INT32_MAX - 1, INT32_MAX)
+        or _flags_fault(placeholder=one.placeholder, originator=one.originator)
+        or _policy_fault(one.preemption_policy)
     )
 
 
@@ -239,11 +269,7 @@ def ask_release_fault(gone: AllocationAskRelease) -> str:
 
 
 def _termination_fault(value: object) -> str:
-    return (
-        ""
-        if isinstance(value, TerminationType)
-        else f"terminationType is {_kind(value)}, not one of its kinds"
-    )
+    return _choice_fault("terminationType", value, TerminationType)
 
 
 def node_fault(new: NewNodeInfo) -> str:
@@ -253,6 +279,7 @@ def node_fault(new: NewNodeInfo) -> str:
         or _texts_fault("attributes", new.attributes)
         or amount_fault("schedulableResource", new.schedulable_resource)
         or amount_fault("occupiedResource", new.occupied_resource)
+        or _flags_fault(schedulable=new.schedulable)
     )
 
 
@@ -264,6 +291,7 @@ def node_update_fault(update: UpdateNodeInfo) -> str:
         or _texts_fault("attributes", update.attributes)
         or ("" if capacity is None else amount_fault("schedulableResource", capacity))
         or ("" if occupied is None else amount_fault("occupiedResource", occupied))
+        or _choice_fault("action", update.action, NodeAction)
     )
 
 
