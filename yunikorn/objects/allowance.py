@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from yunikorn.resources import NOTHING, Resource, Tally, above_zero
@@ -18,6 +18,7 @@ class Allowance:
     """The usage of a user or group at a queue, and the limit there if there is one."""
 
     __slots__ = (
+        "_usage",
         "applications",
         "claims",
         "full",
@@ -28,14 +29,16 @@ class Allowance:
         "name",
         "over",
         "path",
-        "usage",
+        "settle",
     )
 
-    def __init__(self, kind: str, name: str, path: str) -> None:
+    def __init__(self, kind: str, name: str, path: str, settle: Callable[[], None]) -> None:
         self.kind = kind
         self.name = name
         self.path = path
-        self.usage: Tally = {}
+        self.settle = settle
+        """Books what applications hold and is not booked yet; nothing where there is a limit."""
+        self._usage: Tally = {}
         self.applications: dict[str, None] = {}
         """Those that hold something, and so count as running for a limit."""
         self.members = 0
@@ -52,6 +55,12 @@ class Allowance:
     def label(self) -> str:
         """What a message calls it."""
         return f"{self.kind} {self.name} in queue {self.path}"
+
+    @property
+    def usage(self) -> Tally:
+        """What the applications that are booked here hold."""
+        self.settle()
+        return self._usage
 
     @property
     def is_limited(self) -> bool:
@@ -74,11 +83,17 @@ class Allowance:
         self.max_resources = amount if amount is not None and above_zero(amount) else None
         self.max_applications = limit.max_applications if limit is not None else 0
 
+    def book(self, pairs: Iterable[tuple[str, int]]) -> None:
+        """So much more is used; less where an amount is below 0."""
+        usage = self._usage
+        for name, amount in pairs:
+            usage[name] = usage.get(name, 0) + amount
+
     def has_room(self, pairs: Sequence[tuple[str, int]]) -> bool:
         """Whether the limit on resources has room for an amount; a missing type is unlimited."""
         most = self.max_resources
         if most is not None:
-            usage = self.usage
+            usage = self._usage
             for name, amount in pairs:
                 limit = most.get(name)
                 if limit is not None and usage.get(name, 0) + amount > limit:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
+Order = tuple[int, int, int]
+"""Minus the priority, creation, arrival: where a request stands (decision 16)."""
+
 
 class Ask:
     """A request for `pending` more allocations of `resource` each."""
@@ -82,7 +85,7 @@ class Ask:
         """Its class of requests for nodes, and ..."""
         self.claim: Claim
         """... for queues too; both given before it is booked."""
-        self.order = (-priority, created, arrival)
+        self.order: Order = (-priority, created, arrival)
         """Where it stands among its application's requests (decision 16)."""
         self.state = ASK.initial
         self.over_limit = False

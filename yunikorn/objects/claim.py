@@ -101,15 +101,15 @@ class ClaimTable:
         """One more request of this claim waits."""
         if not claim.asks:
             self._idle -= 1
+            self.shapes.wait(claim.shape)
         claim.asks += 1
-        self.shapes.wait(claim.shape)
 
     def leave(self, claim: Claim) -> None:
         """One request of this claim waits no more."""
         claim.asks -= 1
         if not claim.asks:
             self._idle += 1
-        self.shapes.leave(claim.shape)
+            self.shapes.leave(claim.shape)
 
     # -- nodes --------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.node import Node
-    from yunikorn.objects.shape import Shape
+    from yunikorn.objects.shape import Pairs, Shape
     from yunikorn.objects.usage_book import UsageBook
     from yunikorn.resources import Resource
 
@@ -112,22 +112,30 @@ class Ledger:
             self.watcher.waits(ask)
 
     def _unqueue(self, ask: Ask) -> None:
+        """An ask waits no more; how many do, the queues have to be told."""
         app = ask.app
         if self.watcher is not None:
             self.watcher.leaves(ask)
         if ask.parked:
             ask.parked = ask.held = False
             app.requests.forget_parked(ask)
+            follower = None
         else:
-            app.requests.remove(ask)
+            follower = app.requests.remove(ask)
         self.claims.leave(ask.claim)
         if ask.reserved is not None:
             self.kept.vacated[ask] = None
-        for queue in app.chain:
-            queue.waiting -= 1
-        app.learn_bits()
-        if ask.priority >= app.priority:
+        if follower is None:
+            app.learn_bits()
+            if ask.priority >= app.priority:
+                app.reprioritise()
+        elif ask.priority >= app.priority and ask.priority != follower.priority:
             app.reprioritise()
+
+    def _drop(self, ask: Ask) -> None:
+        self._unqueue(ask)
+        for queue in ask.app.chain:
+            queue.waiting -= 1
 
     def park(self, ask: Ask) -> None:
         """A waiting ask is not to be tried until `unpark`."""
@@ -213,7 +221,7 @@ class Ledger:
                 ask.app.run("ask added")
         elif not pending:
             ask.pending = 0
-            self._unqueue(ask)
+            self._drop(ask)
         ask.pending = pending
         self._book_pending(ask.app, ask.resource, difference)
         if ask.task_group:
@@ -224,7 +232,7 @@ class Ledger:
         app = ask.app
         left, ask.pending = ask.pending, 0
         if left:
-            self._unqueue(ask)
+            self._drop(ask)
             self._book_pending(app, ask.resource, -left)
         del app.asks[ask.key]
         if ask.task_group:
@@ -277,7 +285,7 @@ class Ledger:
         """
         app = ask.app
         uuid = uuid or self.new_uuid(ask.key)
-        allocation = self.make(ask, node, now, uuid)
+        allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, ask.tags, now)
         self.allocations[uuid] = allocation
         app.allocations[uuid] = allocation
         node.take(allocation)
@@ -293,8 +301,7 @@ class Ledger:
         app.waiting_since = now
         if ask.held:
             self.gangs.joined(allocation)
-        self._serve(ask)
-        self._move_to_allocated(app, ask.shape.pairs)
+        self._move_to_allocated(app, ask.shape.pairs, self._serve(ask))
         if ask.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
@@ -303,23 +310,28 @@ class Ledger:
             self._record_allocation(allocation)
         return allocation
 
-    def make(self, ask: Ask, node: Node, now: int, uuid: str = "") -> Allocation:
+    def make(self, ask: Ask, node: Node, now: int) -> Allocation:
         """An allocation for `ask` on `node` that is in no books yet."""
-        uuid = uuid or self.new_uuid(ask.key)
+        uuid = self.new_uuid(ask.key)
         return Allocation(uuid, ask.key, ask.app, ask, node, ask.resource, ask.priority, ask.tags, now)
 
-    def _serve(self, ask: Ask) -> None:
+    def _serve(self, ask: Ask) -> int:
+        """One of the ask's repeats has its place; returns how many asks wait less because of it, 0 or 1."""
         ask.made += 1
         ask.live += 1
         ask.pending -= 1
-        if not ask.pending:
-            ask.state = _PENDING_NEXT
-            self._unqueue(ask)
+        if ask.pending:
+            return 0
+        ask.state = _PENDING_NEXT
+        self._unqueue(ask)
+        return 1
 
     def promise(self, ask: Ask, node: Node, now: int) -> Allocation:
         """One of the ask's pending repeats waits no more, for an allocation to be entered later."""
         allocation = self.make(ask, node, now)
-        self._serve(ask)
+        fewer = self._serve(ask)
+        for queue in ask.app.chain:
+            queue.waiting -= fewer
         self._book_pending(ask.app, ask.resource, -1)
         return allocation
 
@@ -343,18 +355,26 @@ class Ledger:
             app.run("allocation added")
         app.run("allocation added")
 
-    def _move_to_allocated(self, app: Application, pairs: tuple[tuple[str, int], ...]) -> None:
+    def _move_to_allocated(self, app: Application, pairs: Pairs, fewer: int) -> None:
+        """What waited is held, and `fewer` asks wait, on the application and all queues above."""
         pending, allocated = app.pending, app.allocated
         for name, amount in pairs:
             pending[name] -= amount
-            allocated[name] = allocated.get(name, 0) + amount
+            try:
+                allocated[name] += amount
+            except KeyError:
+                allocated[name] = amount
         if not app.touched:
             app.touch()
         for queue in app.chain:
+            queue.waiting -= fewer
             pending, allocated = queue.pending, queue.allocated
             for name, amount in pairs:
                 pending[name] -= amount
-                allocated[name] = allocated.get(name, 0) + amount
+                try:
+                    allocated[name] += amount
+                except KeyError:
+                    allocated[name] = amount
             if not queue.touched:
                 queue.touch()
         self.usage.book(app, pairs)
@@ -407,8 +427,8 @@ class Ledger:
         node.take(allocation)
         self.node_changed(node, gained=True)
         self._book_allocated(app, before, -1)
-        self._book_allocated(app, resource, 1)
         self.usage.unbook(app, tuple(before.items()))
+        self._book_allocated(app, resource, 1)
         self.usage.book(app, tuple(resource.items()))
         for queue in app.chain:
             if queue.over:

@@ -49,6 +49,50 @@ class Cluster:
 class Queue:
     """A queue: a leaf holds applications, a parent holds queues."""
 
+    __slots__ = (
+        "_fair",
+        "_levels",
+        "_quota",
+        "admin_acl",
+        "allocated",
+        "applications",
+        "bits",
+        "block",
+        "capped",
+        "children",
+        "cluster",
+        "full",
+        "guaranteed",
+        "held",
+        "is_leaf",
+        "limits",
+        "line",
+        "lost",
+        "managed",
+        "max_applications",
+        "name",
+        "order",
+        "over",
+        "over_bits",
+        "parent",
+        "path",
+        "pending",
+        "preempting",
+        "priority",
+        "properties",
+        "rank",
+        "running",
+        "settings",
+        "stale",
+        "state",
+        "stopped_by_call",
+        "submit_acl",
+        "template",
+        "tie",
+        "touched",
+        "waiting",
+    )
+
     def __init__(
         self, name: str, parent: Queue | None, cluster: Cluster, *, is_leaf: bool, managed: bool
     ) -> None:
@@ -68,6 +112,9 @@ class Queue:
         self.applications: dict[str, Application] = {}
         self.guaranteed: Resource = NOTHING
         self._quota: Resource | None = None
+        self.capped: tuple[Queue, ...] = (self,) if parent is None else parent.capped
+        """Those of this queue and all above that have a quota, leaf first: root, which is limited by the
+        size of the cluster, is always the last."""
         self.max_applications = 0
         self.properties: Mapping[str, str] = {}
         self.settings = QueueSettings()
@@ -150,10 +197,16 @@ class Queue:
         self._quota = quota if quota is not None and above_zero(quota) else None
         # Shares in and below it are taken of something else now; elsewhere nothing changes.
         for queue in self.walk():
+            queue._count_caps()
             queue._fair = (-1, NOTHING, NOTHING)
             queue.line.version = -1
             queue.touch()
         self.room_grew()
+
+    def _count_caps(self) -> None:
+        if self.parent is not None:
+            above = self.parent.capped
+            self.capped = above if self._quota is None else (self, *above)
 
     @property
     def headroom(self) -> Resource | None:
@@ -252,9 +305,11 @@ class Queue:
 
     def touch(self) -> None:
         """Something about it changed that its place in the parent's line may depend on."""
-        if not self.touched and self.parent is not None:
-            self.touched = True
-            self.parent.stale.append(self)
+        if not self.touched:
+            parent = self.parent
+            if parent is not None:
+                self.touched = True
+                parent.stale.append(self)
 
     def awaken(self, bits: int) -> None:
         """Requests of these claims are worth trying below, in this queue and all above."""

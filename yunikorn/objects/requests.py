@@ -1,7 +1,8 @@
 """The waiting requests of one application, in order, by claim.
 
 Requests of one claim stand in one run, sorted by priority, then creation, then arrival (decision 16).
-The next request among any set of claims is then the least of a few heads.
+The runs stand in the order of their heads, so the next request among any set of claims is that of the
+first run that has one of them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from operator import attrgetter
 
-from yunikorn.objects.ask import INT32_MIN, Ask
+from yunikorn.objects.ask import INT32_MIN, Ask, Order
 
 _ORDER = attrgetter("order")
 _TRIM = 256
@@ -20,39 +21,45 @@ _TRIM = 256
 class Run:
     """The waiting requests of one claim, sorted; those before `head` are gone."""
 
-    __slots__ = ("asks", "head")
+    __slots__ = ("asks", "bit", "head", "order")
 
-    def __init__(self) -> None:
-        self.asks: list[Ask] = []
+    def __init__(self, bit: int, ask: Ask) -> None:
+        self.bit = bit
+        self.asks = [ask]
         self.head = 0
+        self.order: Order = ask.order
+        """Of its first request."""
 
     def add(self, ask: Ask) -> None:
         """Put `ask` in its place."""
         asks = self.asks
-        if not asks or asks[-1].order <= ask.order:
+        if asks[-1].order <= ask.order:
             asks.append(ask)
         else:
             insort(asks, ask, lo=self.head, key=_ORDER)
 
-    def remove(self, ask: Ask) -> None:
-        """Take `ask` out."""
-        asks = self.asks
-        if asks[self.head] is ask:
-            self.head += 1
-            if self.head > _TRIM and self.head * 2 > len(asks):
-                del asks[: self.head]
-                self.head = 0
+    def remove(self, ask: Ask) -> Ask | None:
+        """Take `ask` out; returns who is first then, if anybody is left."""
+        asks, head = self.asks, self.head
+        if asks[head] is ask:
+            self.head = head = head + 1
+            if head > _TRIM and head * 2 > len(asks):
+                del asks[:head]
+                self.head = head = 0
         else:
-            del asks[bisect_left(asks, ask.order, lo=self.head, key=_ORDER)]
+            del asks[bisect_left(asks, ask.order, lo=head, key=_ORDER)]
+        return asks[head] if head < len(asks) else None
 
 
 class Requests:
     """What one application waits for and may be given now."""
 
-    __slots__ = ("_parked", "_runs", "bits")
+    __slots__ = ("_heads", "_parked", "_runs", "bits")
 
     def __init__(self) -> None:
         self._runs: dict[int, Run] = {}
+        self._heads: list[tuple[Order, Run]] = []
+        """The runs, in the order of their first requests."""
         self.bits = 0
         """Bits of the claims that it waits for, less what is parked."""
         self._parked: dict[int, int] = {}
@@ -66,18 +73,35 @@ class Requests:
         bit = ask.claim.bit
         run = self._runs.get(bit)
         if run is None:
-            run = self._runs[bit] = Run()
+            run = self._runs[bit] = Run(bit, ask)
             self.bits |= bit
+            insort(self._heads, (run.order, run))
+            return
         run.add(ask)
+        if ask.order < run.order:
+            self._move(run, ask)
 
-    def remove(self, ask: Ask) -> None:
-        """A request waits no more."""
+    def _move(self, run: Run, first: Ask) -> None:
+        """The first request of a run is another now."""
+        heads = self._heads
+        if len(heads) == 1:
+            heads[0] = (first.order, run)
+        else:
+            del heads[bisect_left(heads, (run.order,))]
+            insort(heads, (first.order, run))
+        run.order = first.order
+
+    def remove(self, ask: Ask) -> Ask | None:
+        """A request waits no more; returns the first of its claim that still does."""
         bit = ask.claim.bit
         run = self._runs[bit]
-        run.remove(ask)
-        if run.head == len(run.asks):
-            del self._runs[bit]
+        first = run.remove(ask)
+        if first is None:
+            del self._runs[bit], self._heads[bisect_left(self._heads, (run.order,))]
             self.bits &= ~bit
+        elif first.order is not run.order:
+            self._move(run, first)
+        return first
 
     def park(self, ask: Ask) -> None:
         """A request waits on, but is not to be tried: only its priority still counts."""
@@ -108,25 +132,19 @@ class Requests:
 
     def runs(self) -> list[list[Ask]]:
         """Its requests, parked ones left out, those of one claim together; the foremost first."""
-        found = [run.asks[run.head :] for run in self._runs.values()]
-        return sorted(found, key=lambda asks: asks[0].order)
+        return [run.asks[run.head :] for _, run in self._heads]
 
     def first(self, wanted: int) -> Ask | None:
         """The foremost request of any of the `wanted` claims."""
-        best: Ask | None = None
-        for bit, run in self._runs.items():
-            if bit & wanted:
-                ask = run.asks[run.head]
-                if best is None or ask.order < best.order:
-                    best = ask
-        return best
+        for _, run in self._heads:
+            if run.bit & wanted:
+                return run.asks[run.head]
+        return None
 
     @property
     def priority(self) -> int:
         """The highest priority that waits, parked ones included; the least int32 when nothing does."""
         best = max(self._parked) if self._parked else INT32_MIN
-        for run in self._runs.values():
-            priority = run.asks[run.head].priority
-            if priority > best:
-                best = priority
+        if self._heads:
+            best = max(best, -self._heads[0][0][0])
         return best

@@ -25,6 +25,8 @@ IDLE_SHAPES = 256
 MANY = 64
 """Shapes that are looked at one by one to learn which of them fit a node."""
 
+Pairs = tuple[tuple[str, int], ...]
+"""Names and amounts of resources."""
 Key = tuple[Resource, str, str, tuple[Hashable, ...]]
 """Resources, name of the node order, required node, and classes for the predicates."""
 
@@ -33,7 +35,6 @@ class Shape:
     """What the requests of a class have in common."""
 
     __slots__ = (
-        "asks",
         "bit",
         "claims",
         "classes",
@@ -48,12 +49,13 @@ class Shape:
         "resource",
         "tries",
         "verdicts",
+        "waiting",
     )
 
     def __init__(self, key: Key, bit: int) -> None:
         self.key = key
         self.resource, self.node_order, self.required, self.classes = key
-        self.pairs: tuple[tuple[str, int], ...] = tuple(self.resource.items())
+        self.pairs: Pairs = tuple(self.resource.items())
         self.bit = bit
         self.claims: dict[tuple[Allowance, ...], Claim] = {}
         """By owner: its requests under the same limits."""
@@ -65,12 +67,17 @@ class Shape:
         """At which count of alterations of nodes none could have been kept for it."""
         self.tries = 0
         """How often it was parked."""
-        self.asks = 0
-        """Waiting requests of this shape."""
+        self.waiting = 0
+        """Claims of it that requests wait for."""
         self.verdicts: dict[Hashable, str | None] = {}
         """What class-declaring predicates said, by class of node: None, or the reason for no."""
         self.refused: dict[str, tuple[int, str]] = {}
         """By node id: what other predicates refused, at which version of the node."""
+
+    @property
+    def asks(self) -> int:
+        """Waiting requests of this shape."""
+        return sum(claim.asks for claim in self.claims.values())
 
     def fits(self, node: Node) -> bool:
         """Whether `node` has the room for one request, and is the one required if there is such."""
@@ -141,16 +148,16 @@ class ShapeTable:
         return found
 
     def wait(self, shape: Shape) -> None:
-        """One more request of this shape waits."""
-        if not shape.asks:
+        """Requests wait for one more claim of this shape."""
+        if not shape.waiting:
             self._idle -= 1
             self.users[shape.node_order] = self.users.get(shape.node_order, 0) + 1
-        shape.asks += 1
+        shape.waiting += 1
 
     def leave(self, shape: Shape) -> None:
-        """One request of this shape waits no more."""
-        shape.asks -= 1
-        if not shape.asks:
+        """No request waits for a claim of this shape any more."""
+        shape.waiting -= 1
+        if not shape.waiting:
             self._idle += 1
             self.users[shape.node_order] -= 1
 
@@ -178,7 +185,7 @@ class ShapeTable:
     def _drop_idle(self) -> None:
         gone = 0
         for key, shape in list(self._shapes.items()):
-            if not shape.asks:
+            if not shape.waiting:
                 del self._shapes[key], self._by_bit[shape.bit]
                 self.closed.pop(shape.bit, None)
                 for drop in self.on_drop:

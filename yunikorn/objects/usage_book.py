@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from yunikorn.config.names import WILDCARD
 from yunikorn.objects.allowance import GROUP, USER, Allowance
-from yunikorn.resources import grow
 
 if TYPE_CHECKING:
     from yunikorn.config.schema import LimitConfig
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.queue import Queue
+    from yunikorn.objects.shape import Pairs
 
 Declared = dict[tuple[str, str, str], "LimitConfig"]
 """What the configuration limits: by kind, name (or the wildcard) and queue path."""
@@ -33,6 +33,8 @@ class UsageBook:
         self._claims = claims
         self._journal = journal
         self._owners: dict[tuple[str, str], dict[str, Allowance]] = {}
+        self._owing: list[Application] = []
+        """Those without limits whose usage has changed since anybody asked for it."""
         self._declared: Declared = {}
 
     # -- looking up ---------------------------------------------------------------------------------
@@ -77,13 +79,14 @@ class UsageBook:
         allowances = self._owners.setdefault((kind, name), {})
         allowance = allowances.get(queue.path)
         if allowance is None:
-            allowance = allowances[queue.path] = Allowance(kind, name, queue.path)
+            allowance = allowances[queue.path] = Allowance(kind, name, queue.path, self.settle)
             allowance.set_limit(_limit(queue.limits, kind, name))
         allowance.members += 1
         return allowance
 
     def part(self, app: Application) -> None:
         """An application, which holds nothing any more, leaves its allowances."""
+        self.settle()
         for allowance in app.tracked:
             allowance.members -= 1
             if not allowance.members:
@@ -100,33 +103,58 @@ class UsageBook:
 
     # -- booking ------------------------------------------------------------------------------------
 
-    def book(self, app: Application, pairs: Iterable[tuple[str, int]]) -> None:
-        """The application holds so much more."""
+    def book(self, app: Application, pairs: Pairs) -> None:
+        """The application holds so much more.
+
+        Where no limit counts for it nobody may ever ask: then it is only noted, until somebody does.
+        """
+        if len(app.allocations) == 1:
+            self._start(app)
+        if app.owner:
+            for allowance in app.tracked:
+                allowance.book(pairs)
+        elif not app.owing:
+            app.owing = True
+            self._owing.append(app)
+        if self._journal.listening:
+            self._record_usage(app, "ADD")
+
+    def _start(self, app: Application) -> None:
+        """It holds something, as it may not have done before."""
         for allowance in app.tracked:
-            usage = allowance.usage
-            for name, amount in pairs:
-                usage[name] = usage.get(name, 0) + amount
             if app.id not in allowance.applications:
                 allowance.applications[app.id] = None
                 if allowance.max_applications:
                     self._claims.count_changed(allowance)
-        if self._journal.listening:
-            self._record_usage(app, "ADD")
 
-    def unbook(self, app: Application, pairs: Iterable[tuple[str, int]]) -> None:
+    def unbook(self, app: Application, pairs: Pairs) -> None:
         """The application holds so much less."""
+        if app.owner:
+            less = [(name, -amount) for name, amount in pairs]
+            for allowance in app.tracked:
+                allowance.book(less)
+        elif not app.owing:
+            app.owing = True
+            self._owing.append(app)
         idle = not app.allocations
         for allowance in app.tracked:
-            usage = allowance.usage
-            for name, amount in pairs:
-                # What was asked with 0 of a type was never booked under that type.
-                usage[name] = usage.get(name, 0) - amount
             if idle and allowance.applications.pop(app.id, app) is None and allowance.max_applications:
                 self._claims.count_changed(allowance)
             if allowance.over:
                 self._claims.room_grew(allowance)
         if self._journal.listening:
             self._record_usage(app, "REMOVE")
+
+    def settle(self) -> None:
+        """Book what was only noted."""
+        owing, self._owing = self._owing, []
+        for app in owing:
+            app.owing = False
+            known = app.accounted
+            pairs = [(name, amount - known.get(name, 0)) for name, amount in app.allocated.items()]
+            app.accounted = dict(app.allocated)
+            for allowance in app.tracked:
+                allowance.book(pairs)
 
     def _record_usage(self, app: Application, change: str) -> None:
         for allowance in app.tracked:
@@ -144,13 +172,15 @@ class UsageBook:
 
     def rebuild(self, apps: Iterable[Application], queues: Iterable[Queue]) -> None:
         """Limits were configured: work out for every application what counts for it, and what is used."""
+        self.settle()
         self._declare(queues)
         self._owners = {}
         for app in apps:
             before = app.group
             self._find(app)
+            app.accounted = dict(app.allocated)
             for allowance in app.tracked:
-                grow(allowance.usage, app.allocated)
+                allowance.book(app.allocated.items())
                 if app.allocations:
                     allowance.applications[app.id] = None
                 allowance.full = allowance.is_full

@@ -218,7 +218,7 @@ class Cycle:
         if ask.gang is not None:
             return self.atomic.serve(ask, ask.gang)
         shape = ask.shape
-        for queue in app.chain:
+        for queue in app.chain[0].capped:
             if not queue.has_room(shape.pairs):
                 queue.blocked(ask.claim)
                 if queue is self._root:

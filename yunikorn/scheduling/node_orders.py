@@ -104,7 +104,7 @@ class NodeOrders:
         users = self._shapes.users
         for key, order in list(self._orders.items()):
             name, bit = key
-            if (name != DEFAULT and not users.get(name)) or (bit and order.shape and not order.shape.asks):
+            if (name != DEFAULT and not users.get(name)) or (bit and order.shape and not order.shape.waiting):
                 del self._orders[key]
 
     def forget_shapes(self, bits: int) -> None:

@@ -102,7 +102,7 @@ class Reservations:
         shapes = dict(self._kept.bereft)
         hosts = list(self._kept.new_hosts)
         if hosts and self._partition.periods.reservation is not None:
-            waiting = (shape for shape in self._partition.shapes if shape.asks and shape.holder is None)
+            waiting = (shape for shape in self._partition.shapes if shape.waiting and shape.holder is None)
             shapes |= {shape: None for shape in waiting if any(may_be_kept(node, shape) for node in hosts)}
         self._kept.new_hosts.clear()
         self._kept.bereft.clear()
@@ -118,7 +118,7 @@ class Reservations:
                     self._kept.unreserve(ask)
 
     def _retry(self, shape: Shape) -> None:
-        if shape.asks:
+        if shape.waiting:
             self._partition.claims.reopen(shape)
             root = self._partition.queues.root
             for claim in shape.claims.values():
@@ -213,7 +213,7 @@ class Reservations:
             # A gang is placed as a whole or not at all: one node is not awarded to it.
             if isinstance(shape, GangShape) or shape.required not in ("", node.id):
                 continue
-            if shape.asks and shape.fits(node) and shape.verdicts.get(node.classes) is None:
+            if shape.waiting and shape.fits(node) and shape.verdicts.get(node.classes) is None:
                 for claim in shape.claims.values():
                     if not claim.over:
                         wanted |= claim.bits
