@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import weakref
 
 import pytest
 
-from tests.core.kit import RM, configuration, queue
+from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.interface import absence
@@ -399,3 +401,70 @@ def test_the_log_tells_the_life_of_a_session(caplog: pytest.LogCaptureFixture) -
         "resource manager rm: Paused -> Stopped: resource manager rm shut down",
         "resource manager rm: Init -> Running: version v1.2 of the interface",
     ]
+
+
+# -- called from within a call --------------------------------------------------------------------------
+
+
+def test_an_rm_that_ends_another_from_within_its_callback() -> None:
+    one = busy(rm_id="one")
+    heard: list[UpdateResponse] = []
+
+    class Jealous(RM):
+        def recv_update_response(self, response: UpdateResponse) -> None:
+            super().recv_update_response(response)
+            if response.new_allocations and one.scheduler.session_state("victim") == "Running":
+                one.scheduler.stop("victim")
+
+    class Victim(RM):
+        def recv_update_response(self, response: UpdateResponse) -> None:
+            heard.append(response)
+
+    jealous = Jealous(rm_id="jealous", scheduler=one.scheduler)
+    victim = Victim(rm_id="victim", scheduler=one.scheduler)
+    for rm in (jealous, victim):
+        rm.node(vcore=1)
+        rm.app()
+        rm.ask(vcore=1)
+    heard.clear()
+    assert one.scheduler.schedule() == 2
+    assert len(jealous.running) == 1
+    assert heard == [], "it is gone before it is told"
+
+
+def test_an_rm_that_hears_of_a_removed_partition_finds_the_new_configuration_in_its_place() -> None:
+    class Curious(RM):
+        partitions: tuple[str, ...] = ()
+
+        def recv_update_response(self, response: UpdateResponse) -> None:
+            super().recv_update_response(response)
+            if response.updated_applications:
+                self.partitions = tuple(one.name for one in self.scheduler.partitions("rm"))
+                self.app("next", partition_name="new")
+
+    rm = Curious(document(partition(queue("a"), name="old")))
+    rm.app(partition_name="old")
+    rm.reload(document(partition(queue("a"), name="new")))
+    assert rm.partitions == ("new",)
+    assert rm.at_work("new").partition.applications["next"]
+
+
+def test_nothing_is_left_of_what_registered_again() -> None:
+    """However often: neither partitions, nor their timers, nor their applications."""
+    rm = busy()
+    old = weakref.ref(rm.at_work().partition)
+    for _ in range(3):
+        register(rm)
+        rm.node(vcore=1)
+        rm.app()
+        rm.ask(vcore=1)
+        rm.running.clear()
+        rm.schedule()
+    rm.responses.clear()
+    gc.collect()
+    assert old() is None
+    before = len(rm.scheduler._timers)
+    for _ in range(50):
+        register(rm)
+        rm.app()
+    assert len(rm.scheduler._timers) <= before

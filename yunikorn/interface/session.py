@@ -167,6 +167,8 @@ class Session:
 
     def flush(self) -> None:
         """Hand out what there is to say, events to the sinks and one response to the RM."""
+        if self.state == STOPPED:  # by another that was called before
+            return
         for partition in self._partitions.values():
             self._send_events(partition.partition.journal)
         if self.absence is not None:
@@ -314,17 +316,23 @@ class Session:
     def reload(self, config: SchedulerConfig) -> None:
         """Use another configuration from now on; raises `ConfigError` and changes nothing (decision 11)."""
         prepared = self._prepare(config)
+        gone = prepared.plan.gone
         prepared.plan.apply()
-        for name, gone in prepared.plan.gone.items():
-            gone.close(f"partition {name} was removed from the configuration")
-            self._hand_out_last(name, gone)
+        for name, one in gone.items():
+            one.close(f"partition {name} was removed from the configuration")
         self._partitions = {
             partition.name: self._partitions.get(partition.name) or prepared.made[partition.name]
             for partition in config.partitions
         }
         self.config = config
+        # Only now may anybody be called: who calls back finds everything in its place.
+        for one in gone.values():
+            self._send_events(one.partition.journal)
         self.sinks.use(prepared.outlets)
         self._listen()
+        last = collect((name, one.partition.outbox) for name, one in gone.items())
+        if self.absence is None:
+            self._deliver(last)
 
     def _prepare(self, config: SchedulerConfig) -> Prepared:
         enabled = self.registry.without(config.disabled)
@@ -347,11 +355,6 @@ class Session:
             return False
         self.reload(config)
         return True
-
-    def _hand_out_last(self, name: str, gone: PartitionScheduler) -> None:
-        self._send_events(gone.partition.journal)
-        if self.absence is None:
-            self._deliver(collect([(name, gone.partition.outbox)]))
 
     def status(self) -> SessionStatus:
         """How it is doing."""
