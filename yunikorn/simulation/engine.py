@@ -192,6 +192,14 @@ class Simulation:
 
     def _step(self, moment: int) -> bool:
         """One round at `moment`; False when the watcher wants no more."""
+        try:
+            return self._round(moment)
+        finally:
+            # A core survives what its callbacks raise. A simulation must not: its books would be wrong.
+            if self._manager.failure is not None:
+                raise self._manager.failure
+
+    def _round(self, moment: int) -> bool:
         changes = self._manager.changes
         self._core.fire_timers()
         busy = self._reload(moment)

@@ -69,6 +69,8 @@ class ResourceManager:
         """Grows whenever the core says that something changed."""
         self.closed = False
         """Set when the books are closed: what the core says when it shuts down is no part of them."""
+        self.failure: Exception | None = None
+        """What went wrong first while it listened: a core may survive that and say nothing."""
         self._agenda = agenda
         self._ledger = ledger
         self._recorder = recorder
@@ -141,6 +143,13 @@ class ResourceManager:
         """Take in what the core says; raises `ProtocolError` for what cannot be."""
         if self.closed:
             return
+        try:
+            self._hear(response)
+        except Exception as error:
+            self.failure = self.failure or error
+            raise
+
+    def _hear(self, response: UpdateResponse) -> None:
         moment = self._clock.now()
         for rejected in response.rejected_applications:
             self._turned_away(rejected.application_id, rejected.reason)
