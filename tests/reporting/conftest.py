@@ -35,12 +35,11 @@ def observe(registry: Registry) -> Callable[..., FullReport]:
         queues: str = ONE,
         *,
         until: float | None = None,
-        rows: list[ApplicationRow] | None = None,
+        rows: Callable[[ApplicationRow], None] | None = None,
         **more: Any,
     ) -> FullReport:
         workload = read_scenario(scenario, "scenario.yaml", "test")
         end = None if until is None else round(until * SECOND)
-        write = None if rows is None else rows.append
-        return study(CONFIG % queues, workload, registry, until=end, rows=write, **more)
+        return study(CONFIG % queues, workload, registry, until=end, rows=rows, **more)
 
     return run

@@ -80,7 +80,7 @@ def test_size_classes_are_parts_of_the_cluster(observe: Observe) -> None:
 
 def test_rows_of_applications(observe: Observe) -> None:
     rows: list[ApplicationRow] = []
-    observe(TWO_USERS, rows=rows, until=30)
+    observe(TWO_USERS, rows=rows.append, until=30)
     bob, ann = rows
     assert (bob.application, bob.queue, bob.outcome, bob.started, bob.whole, bob.ended) == (
         "y",
@@ -102,7 +102,7 @@ def test_a_restarted_task_is_no_new_part_but_makes_it_slower(observe: Observe) -
         applications: [{id: x, queue: root.a, tasks: [{count: 2, resources: {vcore: 1}, runtime: 20}]}]
         events: [{at: 10, node: m, action: remove}]
         """,
-        rows=rows,
+        rows=rows.append,
     ).figures
     # The lost task starts again at 20, when the other has ended, and ends at 40.
     (row,) = rows

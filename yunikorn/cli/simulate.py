@@ -21,14 +21,14 @@ from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.registry import Registry
-from yunikorn.simulation.decisions import FolderRecorder
+from yunikorn.reporting.full_report import FullReport, study
+from yunikorn.reporting.result_files import ResultFiles
+from yunikorn.reporting.sections import sections
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.inquiries import parse_questions
-from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.reloads import describe_reload
 from yunikorn.simulation.report import Report
-from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.workload import PREEMPTED, RESTART
 
@@ -48,6 +48,8 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> int | Non
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the report and all decisions."
 )
+@click.option("--tasks", is_flag=True, help="Also write tasks.csv to --out: a row for each task.")
+@click.option("--no-plots", is_flag=True, help="Leave plots and report.html out of --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--until", metavar="TIME", callback=_time, help="End at this simulated time, such as 36h.")
 @click.option(
@@ -68,6 +70,8 @@ def command(
     config: Path,
     source: WorkloadSource,
     out: Path | None,
+    tasks: bool,
+    no_plots: bool,
     as_json: bool,
     until: int | None,
     questions: tuple[str, ...],
@@ -79,43 +83,48 @@ def command(
     {application} and {partition}: the columns of the job. Those of --openb-queue and --openb-user may hold
     {qos}, {phase} and {kind} (cpu, share, gpu or gpus).
     """
-    text = _read_config(config)
+    if out is None and (tasks or no_plots):
+        raise UsageError(f"{'--tasks' if tasks else '--no-plots'} is for the files of --out: name a folder")
+    text = read_config(config)
     plan = source.read()
     asked = parse_questions(questions, plan, until)
     for remark in plan.remarks:
         click.echo(f"note: {printable(remark)}", err=True)
     clock = SystemClock()
     with contextlib.ExitStack() as stack:
-        recorder = stack.enter_context(FolderRecorder(out)) if out else None
+        files = stack.enter_context(ResultFiles(out, tasks=tasks, pictures=not no_plots)) if out else None
         watch = _all_of(stack.enter_context(_interruptible()), stack.enter_context(_progress_bar()))
         started = clock.now()
         try:
-            report = simulate(
+            result = study(
                 text,
                 plan,
                 Registry.load(),
                 until=until,
-                recorder=recorder or Recorder(),
+                recorder=files,
+                rows=files,
                 watch=watch,
                 preempted=preempted,
                 questions=asked,
             )
         except ConfigError as error:
             raise InputError(str(config), error.problems) from error
+        report = result.report
         rate = _rate(report, clock, started)
-        if recorder:
-            recorder.write_report(report)
+        left_out = files.write(result) if files else ""
     for remark in [
         *report.remarks[len(plan.remarks) :],
         *report.node_troubles,
         *map(describe_reload, report.reloads),
+        *filter(None, [left_out]),
     ]:
         click.echo(f"note: {printable(remark)}", err=True)
-    _show(report, as_json, rate)
+    _show(result, as_json, rate)
     return INTERRUPTED if report.outcome == "interrupted" else 0
 
 
-def _read_config(path: Path) -> str:
+def read_config(path: Path) -> str:
+    """The text of a queues.yaml; raises `UsageError` or `InputError` when it is none."""
     try:
         text = decode(path.read_bytes())
     except OSError as error:
@@ -132,16 +141,19 @@ def _rate(report: Report, clock: Clock, started: int) -> str:
     return f"{report.decisions / elapsed:,.0f} decisions per second ({elapsed:.2f} s on the wall clock)"
 
 
-def _show(report: Report, as_json: bool, rate: str) -> None:
+def _show(result: FullReport, as_json: bool, rate: str) -> None:
     if as_json:
-        click.echo(report.to_json(), nl=False)
+        click.echo(result.to_json(), nl=False)
         click.echo(rate, err=True)
         return
+    from yunikorn.reporting.tables import print_sections
     from yunikorn.simulation.table import print_report, report_console
 
     # Into a pipe or a file nothing is squeezed to the width of a terminal that is not there.
     terminal = sys.stdout.isatty()
-    print_report(report, report_console(None if terminal else 140), rate)
+    console = report_console(None if terminal else 140)
+    found = sections(result.figures)
+    print_report(result.report, console, rate, lambda console: print_sections(found, console))
 
 
 def _all_of(*watchers: Callable[[Progress], bool]) -> Callable[[Progress], bool]:

@@ -4,7 +4,8 @@ Free room is *unusable* for a size that waits when it lies on nodes on which one
 fit. Over all sizes that wait and ask for a resource type the mean is taken, weighted by how many tasks of
 each wait. This is the idea of the fragmentation measure of Q. Weng et al., "Beware of fragmentation:
 scheduling GPU-sharing workloads with fragmentation gradient descent", USENIX ATC 2023, with the sizes that
-wait at that moment in place of those that are typical, and without parts of single devices.
+wait at that moment in place of those that are typical, and without parts of single devices. Sizes that fit on
+no node, not even on an empty one, do not count: that is no matter of what is free.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from yunikorn.resources import Resource, Tally, grow
+from yunikorn.resources import Resource, Tally, fits, grow
 
 SIZES = 24
 """So many sizes are looked at, those that most tasks wait for; of equal ones the first to wait."""
@@ -48,14 +49,20 @@ def look(rooms: Iterable[Room], waiting: Counter[Resource]) -> Look:
     """Compare what is free with the sizes that wait."""
     spaces: Counter[tuple[tuple[str, int], ...]] = Counter()
     count = 0
+    largest: set[Resource] = set()
     for room in rooms:
         count += 1
+        largest.add(room.capacity)
         if room.open:
             # What is over-committed (its node shrank) is no room at all.
             left = tuple(sorted(item for item in room.free.items() if item[1] > 0))
             if left:
                 spaces[left] += 1
-    sizes = [(size, tasks) for size, tasks in waiting.most_common(SIZES) if tasks > 0]
+    sizes = [
+        (size, tasks)
+        for size, tasks in waiting.most_common(SIZES)
+        if any(fits(capacity, size) for capacity in largest)
+    ]
     free: Tally = {}
     for left, nodes in spaces.items():
         for name, amount in left:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from rich import box
@@ -30,14 +30,21 @@ def report_console(width: int | None) -> Console:
     return _ReportConsole(highlight=False, markup=False, emoji=False, width=width)
 
 
-def print_report(report: Report, console: Console, rate: str) -> None:
-    """Print all of `report`; `rate` says how fast it went, which is not part of it."""
+def print_report(
+    report: Report, console: Console, rate: str, more: Callable[[Console], None] | None = None
+) -> None:
+    """Print all of `report`; `rate` says how fast it went, which is not part of it.
+
+    `more` prints further tables, after those of waits and queues.
+    """
     console.print(_totals(report, rate))
     console.print(_waits(report))
     if report.queues:
         console.print(_queues(report))
     if report.limit_waits.limits:
         console.print(_limits(report.limit_waits.limits))
+    if more is not None:
+        more(console)
     for title, reasons in (
         ("Rejected applications", report.rejections),
         ("Refused tasks", report.refusals),

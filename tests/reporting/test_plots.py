@@ -1,0 +1,125 @@
+"""Plots can be drawn of whatever happened, and say so when nothing did."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
+
+from yunikorn.reporting.canvas import COLOURS, amount_scale, png, shorten, styled, time_scale
+from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.pictures import PICTURES, draw_pictures
+from yunikorn.reporting.plot_nodes import plot_nodes
+from yunikorn.reporting.plot_use import plot_cluster, plot_queues
+from yunikorn.reporting.plot_waits import plot_distributions, plot_lengths
+
+Observe = Callable[..., FullReport]
+APP = "  - {id: x%d, queue: root.q%d, user: u%d, tasks: [{count: 3, resources: {vcore: 1}, runtime: 20}]}\n"
+
+
+def scenario(queues: int, submit: str = "") -> str:
+    """An application in each of so many queues."""
+    nodes = "nodes: [{name: n, count: 70, resources: {vcore: 1, memory: 4Gi, $\\gpu_x$: 1}}]\n"
+    apps = "".join(APP % (number, number, number) for number in range(queues))
+    return f"{nodes}applications:\n{apps}".replace(", user", f"{submit}, user")
+
+
+def leaves(queues: int) -> str:
+    """So many queues with guarantees and limits."""
+    resources = "{guaranteed: {vcore: 1}, max: {vcore: 2}}"
+    return "\n".join(f"          - {{name: q{number}, resources: {resources}}}" for number in range(queues))
+
+
+def texts(figure: Figure) -> set[str]:
+    """All words of a figure, those of its axes included, which are only there when it is drawn."""
+    png(figure)
+    return {found.get_text() for found in figure.findobj(Text) if isinstance(found, Text)} - {""}
+
+
+@pytest.mark.parametrize("queues", [1, 3, 50])
+def test_every_plot_of_any_number_of_queues(observe: Observe, queues: int, tmp_path: Path) -> None:
+    drawn = draw_pictures(observe(scenario(queues), leaves(queues)))
+    assert tuple(drawn) == PICTURES
+    for name, content in drawn.items():
+        with Image.open(io.BytesIO(content)) as image:
+            colours = image.convert("RGB").getcolors(1 << 24)
+            assert image.width == 1100, name
+            assert image.height < 1500, name
+            assert colours is not None
+            assert len(colours) > 10, name
+
+
+def test_axes_have_units_and_lines_have_names(observe: Observe) -> None:
+    result = observe(scenario(2), leaves(2))
+    history = result.account.history
+    with styled():
+        assert {"used", "capacity", "cores", "GiB", "memory", "vcore"} <= texts(plot_cluster(history))
+        found = texts(plot_queues(history))
+        assert {"root.q0", "root.q1", "used", "guaranteed", "limit", "cores", "vcore by queue"} <= found
+        assert "simulated time (seconds)" in found
+        assert {"Tasks that wait, by queue", "tasks", "root.q0"} <= texts(plot_lengths(history))
+        found = texts(plot_distributions(result.account.curves))
+        assert {"waited no longer than", "part of the applications", "root.q1", "≤ 1 s", "10 s"} <= found
+        assert any("each row is 2 nodes" in text for text in texts(plot_nodes(history)))
+
+
+def test_what_there_is_no_room_for_is_said(observe: Observe) -> None:
+    result = observe(scenario(50), leaves(50))
+    history = result.account.history
+    with styled():
+        assert any("38 more are in queues.csv" in text for text in texts(plot_queues(history)))
+        assert "42 more queues" in texts(plot_lengths(history))
+        assert any(
+            f"{50 - len(COLOURS)} more" in text for text in texts(plot_distributions(result.account.curves))
+        )
+
+
+def test_when_nothing_happened_the_plots_say_so(observe: Observe) -> None:
+    result = observe(scenario(1, ", submit: 10"), leaves(1), until=1)
+    history = result.account.history
+    with styled():
+        said = [
+            texts(plot)
+            for plot in (
+                plot_cluster(history),
+                plot_queues(history),
+                plot_lengths(history),
+                plot_distributions(result.account.curves),
+                plot_nodes(history),
+            )
+        ]
+    assert [len(words) for words in said] == [1] * 5
+    assert {"nothing was submitted, so there is no use to show"} in said
+
+
+def test_a_limit_far_above_is_written_and_not_drawn(observe: Observe) -> None:
+    result = observe(scenario(1), leaves(1).replace("max: {vcore: 2}", "max: {vcore: 900}"))
+    with styled():
+        found = texts(plot_queues(result.account.history))
+    assert "limit 900, far above" in found
+    assert "limit" not in found
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit"), [(10, "seconds"), (600, "minutes"), (86_400, "hours"), (864_000, "days")]
+)
+def test_time_axes_have_fitting_units(seconds: float, unit: str) -> None:
+    assert time_scale([0, seconds])[1] == unit
+
+
+def test_amounts_have_fitting_units() -> None:
+    assert amount_scale("vcore", 5) == (1000, "cores")
+    assert amount_scale("memory", 5 * 2**40) == (2**40, "TiB")
+    assert amount_scale("memory", 0) == (1, "bytes")
+    assert amount_scale("nvidia.com/gpu", 8) == (1, "nvidia.com/gpu")
+
+
+def test_long_and_strange_names_are_shortened() -> None:
+    assert shorten("root.a", 10) == "root.a"
+    assert shorten("root.very.long.path", 10) == "…long.path"
+    assert shorten("a\x1bb", 10) == "a?b"

@@ -1,0 +1,234 @@
+"""The files of --out: what stands in them, and that no part of one looks like the whole."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from yunikorn.errors import UsageError
+from yunikorn.reporting import pictures
+from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.result_files import ResultFiles
+from yunikorn.simulation.out_folder import OutFolder
+
+Observe = Callable[..., FullReport]
+SCENARIO = """
+name: "<b>tuesday"
+nodes: [{name: n, resources: {vcore: 2}}]
+applications:
+  - {id: x, queue: root.a, user: ann, tasks: [{name: t, count: 3, resources: {vcore: 1}, runtime: 20}]}
+  - {id: y, queue: root.a, submit: 10, tasks: [{resources: {vcore: 1}, runtime: 50}]}
+events: [{at: 5, node: n, action: capacity, resources: {vcore: 3}}]
+"""
+GUARANTEED = "          - {name: a, resources: {guaranteed: {vcore: 1}, max: {vcore: 2}}}"
+PLAIN = [
+    "applications.csv",
+    "applications.jsonl",
+    "decisions.jsonl",
+    "nodes.jsonl",
+    "queues.csv",
+    "report.json",
+    "utilisation.csv",
+]
+
+
+@pytest.fixture
+def write(observe: Observe, tmp_path: Path) -> Callable[..., Path]:
+    """Plays the scenario into a folder and says where; `until` is in seconds."""
+
+    def run(name: str = "out", until: float | None = None, **options: Any) -> Path:
+        folder = tmp_path / name
+        with ResultFiles(folder, **{"pictures": False, **options}) as files:
+            result = observe(SCENARIO, GUARANTEED, until=until, recorder=files, rows=files)
+            files.write(result)
+        return folder
+
+    return run
+
+
+def table(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a CSV file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def names(folder: Path) -> list[str]:
+    """What is in a folder."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_applications_csv(write: Callable[..., Path]) -> None:
+    x, y = table(write(until=45) / "applications.csv")
+    assert x == {
+        "application": "x",
+        "user": "ann",
+        "partition": "default",
+        "queue": "root.a",
+        "size": "over 100 %",
+        "tasks": "3",
+        "restarts": "0",
+        "submitted": "0",
+        "started": "0",
+        "whole": "20",
+        "ended": "40",
+        "outcome": "finished",
+        "wait": "0",
+        "whole_wait": "20",
+        "slowdown": "2",
+        "reason": "",
+    }
+    assert (y["outcome"], y["started"], y["ended"], y["slowdown"]) == ("running", "20", "", "")
+
+
+def test_tasks_csv_is_there_on_request(write: Callable[..., Path]) -> None:
+    assert "tasks.csv" not in names(write("without"))
+    rows = list(table(write(tasks=True, until=45) / "tasks.csv"))
+    columns = ("application", "task", "node", "asked", "started", "ended", "wait", "ran", "reason")
+    assert [tuple(row[name] for name in columns) for row in rows] == [
+        ("x", "t", "n", "0", "0", "20", "0", "20", "ended"),
+        ("x", "t", "n", "0", "0", "20", "0", "20", "ended"),
+        ("x", "t", "n", "0", "20", "40", "20", "20", "ended"),
+        ("y", "task-1", "n", "10", "20", "", "10", "", ""),
+    ]
+    assert len({row["allocation"] for row in rows}) == 4
+
+
+def test_utilisation_csv_has_means_of_intervals(write: Callable[..., Path]) -> None:
+    rows = list(table(write() / "utilisation.csv"))
+    assert len(rows) == 70
+    assert rows[4] == {
+        "start": "4",
+        "end": "5",
+        "partition": "default",
+        "resource": "vcore",
+        "capacity": "2000",
+        "used": "2000",
+        "share": "1",
+        "unusable": "0",
+        "waiting_tasks": "1",
+        "running_tasks": "2",
+    }
+    assert (rows[5]["capacity"], rows[5]["share"]) == ("3000", "0.666667")
+
+
+def test_queues_csv_has_use_guarantee_and_limit(write: Callable[..., Path]) -> None:
+    rows = list(table(write() / "queues.csv"))
+    assert rows[15] == {
+        "start": "15",
+        "end": "16",
+        "partition": "default",
+        "queue": "root.a",
+        "resource": "vcore",
+        "used": "2000",
+        "wanted": "2000",
+        "guaranteed": "1000",
+        "max": "2000",
+        "of_guarantee": "2",
+        "waiting_tasks": "2",
+        "running_tasks": "2",
+    }
+
+
+def test_equal_runs_leave_equal_files(write: Callable[..., Path]) -> None:
+    one, other = write("one", tasks=True, pictures=True), write("other", tasks=True, pictures=True)
+    assert names(one) == names(other)
+    for name in names(one):
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def test_the_page_holds_everything_and_asks_no_network(write: Callable[..., Path]) -> None:
+    folder = write(pictures=True)
+    page = (folder / "report.html").read_text("utf-8")
+    assert names(folder) == sorted([*PLAIN, "report.html", *pictures.PICTURES])
+    assert page.count('src="data:image/png;base64,') == len(pictures.PICTURES)
+    assert "http" not in page
+    assert "&lt;b&gt;tuesday" in page
+    assert "<b>tuesday" not in page
+    assert "Guarantees" in page
+
+
+def test_without_the_extra_the_rest_is_written_and_it_says_what_to_install(
+    observe: Observe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "NEEDED", ("matplotlib_that_is_not_there", "jinja2"))
+    with ResultFiles(tmp_path) as files:
+        said = files.write(observe(SCENARIO, recorder=files, rows=files))
+    assert said == (
+        "report.html and the plots are left out: matplotlib_that_is_not_there is not installed; "
+        "pip install 'yunikorn[plots]' brings them"
+    )
+    assert names(tmp_path) == PLAIN
+
+
+def test_what_an_earlier_run_left_is_not_taken_for_this_one(write: Callable[..., Path]) -> None:
+    write(tasks=True, pictures=True)
+    folder = write()
+    (folder / "notes.txt").write_text("mine", "utf-8")
+    write()
+    assert names(folder) == sorted([*PLAIN, "notes.txt"])
+
+
+def test_a_run_that_breaks_leaves_parts_and_the_files_of_the_run_before(
+    observe: Observe, write: Callable[..., Path]
+) -> None:
+    folder = write()
+    before = (folder / "decisions.jsonl").read_bytes()
+
+    def stop(_: object) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), ResultFiles(folder, pictures=False) as files:
+        observe(SCENARIO, recorder=files, rows=files, watch=stop)
+    assert (folder / "decisions.jsonl").read_bytes() == before
+    assert "decisions.jsonl.part" in names(folder)
+    write()
+    assert names(folder) == PLAIN
+
+
+def test_a_full_disk_is_said_and_nothing_looks_complete(
+    observe: Observe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        """A file on a disk that is full."""
+
+        def __init__(self, file: IO[str]) -> None:
+            self._file = file
+
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        def close(self) -> None:
+            self._file.close()
+
+    opened = OutFolder.open
+    monkeypatch.setattr(
+        OutFolder,
+        "open",
+        lambda self, name: Full(opened(self, name)) if name == "decisions.jsonl" else opened(self, name),
+    )
+    with pytest.raises(UsageError, match=r"No space left on device; files that end in \.part are not"):  # noqa: SIM117
+        with ResultFiles(tmp_path / "out", pictures=False) as files:
+            observe(SCENARIO, recorder=files, rows=files)
+    assert all(name.endswith(".part") for name in names(tmp_path / "out"))
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_anything_runs(
+    observe: Observe, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    with pytest.raises(UsageError, match="cannot write to"):  # noqa: SIM117
+        with ResultFiles(tmp_path / "file") as files:
+            observe(SCENARIO, recorder=files, rows=files, watch=lambda progress: pytest.fail("it ran"))
+
+
+def test_the_report_holds_the_figures(write: Callable[..., Path]) -> None:
+    report = json.loads((write() / "report.json").read_text("utf-8"))
+    assert report["figures"]["slowdown"]["count"] == 2
+    assert report["figures"]["users"][0]["name"] == "ann"

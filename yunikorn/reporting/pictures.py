@@ -1,0 +1,63 @@
+"""The pictures of a run and the page that shows them; they need the extra `plots`."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from yunikorn.reporting.full_report import FullReport
+from yunikorn.simulation.out_folder import OutFolder
+
+PAGE = "report.html"
+CLUSTER, QUEUES, LENGTHS, WAITS, NODES = (
+    "cluster.png",
+    "queue-use.png",
+    "queue-lengths.png",
+    "waits.png",
+    "nodes.png",
+)
+PICTURES = (CLUSTER, QUEUES, LENGTHS, WAITS, NODES)
+NEEDED = ("matplotlib", "jinja2")
+
+
+def missing_extra() -> str:
+    """What to install for pictures, as a sentence; empty if everything is there."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if not missing:
+        return ""
+    return (
+        f"{PAGE} and the plots are left out: {' and '.join(missing)} "
+        f"{'is' if len(missing) == 1 else 'are'} not installed; pip install 'yunikorn[plots]' brings them"
+    )
+
+
+def draw_pictures(result: FullReport) -> dict[str, bytes]:
+    """Each picture as PNG, by file name."""
+    # Only here: whoever wants no pictures needs no matplotlib, and does not wait for it.
+    from yunikorn.reporting.canvas import png, styled
+    from yunikorn.reporting.plot_nodes import plot_nodes
+    from yunikorn.reporting.plot_use import plot_cluster, plot_queues
+    from yunikorn.reporting.plot_waits import plot_distributions, plot_lengths
+
+    history = result.account.history
+    with styled():
+        return {
+            CLUSTER: png(plot_cluster(history)),
+            QUEUES: png(plot_queues(history)),
+            LENGTHS: png(plot_lengths(history)),
+            WAITS: png(plot_distributions(result.account.curves)),
+            NODES: png(plot_nodes(history)),
+        }
+
+
+def write_pictures(folder: OutFolder, result: FullReport) -> str:
+    """Write plots and page; returns what to install when that cannot be done."""
+    missing = missing_extra()
+    if missing:
+        return missing
+    from yunikorn.reporting.page import render_page
+
+    pictures = draw_pictures(result)
+    for name, content in pictures.items():
+        folder.part(name).write_bytes(content)
+    folder.open(PAGE).write(render_page(result, pictures))
+    return ""

@@ -1,0 +1,58 @@
+"""All files that a run leaves in its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+from yunikorn.reporting import csv_files
+from yunikorn.reporting.application_course import ApplicationRow
+from yunikorn.reporting.csv_files import ApplicationsFile, TasksFile, write_queues, write_utilisation
+from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.pictures import PAGE, PICTURES, write_pictures
+from yunikorn.simulation.decisions import REPORT, FolderRecorder
+from yunikorn.simulation.recorder import Recorders
+
+OUTDATED = (PAGE, csv_files.TASKS, *PICTURES)
+"""Of an earlier run, when this one does not write them."""
+
+
+class ResultFiles(Recorders):
+    """Writes what happens as it happens, and the rest at the end; a context manager.
+
+    Nothing has its name before everything is written (`OutFolder`).
+    """
+
+    def __init__(self, folder: Path, *, tasks: bool = False, pictures: bool = True) -> None:
+        """`tasks` asks for tasks.csv, `pictures` for plots and the page."""
+        self._lines = FolderRecorder(folder)
+        self._folder = self._lines.folder
+        self._tasks = TasksFile(self._folder) if tasks else None
+        self._applications = ApplicationsFile(self._folder)
+        self._pictures = pictures
+        super().__init__(self._lines, self._applications, *([self._tasks] if self._tasks else []))
+
+    def __call__(self, row: ApplicationRow) -> None:
+        """An application came to its end, or is left at the end."""
+        self._applications.add(row)
+
+    def write(self, result: FullReport) -> str:
+        """Write what is known at the end; returns what was left out and what to do, or nothing."""
+        if self._tasks is not None:
+            self._tasks.close()
+        self._folder.open(REPORT).write(result.to_json())
+        history = result.account.history
+        write_utilisation(self._folder.open(csv_files.UTILISATION), history)
+        write_queues(self._folder.open(csv_files.QUEUES), history)
+        return write_pictures(self._folder, result) if self._pictures else ""
+
+    def __enter__(self) -> ResultFiles:
+        self._folder.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._folder.__exit__(kind, error, trace)
+        if kind is None:
+            self._folder.remove(OUTDATED)

@@ -1,0 +1,120 @@
+"""The tables of the full report as plain rows of text: the terminal and the page show the same."""
+
+from __future__ import annotations
+
+import attrs
+
+from yunikorn.reporting.figures import Figures
+from yunikorn.reporting.groups import GroupReport
+from yunikorn.reporting.sample import Summary
+from yunikorn.reporting.words import amount, index, percent, ratio, spell_time
+
+MOST = 10
+"""So many users are listed, those with most use; of queues all are."""
+
+
+@attrs.frozen
+class Section:
+    """A table: a title, names of columns, the first of them for text and the others for numbers."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    note: str = ""
+
+
+def sections(figures: Figures) -> list[Section]:
+    """All tables that have something to say."""
+    found = [
+        _overall(figures),
+        _groups("Queues", "queue", figures.queues),
+        _guarantees(figures.queues),
+        _groups("Sizes (part of the cluster that an application asks for)", "size", figures.sizes),
+        _users(figures.users),
+        _fragmentation(figures),
+    ]
+    return [section for section in found if section.rows]
+
+
+def _overall(figures: Figures) -> Section:
+    fairness = figures.fairness
+    rows = [
+        ["applications (last task)", *_times(figures.whole_wait)],
+        ["bounded slowdown", *_ratios(figures.slowdown)],
+    ]
+    by_queue = f"queues {index(fairness.slowdown_of_queues)}, users {index(fairness.slowdown_of_users)}"
+    by_use = f"queues {index(fairness.use_of_queues)}, users {index(fairness.use_of_users)}"
+    note = f"Jain's index of fairness: of slowdown {by_queue}; of use {by_use}"
+    columns = ["of", "measured", "mean", "median", "95 %", "largest"]
+    return Section("Waiting and slowdown", columns, rows if figures.wait else [], note)
+
+
+def _times(found: Summary | None) -> list[str]:
+    if found is None:
+        return ["0", *[spell_time(None)] * 4]
+    return [str(found.count), *map(spell_time, (found.mean, found.median, found.p95, found.max))]
+
+
+def _ratios(found: Summary | None) -> list[str]:
+    if found is None:
+        return ["0", *[ratio(None)] * 4]
+    return [str(found.count), *map(ratio, (found.mean, found.median, found.p95, found.max))]
+
+
+def _groups(title: str, column: str, groups: list[GroupReport]) -> Section:
+    several = len({group.partition for group in groups}) > 1
+    rows = [
+        [
+            f"{group.partition}: {group.name}" if several else group.name,
+            str(group.applications),
+            str(group.finished),
+            spell_time(group.wait.mean if group.wait else None),
+            spell_time(group.whole_wait.mean if group.whole_wait else None),
+            spell_time(group.whole_wait.max if group.whole_wait else None),
+            ratio(group.slowdown.mean if group.slowdown else None),
+            ratio(group.slowdown.p95 if group.slowdown else None),
+            percent(group.use),
+        ]
+        for group in groups
+    ]
+    columns = [column, "apps", "done", "first task", "all tasks", "longest", "slowdown", "95 %", "use"]
+    return Section(title, columns, rows)
+
+
+def _users(users: list[GroupReport]) -> Section:
+    ranked = sorted(users, key=lambda user: (-user.use, user.name))
+    found = _groups("Users, those with most use first", "user", ranked[:MOST])
+    more = len(users) - MOST
+    return attrs.evolve(found, note=f"{more} more are in report.json") if more > 0 else found
+
+
+def _guarantees(queues: list[GroupReport]) -> Section:
+    rows = [
+        [
+            group.name,
+            amount(name, kept.guaranteed),
+            percent(kept.used),
+            percent(kept.kept),
+        ]
+        for group in queues
+        for name, kept in group.guarantees.items()
+    ]
+    columns = ["queue", "guaranteed", "used of it", "kept of what was owed"]
+    return Section("Guarantees", columns, rows)
+
+
+def _fragmentation(figures: Figures) -> Section:
+    several = len(figures.fragmentation) > 1
+    rows = [
+        [
+            f"{partition}: {name}" if several else name,
+            percent(found.of_free),
+            percent(found.of_capacity),
+            percent(found.at_end),
+        ]
+        for partition, types in figures.fragmentation.items()
+        for name, found in types.items()
+        if found.of_free is not None
+    ]
+    columns = ["free, but of no use to what waits", "of free", "of capacity", "of free at the end"]
+    return Section("Fragmentation", columns, rows)
