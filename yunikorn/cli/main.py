@@ -29,6 +29,7 @@ COMMANDS = {
     "validate": "Check queues.yaml files and list everything that is wrong.",
     "place": "Say which queue an application would land in, and by which rule.",
     "plugins": "List the installed plugins, their options, and what is broken.",
+    "serve": "Serve resource managers anywhere over gRPC.",
     "states": "Print the state machines as Mermaid diagrams.",
 }
 """Each command with its line of help, kept here so that `--help` imports none of them."""

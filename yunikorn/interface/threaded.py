@@ -28,6 +28,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.whereabouts import Whereabouts
 
 T = TypeVar("T")
 
@@ -73,7 +74,7 @@ class ThreadedScheduler:
         *,
         capacity: int = CAPACITY,
         batch: int = BATCH,
-        died: Callable[[BaseException], None] | None = None,
+        died: Callable[[BaseException], object] | None = None,
     ) -> None:
         self._source = clock
         self._clock = ManualClock(clock.now())
@@ -117,6 +118,11 @@ class ThreadedScheduler:
     def alive(self) -> bool:
         """Whether the core's thread runs."""
         return self._thread.is_alive()
+
+    def whereabouts(self) -> Whereabouts | None:
+        """What the core's thread is doing at this moment, for a watchdog; None if it does not run."""
+        ident = self._thread.ident
+        return None if ident is None else self._scheduler.whereabouts(ident)
 
     def __enter__(self) -> ThreadedScheduler:
         self.start()

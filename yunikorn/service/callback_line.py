@@ -58,6 +58,8 @@ class CallbackLine:
         self._notices: deque[Any] = deque()
         self._some = asyncio.Event()
         self._finished = False
+        self.last: Refusal | None = None
+        """The status with which the stream ends when all has been said."""
         self._last: FromScheduler | None = None
         self._confirmed: asyncio.Future[None] | None = None
         self._handed = 0
@@ -197,9 +199,10 @@ class CallbackLine:
         if message is self._last and self._confirmed is not None and not self._confirmed.done():
             self._confirmed.set_result(None)
 
-    def finish(self) -> None:
-        """Have the stream end in peace when everything that waits has been sent."""
+    def finish(self, refusal: Refusal | None = None) -> None:
+        """Have the stream end when everything that waits has been sent: in peace, or with a status."""
         self._finished = True
+        self.last = refusal
         self._some.set()
 
     def close(self) -> None:

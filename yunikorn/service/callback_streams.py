@@ -101,7 +101,7 @@ class CallbackStreams:
         hearing = asyncio.create_task(self._hear(line, messages))
         telling = asyncio.create_task(_tell(line, context))
         try:
-            return await end_of(line.ended, hearing, telling)
+            return await end_of(line, hearing, telling)
         finally:
             line.close()
             hearing.cancel()

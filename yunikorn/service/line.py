@@ -30,6 +30,8 @@ class Line:
         self._waiting: deque[UpdateResponse] = deque()
         self._some = asyncio.Event()
         self._finished = False
+        self.last: Refusal | None = None
+        """The status with which it ends when all has been said."""
         self._confirmed: dict[int, asyncio.Future[None]] = {}
 
     def put(self, response: UpdateResponse) -> None:
@@ -59,9 +61,10 @@ class Line:
         if arrived is not None and not arrived.done():
             arrived.set_result(None)
 
-    def finish(self) -> None:
-        """Have it end in peace when everything that waits has been sent."""
+    def finish(self, refusal: Refusal | None = None) -> None:
+        """Have it end when everything that waits has been sent: in peace, or with a status."""
         self._finished = True
+        self.last = refusal
         self._some.set()
 
     async def take(self) -> UpdateResponse | None:

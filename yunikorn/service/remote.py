@@ -213,6 +213,14 @@ class RemoteRM:
             self._drop(line.clear())
             line.end(refusal)
 
+    def wind_up(self, refusal: Refusal) -> None:
+        """End all streams when what waits has been sent."""
+        for line in self.lines.values():
+            line.finish(refusal)
+        self.lines = {}
+        if self.callbacks is not None:
+            self.callbacks.finish(refusal)
+
     @property
     def is_deserted(self) -> bool:
         """Whether no stream was opened since it registered."""

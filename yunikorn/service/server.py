@@ -28,6 +28,7 @@ from yunikorn.service.streams import Context, UpdateStreams
 _log = logging.getLogger("yunikorn.grpc")
 
 STOPPING = Refusal(grpc.StatusCode.UNAVAILABLE, "the scheduler is being stopped: connect again later")
+DIED = Refusal(grpc.StatusCode.INTERNAL, "the scheduler has died of a bug, which is in its log")
 
 
 class Server:
@@ -36,7 +37,7 @@ class Server:
     def __init__(self, core: AsyncScheduler, settings: Settings) -> None:
         self.registrations = Registrations(core, settings)
         self.health = Health()
-        self._settings = settings
+        self._core, self._settings = core, settings
         self._streams = UpdateStreams(self.registrations)
         self._callbacks = CallbackStreams(self.registrations)
         self._server = grpc.aio.server(
@@ -48,17 +49,30 @@ class Server:
 
     async def start(self) -> str:
         """Listen; returns the address with its port. Raises `UsageError` if that cannot be."""
-        address = bind(self._server, self._settings)
+        try:
+            address = bind(self._server, self._settings)
+        except UsageError:
+            await self._server.stop(None)
+            raise
         await self._server.start()
         await self.health.set(True)
         return address
 
     async def stop(self) -> None:
-        """Tell every stream that the scheduler stops, give it time to hear that, and end."""
+        """Have the core end, tell every RM what is left to tell, and end all streams.
+
+        The core ends its decision first, and sessions are told nothing of their end: the RMs come back.
+        """
         await self.health.set(False)
+        await self._core.close()
+        failure = self._core.threaded.failure
         for remote in list(self.registrations.current.values()):
-            remote.end(STOPPING)
+            remote.wind_up(STOPPING if failure is None else DIED)
         await self._server.stop(self._settings.patience.stop)
+
+    async def report(self, green: bool) -> None:
+        """Say whether the core moves."""
+        await self.health.set(green)
 
     # -- handlers -------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 import grpc.aio
@@ -72,7 +72,7 @@ class UpdateStreams:
         hearing = asyncio.create_task(self._hear(form, line, first, messages))
         telling = asyncio.create_task(self._tell(form, line, context))
         try:
-            refusal = await end_of(line.ended, hearing, telling)
+            refusal = await end_of(line, hearing, telling)
         except asyncio.CancelledError:
             line.remote.lost(line, "the connection was lost")
             raise
@@ -80,7 +80,7 @@ class UpdateStreams:
             hearing.cancel()
             telling.cancel()
             await asyncio.gather(hearing, telling, return_exceptions=True)
-        if refusal is not None and not line.ended.done():
+        if refusal is not None and refusal is not line.last and not line.ended.done():
             line.remote.lost(line, f"its stream ended: {refusal.text}")
         return refusal
 
@@ -143,24 +143,31 @@ async def refuse(context: Context, refusal: Refusal, what: str) -> None:
     await context.abort(refusal.code, refusal.details)
 
 
-async def end_of(
-    ended: asyncio.Future[Refusal | None], hearing: asyncio.Task[None], telling: asyncio.Task[None]
-) -> Refusal | None:
+class Ending(Protocol):
+    """What `end_of` looks at of a stream."""
+
+    ended: asyncio.Future[Refusal | None]
+    """Set once the service wants it to end."""
+    last: Refusal | None
+    """With which status it ends when all has been said."""
+
+
+async def end_of(line: Ending, hearing: asyncio.Task[None], telling: asyncio.Task[None]) -> Refusal | None:
     """Waits until a stream comes to its end, and returns the refusal with which it does, or None.
 
-    It ends when the service has `ended` it, when all has been told, or when either part fails; not when there
+    It ends when the service wants it to, when all has been told, or when either part fails; not when there
     is nothing more to hear.
     """
-    parts: set[asyncio.Future[Any]] = {hearing, telling, ended}
+    parts: set[asyncio.Future[Any]] = {hearing, telling, line.ended}
     while True:
         done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
-        if ended in done:
-            return ended.result()
+        if line.ended in done:
+            return line.ended.result()
         for part in (hearing, telling):
             if part in done and part.exception() is not None:
                 return _refusal_for(part.exception())
         if telling in done:
-            return None
+            return line.last
         parts.discard(hearing)
 
 

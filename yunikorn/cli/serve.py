@@ -1,0 +1,186 @@
+"""`yunikorn serve`: the scheduler as a service, for resource managers on this machine or others.
+
+Exit status: 0 when a signal ended it, 2 when the call, a configuration or the address cannot be used, 70
+when the scheduler died of a bug, 130 when a second signal ended it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+import click
+
+from yunikorn import __version__
+from yunikorn.clock import SECOND
+from yunikorn.config.durations import parse_duration
+from yunikorn.errors import UsageError
+from yunikorn.registry import Registry
+from yunikorn.service.config_files import ConfigFiles
+from yunikorn.service.logs import AREAS, FORMATS, LEVELS, logging_to, parse_levels
+from yunikorn.service.run import Network, Options, serve
+from yunikorn.service.settings import DEFAULT_ADDRESS, Patience, Settings, Tls
+
+if TYPE_CHECKING:
+    from yunikorn.interface.aio import AsyncScheduler
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+OFF = "off"
+NEVER = "never"
+
+
+def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
+    if value is None or value == NEVER:
+        return None
+    try:
+        nanoseconds = parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    if nanoseconds <= 0:
+        raise click.BadParameter(f"has to be longer than {value}")
+    return nanoseconds / SECOND
+
+
+@click.command("serve")
+@click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    metavar="[GROUP=]FILE",
+    help="A queues.yaml, for a policy group or by default; or a folder of GROUP.yaml. May be repeated.",
+)
+@click.option(
+    "--grpc",
+    "address",
+    default=DEFAULT_ADDRESS,
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where to listen: HOST:PORT (port 0: any that is free), unix:PATH, or off.",
+)
+@click.option("--watch", is_flag=True, help="Read configurations again when their files change.")
+@click.option("--allow-rm-config", is_flag=True, help="Let resource managers bring their configuration.")
+@click.option(
+    "--session-timeout",
+    default="5m",
+    show_default=True,
+    metavar="TIME",
+    callback=_seconds,
+    help="How long to wait for a resource manager whose connection was lost, or never.",
+)
+@click.option(
+    "--callback-timeout",
+    default="5s",
+    show_default=True,
+    metavar="TIME",
+    callback=_seconds,
+    help="How long to wait for the answer of a resource manager, such as whether a node will do.",
+)
+@click.option(
+    "--callback-default",
+    type=click.Choice(("refuse", "accept")),
+    default="refuse",
+    show_default=True,
+    help="What holds for a node when that answer does not come.",
+)
+@click.option("--tls-cert", type=FILE, help="The server's certificate (PEM), with its chain.")
+@click.option("--tls-key", type=FILE, help="Its private key (PEM).")
+@click.option("--tls-client-ca", type=FILE, help="Let in only clients with a certificate of this authority.")
+@click.option("--insecure-bind", is_flag=True, help="Listen to other machines without TLS.")
+@click.option("--record", type=FILE, metavar="FILE", help="Write all that comes in to FILE, for `replay`.")
+@click.option("--demo", is_flag=True, help="Run a resource manager inside, with nodes and jobs to look at.")
+@click.option(
+    "--log",
+    "levels",
+    multiple=True,
+    metavar="[AREA=]LEVEL",
+    help=f"How much to log: {', '.join(LEVELS)}; of an area: {', '.join(AREAS)}. May be repeated.",
+)
+@click.option(
+    "--log-format", type=click.Choice(FORMATS), default="text", show_default=True, help="How to log."
+)
+def command(
+    configs: tuple[str, ...],
+    address: str,
+    watch: bool,
+    allow_rm_config: bool,
+    session_timeout: float | None,
+    callback_timeout: float | None,
+    callback_default: str,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    tls_client_ca: Path | None,
+    insecure_bind: bool,
+    record: Path | None,
+    demo: bool,
+    levels: tuple[str, ...],
+    log_format: str,
+) -> int:
+    """Serve the scheduler interface over gRPC until a signal ends it.
+
+    SIGTERM and Ctrl-C end it in order, SIGHUP has it read its configurations again. Logs go to standard
+    error.
+    """
+    if callback_timeout is None:
+        raise click.BadParameter("the core cannot wait for ever", param_hint="--callback-timeout")
+    patience = Patience(session=session_timeout, callback=callback_timeout)
+    patience = attrs.evolve(patience, hang=max(patience.hang, 2 * callback_timeout))
+    settings = Settings(
+        address,
+        _tls(tls_cert, tls_key, tls_client_ca),
+        insecure_bind,
+        callback_default == "accept",
+        patience=patience,
+    )
+    files = ConfigFiles(configs)
+    network = None if address == OFF else _network()
+    options = Options(files, settings, network, allow_rm_config, watch, demo, record)
+    with logging_to(None, parse_levels(levels), log_format):
+        return serve(options, Registry.load(), lambda bound: click.echo(_welcome(options, bound)))
+
+
+def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> Tls | None:
+    if certificate is None and key is None:
+        if authority is not None:
+            raise UsageError("--tls-client-ca needs --tls-cert and --tls-key: clients are checked over TLS")
+        return None
+    if certificate is None or key is None:
+        given, missing = ("--tls-key", "--tls-cert") if certificate is None else ("--tls-cert", "--tls-key")
+        raise UsageError(f"{given} needs {missing} beside it")
+    return Tls(certificate, key, authority)
+
+
+def _network() -> Callable[[AsyncScheduler, Settings], Network]:
+    try:
+        from yunikorn.service.server import Server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("grpc", "grpc_health", "grpc_reflection", "google"):
+            raise
+        raise UsageError(
+            f"{error.name} is not installed, which serving over the network needs:"
+            " pip install 'yunikorn[grpc]' (or look around without a network: --grpc off --demo)"
+        ) from error
+    return Server
+
+
+def _welcome(options: Options, bound: str) -> str:
+    settings = options.settings
+    if not bound:
+        where = "without a network"
+    elif settings.tls is not None:
+        who = "clients with a certificate" if settings.tls.client_authority else "any client"
+        where = f"at {bound} over TLS, for {who}"
+    elif settings.insecure:
+        where = f"at {bound}: WITHOUT TLS, for whoever can reach it"
+    else:
+        where = f"at {bound}, without TLS and so for this machine only"
+    groups = ", ".join(group or "default" for group in options.files.paths())
+    lines = [f"yunikorn {__version__} serves the scheduler interface {where}"]
+    if groups:
+        lines.append(f"policy groups: {groups}")
+    if options.demo:
+        lines.append("the demo's jobs are in the log; Ctrl-C ends it")
+    elif bound:
+        lines.append("next: connect a resource manager (docs/shims.md); docs/serve.md says what can be set")
+    return "\n".join(lines)

@@ -1,0 +1,103 @@
+"""The configurations of a service: one file per policy group, read as a whole or not at all (decision 35)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from yunikorn.config.load import check_config
+from yunikorn.errors import UsageError
+from yunikorn.interface.configurations import Configurations
+from yunikorn.registry import Registry
+
+SUFFIXES = (".yaml", ".yml")
+DEFAULT_GROUP = ""
+"""The group of a file that is given without one."""
+
+
+class ConfigFiles:
+    """Which files there are, by what the user named: `FILE`, `GROUP=FILE`, or a folder of `GROUP.yaml`."""
+
+    def __init__(self, named: Iterable[str]) -> None:
+        """Raises `UsageError` for what cannot be meant."""
+        self._files: dict[str, Path] = {}
+        self._folders: list[Path] = []
+        for text in named:
+            group, path = _split(text)
+            if path.is_dir():
+                if group:
+                    raise UsageError(f"--config {text}: a folder has a group per file, so name no group")
+                self._folders.append(path)
+            elif group in self._files:
+                raise _twice(f"--config {text}", group, self._files[group])
+            else:
+                self._files[group] = path
+
+    def paths(self) -> dict[str, Path]:
+        """The file of each group at this moment; raises `UsageError` if two files are for one group."""
+        found = dict(self._files)
+        for folder in self._folders:
+            files = sorted(_files_of(folder))
+            if not files:
+                raise UsageError(f"--config {folder}: there is no GROUP.yaml in this folder")
+            for file in files:
+                if file.stem in found:
+                    raise _twice(str(file), file.stem, found[file.stem])
+                found[file.stem] = file
+        return found
+
+    def watched(self) -> list[Path]:
+        """What to look at for changes: the files of this moment."""
+        here = list(self._files.values())
+        for folder in self._folders:
+            here += sorted(_files_of(folder))
+        return here
+
+    def read(self, registry: Registry) -> dict[str, bytes]:
+        """The checked texts of all groups; raises `UsageError` with everything that is wrong with any."""
+        texts: dict[str, bytes] = {}
+        problems: list[str] = []
+        for group, path in self.paths().items():
+            try:
+                texts[group] = path.read_bytes()
+            except OSError as error:
+                problems.append(f"{path}: cannot be read: {error.strerror or error}")
+                continue
+            outcome = check_config(texts[group], registry)
+            problems += [f"{path}: {problem}" for problem in outcome.problems]
+        if problems:
+            raise UsageError("\n".join(problems))
+        return texts
+
+
+class LoadedConfigurations(Configurations):
+    """The texts that were read and checked last; others take their place as a whole."""
+
+    def replace(self, texts: Mapping[str, bytes | str]) -> None:
+        """From now on these hold."""
+        self._sources = dict(texts)
+
+
+def _split(text: str) -> tuple[str, Path]:
+    group, equals, path = text.partition("=")
+    if not equals or Path(text).exists():
+        return DEFAULT_GROUP, Path(text)
+    if not group or not path:
+        raise UsageError(f"--config {text}: give a file, GROUP=FILE, or a folder")
+    return group, Path(path)
+
+
+def _files_of(folder: Path) -> list[Path]:
+    try:
+        return [
+            file
+            for file in folder.iterdir()
+            if file.suffix in SUFFIXES and not file.name.startswith(".") and file.is_file()
+        ]
+    except OSError as error:
+        raise UsageError(f"--config {folder}: cannot be read: {error.strerror or error}") from error
+
+
+def _twice(what: str, group: str, first: Path) -> UsageError:
+    called = f"policy group '{group}'" if group else "the default policy group"
+    return UsageError(f"{what}: {called} has a file already: {first}")

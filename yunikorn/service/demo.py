@@ -1,0 +1,166 @@
+"""A resource manager inside the service, with nodes and jobs that come and go: something to look at."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Iterator
+
+import attrs
+
+from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    AllocationAsk,
+    AllocationRelease,
+    AllocationReleasesRequest,
+    NewNodeInfo,
+    RegisterResourceManagerRequest,
+    RemoveApplicationRequest,
+    SchedulerAction,
+    TerminationType,
+    UpdateRequest,
+    UpdateResponse,
+    UserGroupInformation,
+)
+from yunikorn.resources import Resource
+
+_log = logging.getLogger("yunikorn.demo")
+
+RM_ID = "demo"
+GROUP = "demo"
+NODES = 4
+NODE = Resource(vcore=8_000, memory=32 << 30)
+TICK = 1.0
+"""Seconds between two looks at what there is to do."""
+
+CONFIG = """\
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: '*'
+        queues:
+          - name: analytics
+            resources:
+              guaranteed: {vcore: 16, memory: 64Gi}
+          - name: web
+            resources:
+              guaranteed: {vcore: 8, memory: 32Gi}
+              max: {vcore: 24, memory: 96Gi}
+"""
+
+
+@attrs.frozen
+class Job:
+    """What the demo submits."""
+
+    name: str
+    queue: str
+    user: str
+    tasks: int
+    vcore: int
+    """Of each task, in milli-cores."""
+    ticks: int
+    """For how long each task runs."""
+
+
+def jobs() -> Iterator[Job]:
+    """Jobs without end, the same in every run: more than fits at once, now and then."""
+    shapes = itertools.cycle(
+        [
+            ("analytics", "ann", 6, 2_000, 9),
+            ("web", "bob", 3, 1_000, 5),
+            ("analytics", "cleo", 2, 4_000, 12),
+            ("web", "bob", 8, 1_000, 4),
+            ("analytics", "ann", 10, 1_500, 7),
+        ]
+    )
+    for number, (queue, user, tasks, vcore, ticks) in enumerate(shapes, 1):
+        yield Job(f"{queue}-{number}", f"root.{queue}", user, tasks, vcore, ticks)
+
+
+class Demo:
+    """The demo's resource manager. It starts what it is given, and ends it when its time is over."""
+
+    def __init__(self, core: AsyncScheduler, tick: float = TICK) -> None:
+        self._core = core
+        self._tick = tick
+        self._jobs = jobs()
+        self._now = 0
+        self._running: dict[str, tuple[Allocation, int]] = {}
+        """By uuid: what runs, and the tick at which it ends."""
+        self._known: dict[str, Job] = {}
+        self._left: dict[str, int] = {}
+        """By job: tasks that have not ended."""
+        self._again = False
+
+    async def run(self) -> None:
+        """Go on for ever."""
+        await self._begin()
+        while True:
+            await asyncio.sleep(self._tick)
+            if self._again:
+                await self._begin()
+            await self.step()
+
+    async def _begin(self) -> None:
+        self._again = False
+        self._running, self._known, self._left = {}, {}, {}
+        request = RegisterResourceManagerRequest(RM_ID, version="demo", policy_group=GROUP)
+        await self._core.register_resource_manager(request, self)
+        nodes = [NewNodeInfo(f"node-{n}", schedulable_resource=NODE) for n in range(1, NODES + 1)]
+        await self._core.update(UpdateRequest(RM_ID, new_schedulable_nodes=nodes))
+
+    async def step(self) -> None:
+        """One tick: end what is over, and submit a job every other tick."""
+        self._now += 1
+        update = UpdateRequest(RM_ID, releases=AllocationReleasesRequest(self._over()))
+        for name in [name for name, left in self._left.items() if not left]:
+            update.remove_applications.append(RemoveApplicationRequest(name))
+            del self._left[name], self._known[name]
+            _log.info("%s is done", name)
+        if self._now % 2:
+            self._submit(next(self._jobs), update)
+        await self._core.update(update)
+
+    def _over(self) -> list[AllocationRelease]:
+        ended = []
+        for uuid, (placed, until) in list(self._running.items()):
+            if until <= self._now:
+                del self._running[uuid]
+                self._left[placed.application_id] -= 1
+                ended.append(AllocationRelease(placed.application_id, uuid))
+        return ended
+
+    def _submit(self, job: Job, update: UpdateRequest) -> None:
+        _log.info("%s submits %s: %d tasks of %d vcore", job.user, job.name, job.tasks, job.vcore // 1000)
+        self._known[job.name], self._left[job.name] = job, job.tasks
+        ugi = UserGroupInformation(job.user, [job.user])
+        update.new_applications.append(AddApplicationRequest(job.name, job.queue, ugi=ugi))
+        size = Resource(vcore=job.vcore, memory=job.vcore * (2 << 20))
+        update.asks.append(
+            AllocationAsk(f"{job.name}-task", job.name, resource_ask=size, max_allocations=job.tasks)
+        )
+
+    # -- the callback, in the event loop ------------------------------------------------------------------
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        """Start what was placed, and end what was taken back."""
+        if response.action is SchedulerAction.RESYNC:
+            self._again = True
+        for placed in response.new_allocations:
+            job = self._known.get(placed.application_id)
+            if job is not None:
+                self._running[placed.uuid] = placed, self._now + job.ticks
+                _log.info("%s runs on %s", placed.uuid, placed.node_id)
+        for gone in response.released_allocations:
+            if gone.termination_type is not TerminationType.STOPPED_BY_RM:
+                self._running.pop(gone.uuid, None)
+                _log.info("%s was ended: %s", gone.uuid, gone.message or gone.termination_type.name)
+        for refused in response.rejected_applications:
+            _log.warning("%s was refused: %s", refused.application_id, refused.reason)
+            self._known.pop(refused.application_id, None)
+            self._left.pop(refused.application_id, None)

@@ -1,0 +1,69 @@
+"""Configurations that change while the service runs: all of them are used, or none (decision 11)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from yunikorn.errors import UsageError, YunikornError
+from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.registry import Registry
+from yunikorn.service.config_files import ConfigFiles, LoadedConfigurations
+
+Texts = Mapping[str, str | bytes]
+"""Configurations by policy group."""
+
+_log = logging.getLogger("yunikorn.config")
+
+
+class Reloading:
+    """Reads the files again and has the core use them."""
+
+    def __init__(
+        self,
+        files: ConfigFiles,
+        configurations: LoadedConfigurations,
+        core: AsyncScheduler,
+        registry: Registry,
+        given: Texts,
+    ) -> None:
+        self._files, self._configurations = files, configurations
+        self._core, self._registry = core, registry
+        self._given = given
+        """Texts that are in no file."""
+        self._lock = asyncio.Lock()
+
+    async def reload(self, why: str) -> bool:
+        """Use what the files say now; returns False, with the reasons in the log, if nothing was changed."""
+        async with self._lock:
+            try:
+                texts: dict[str, str | bytes] = {**self._given}
+                texts |= await asyncio.to_thread(self._files.read, self._registry)
+                changed = await self._core.carry_out(lambda core: _use(core, self._configurations, texts))
+            except YunikornError as error:
+                _log.error("%s: nothing was changed, the configuration stays as it was:\n%s", why, error)
+                return False
+        names = ", ".join(changed) or "nobody"
+        _log.info("%s: the configuration was read again; it changed for: %s", why, names)
+        return True
+
+
+def _use(core: Scheduler, configurations: LoadedConfigurations, texts: Texts) -> list[str]:
+    """Use these texts for all sessions, or raise `UsageError` with what is in the way for any of them."""
+    new = LoadedConfigurations(texts)
+    wanted: dict[str, bytes | str] = {}
+    problems: list[str] = []
+    for session in core.sessions():
+        if session.policy_group is None:
+            continue
+        try:
+            wanted[session.rm_id] = new.read(session.policy_group)
+            core.check_configuration(session.rm_id, wanted[session.rm_id])
+        except YunikornError as error:
+            problems.append(f"resource manager {session.rm_id}: {error}")
+    if problems:
+        raise UsageError("\n".join(problems))
+    configurations.replace(texts)
+    return [rm_id for rm_id in wanted if core.reload_configuration(rm_id)]

@@ -1,0 +1,228 @@
+"""A service from its start to its end: core, network, configurations, signals."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import attrs
+
+from yunikorn.clock import Clock, SystemClock
+from yunikorn.config.load import DEFAULT_TEXT
+from yunikorn.errors import UsageError
+from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.buffered_sinks import BufferedSinks
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.taped import TapedScheduler
+from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
+from yunikorn.objects.periods import Periods
+from yunikorn.registry import Registry
+from yunikorn.service import demo
+from yunikorn.service.config_files import DEFAULT_GROUP, ConfigFiles, LoadedConfigurations
+from yunikorn.service.file_watch import watch
+from yunikorn.service.reloading import Reloading, Texts
+from yunikorn.service.settings import Settings
+from yunikorn.service.watchdog import Watchdog, keep_watch
+
+if TYPE_CHECKING:
+    from yunikorn.recording.recorder import Recorder
+
+_log = logging.getLogger("yunikorn.service")
+
+DIED = 70
+"""Exit status when the core died of a bug."""
+ENDED_AT_ONCE = 130
+"""Exit status after a second signal."""
+LOOK = 1.0
+"""Seconds between two looks at whether the core moves."""
+
+
+class Network(Protocol):
+    """The server of `yunikorn.service.server`, which needs gRPC; a service without it does not."""
+
+    async def start(self) -> str:
+        """Listen; returns the address."""
+        ...
+
+    async def stop(self) -> None:
+        """Stop the core, and the server."""
+        ...
+
+    async def report(self, green: bool) -> None:
+        """Say whether the core moves."""
+        ...
+
+
+@attrs.frozen
+class Options:
+    """What a service is to do."""
+
+    files: ConfigFiles
+    settings: Settings
+    network: Callable[[AsyncScheduler, Settings], Network] | None
+    """Makes the server; None for none."""
+    allow_rm_config: bool = False
+    watch: bool = False
+    demo: bool = False
+    record: Path | None = None
+
+
+def serve(
+    options: Options, registry: Registry, announce: Callable[[str], None], clock: Clock | None = None
+) -> int:
+    """Serve until a signal ends it; returns the exit status.
+
+    `announce` gets the address, if there is one, when all is ready. Raises `UsageError` for what cannot be
+    used.
+    """
+
+    async def run() -> int:
+        return await _Service(options, registry, clock or SystemClock()).run(announce)
+
+    return asyncio.run(run())
+
+
+class _Service:
+    """The parts of a service at work, and what holds them together. Made and used in one event loop."""
+
+    def __init__(self, options: Options, registry: Registry, clock: Clock) -> None:
+        self._options = options
+        self._given = given_texts(options)
+        texts: dict[str, str | bytes] = {**self._given, **options.files.read(registry)}
+        self._configurations = LoadedConfigurations(texts, allow_rm_config=options.allow_rm_config)
+        self._registry = registry
+        self._over = asyncio.Event()
+        self._stopping = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._recorder = _recorder(options.record)
+        loop = asyncio.get_running_loop()
+        threaded = ThreadedScheduler(
+            self._make, clock, died=lambda _: loop.call_soon_threadsafe(self._over.set)
+        )
+        self.core = AsyncScheduler(threaded)
+        self._network = None if options.network is None else options.network(self.core, options.settings)
+        self._reloading = Reloading(options.files, self._configurations, self.core, registry, self._given)
+
+    def _make(self, clock: Clock) -> Scheduler:
+        parts: dict[str, Any] = {
+            "registry": self._registry,
+            "clock": clock,
+            "periods": Periods(session=self._options.settings.patience.session_ns),
+            "configurations": self._configurations,
+            "buffer_sinks": BufferedSinks(),
+        }
+        return Scheduler(**parts) if self._recorder is None else TapedScheduler(self._recorder, **parts)
+
+    async def run(self, announce: Callable[[str], None]) -> int:
+        """From the start to the end; returns the exit status."""
+        try:
+            address = "" if self._network is None else await self._network.start()
+            self.core.threaded.start()
+            with self._signals():
+                self._begin()
+                announce(address)
+                await self._over.wait()
+                await self._end()
+        finally:
+            if self._recorder is not None:
+                self._recorder.close()
+        return DIED if self.core.threaded.failure is not None else 0
+
+    def _begin(self) -> None:
+        options = self._options
+        if options.demo:
+            self._keep(demo.Demo(self.core).run())
+        if options.watch:
+            self._keep(watch(options.files.watched, lambda: self._reloading.reload("a file has changed")))
+        if self._network is not None:
+            dog = Watchdog(self.core.threaded, options.settings.patience.hang)
+            self._keep(keep_watch(dog, self._network.report, LOOK))
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have something done beside all else; what it raises is reported."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, CoreStopped):
+            _log.error("a part of the service failed: %s: %s", type(error).__name__, error, exc_info=error)
+
+    async def _end(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._network is None:
+            await self.core.close()
+        else:
+            await self._network.stop()
+
+    # -- signals ------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        handlers: dict[str, Callable[[], object]] = {
+            "SIGTERM": lambda: self._stop("SIGTERM"),
+            "SIGINT": lambda: self._stop("SIGINT"),
+            "SIGHUP": lambda: self._keep(self._reload()),
+        }
+        set_here = []
+        for name, handler in handlers.items():
+            number = getattr(signal, name, None)
+            if number is not None:
+                # Where there are no signals, there is no handler.
+                with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.add_signal_handler(number, handler)
+                    set_here.append(number)
+        try:
+            yield
+        finally:
+            for number in set_here:
+                loop.remove_signal_handler(number)
+
+    async def _reload(self) -> None:
+        await self._reloading.reload("SIGHUP")
+
+    def _stop(self, why: str) -> None:
+        if self._stopping:
+            _log.warning("%s once more: ending at once", why)
+            os._exit(ENDED_AT_ONCE)
+        self._stopping = True
+        _log.info("%s: stopping; once more ends at once", why)
+        self._over.set()
+
+
+def given_texts(options: Options) -> Texts:
+    """The configurations that are in no file: that of the demo, and one for RMs that bring their own.
+
+    Raises `UsageError` if there is nothing to schedule by.
+    """
+    groups = options.files.paths()
+    texts: dict[str, str | bytes] = {}
+    if options.demo and demo.GROUP not in groups:
+        texts[demo.GROUP] = demo.CONFIG
+    if options.allow_rm_config and not groups:
+        texts[DEFAULT_GROUP] = DEFAULT_TEXT
+    if not (groups or texts):
+        raise UsageError(
+            "there is nothing to schedule by: give --config FILE, or --allow-rm-config if resource managers"
+            " bring their configuration, or --demo to look around"
+        )
+    return texts
+
+
+def _recorder(path: Path | None) -> Recorder | None:
+    if path is None:
+        return None
+    from yunikorn.recording.recorder import Recorder
+
+    return Recorder(path, _log.error)

@@ -1,0 +1,48 @@
+"""Watches whether the core moves: a plugin that hangs cannot be interrupted, but it can be named."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from yunikorn.interface.threaded import ThreadedScheduler
+
+_log = logging.getLogger("yunikorn.core")
+
+
+class Watchdog:
+    """Looks at a core from outside; `look` is to be called at intervals."""
+
+    def __init__(self, core: ThreadedScheduler, patience: float) -> None:
+        self._core = core
+        self._patience = patience
+        self._steps = -1
+        self._since = 0.0
+        self.hangs = False
+        """Whether the core was at work and did not move for longer than it may."""
+
+    def look(self, now: float) -> bool:
+        """Look at the moment `now` (seconds, of any clock); returns whether anything has changed."""
+        core = self._core
+        if core.steps != self._steps or not core.at_work:
+            self._steps, self._since = core.steps, now
+        hangs = now - self._since >= self._patience
+        if hangs == self.hangs:
+            return False
+        self.hangs = hangs
+        if hangs:
+            doing = core.whereabouts() or "its thread has ended"
+            _log.critical("the core has not moved for %.0f s; at work is %s", now - self._since, doing)
+        else:
+            _log.warning("the core moves again")
+        return True
+
+
+async def keep_watch(dog: Watchdog, told: Callable[[bool], Awaitable[object]], interval: float) -> None:
+    """Look again and again, and tell whether the core moves when that changes."""
+    loop = asyncio.get_running_loop()
+    while True:
+        if dog.look(loop.time()):
+            await told(not dog.hangs)
+        await asyncio.sleep(interval)
