@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -65,6 +65,8 @@ class PredicateChain:
         self._passing: list[_Condition] = []
         """Those that must be asked again and again come last, so that they are asked as seldom as can be."""
         self._classifying: list[_Condition] = []
+        self._sole: _Condition | None = None
+        """The one that must be asked for every node and every ask, if there is no other of its like."""
         self._ahead: list[AskedAhead] = []
         self._reasons: list[str] = []
         self.unsettled = 0
@@ -89,6 +91,7 @@ class PredicateChain:
             condition for condition in conditions if not (condition.by_ask and condition.by_node)
         ]
         self._classifying = [condition for condition in conditions if condition.by_ask]
+        self._sole = self._passing[0] if len(self._passing) == 1 and not self._passing[0].by_ask else None
         self.asks_ahead = bool(self._ahead)
 
     def _asked_ahead(self, predicate: Predicate) -> AskedAhead:
@@ -167,60 +170,70 @@ class PredicateChain:
 
     # -- asking -------------------------------------------------------------------------------------
 
+    def first(self, ask: Ask, pairs: Sequence[tuple[str, int]], nodes: Sequence[Node]) -> Node | None:
+        """The first of `nodes` that has room for `ask` and that nobody refuses; refusals are noted."""
+        # The hot loop where predicates do not say what they depend on: every node is asked for every ask.
+        lasting, verdicts, reasons = self._lasting, ask.shape.verdicts, self._reasons
+        sole = self._sole
+        check: Any = None if sole is None else sole.check
+        unsettled = 0
+        found: Node | None = None
+        for node in nodes:
+            available = node.available
+            for name, amount in pairs:
+                if available.get(name, 0) < amount:
+                    break
+            else:
+                reason = None
+                if lasting:
+                    try:
+                        reason = verdicts[node.classes]
+                    except KeyError:
+                        reason = self._verdict(ask, node)
+                    if reason is not None:
+                        reasons.append(reason)
+                        continue
+                if sole is None:
+                    reason = self._passing_refusal(ask, node)
+                else:
+                    try:
+                        reason = check(ask, node)
+                    except CONTAINED as error:
+                        reason = self._failed(sole, ask, node, error)
+                    if reason is not None and type(reason) is not str:
+                        reason = self._useless(sole, ask, node, reason)
+                if reason is None:
+                    found = node
+                    break
+                reasons.append(reason)
+                unsettled += 1
+        if unsettled:
+            self.unsettled += unsettled
+            if sole is not None:
+                self.personal = True
+        return found
+
     def refusal(self, ask: Ask, node: Node) -> str | None:
         """None if `ask` may be placed on `node`, else why not; noted for the search."""
-        # The hot loop where predicates do not say what they depend on: every node is asked for every ask.
-        if self._lasting:
-            try:
-                reason = ask.shape.verdicts[node.classes]
-            except KeyError:
-                reason = self._verdict(ask, node)
-            if reason is not None:
-                self._reasons.append(reason)
-                return reason
-        for condition in self._passing:
-            if condition.by_ask:
-                reason = self._remembered(condition, ask, node)
-            else:
-                try:
-                    reason = condition.check(ask, node)
-                except CONTAINED as error:
-                    reason = self._failed(condition, ask, node, error)
-                if reason is not None:
-                    self.personal = True
-            if reason is not None:
-                if type(reason) is not str:
-                    reason = self._useless(condition, ask, node, reason)
-                self._reasons.append(reason)
-                self.unsettled += 1
-                return reason
-        return None
+        reason = self._lasting_refusal(ask, node)
+        if reason is None:
+            reason = self._passing_refusal(ask, node)
+            self.unsettled += reason is not None
+        if reason is not None:
+            self._reasons.append(reason)
+        return reason
 
     def judge(self, ask: Ask, node: Node, *, reserve: bool = False) -> str | None:
         """None if `ask` may be placed on `node`, or the node kept for it (`reserve`), else why not."""
-        if self._lasting:
-            try:
-                reason = ask.shape.verdicts[node.classes]
-            except KeyError:
-                reason = self._verdict(ask, node)
-            if reason is not None:
-                return reason
-        for condition in self._passing:
-            if condition.by_ask:
-                reason = self._remembered(condition, ask, node)
-            else:
-                reason = self._answer(condition, ask, node, reserve=reserve)
-            if reason is not None:
-                return reason
-        return None
+        reason = self._lasting_refusal(ask, node)
+        if reason is not None:
+            return reason
+        found = self._who_refuses(ask, node, reserve=reserve)
+        return None if found is None else found[1]
 
     def excludes(self, ask: Ask, node: Node) -> bool:
         """Whether `node` may not take `ask` whatever else runs there, as far as predicates say so."""
-        if not self._lasting:
-            return False
-        verdicts = ask.shape.verdicts
-        reason = verdicts[node.classes] if node.classes in verdicts else self._verdict(ask, node)
-        return reason is not None
+        return self._lasting_refusal(ask, node) is not None
 
     def look(self, ask: Ask, node: Node) -> tuple[Predicate, str] | None:
         """Who refuses `node` and why, for whoever only wants to know: nothing is remembered or reported."""
@@ -237,6 +250,32 @@ class PredicateChain:
     def are_shared(self) -> bool:
         """Whether what nodes answer to a request holds for all requests of its shape."""
         return all(condition.by_ask for condition in (*self._lasting, *self._passing))
+
+    def _lasting_refusal(self, ask: Ask, node: Node) -> str | None:
+        if not self._lasting:
+            return None
+        try:
+            return ask.shape.verdicts[node.classes]
+        except KeyError:
+            return self._verdict(ask, node)
+
+    def _passing_refusal(self, ask: Ask, node: Node) -> str | None:
+        found = self._who_refuses(ask, node)
+        if found is None:
+            return None
+        if not found[0].by_ask:
+            self.personal = True
+        return found[1]
+
+    def _who_refuses(self, ask: Ask, node: Node, *, reserve: bool = False) -> tuple[_Condition, str] | None:
+        for condition in self._passing:
+            if condition.by_ask:
+                reason = self._remembered(condition, ask, node)
+            else:
+                reason = self._answer(condition, ask, node, reserve=reserve)
+            if reason is not None:
+                return condition, reason
+        return None
 
     def _verdict(self, ask: Ask, node: Node) -> str | None:
         """What the lasting ones say to the class of `ask` and that of `node`; kept."""
