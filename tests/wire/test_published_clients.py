@@ -81,156 +81,158 @@ def exchange(run_python: Client, folder: Path, *lines: tuple[str, str, object]) 
     return answers
 
 
+SAID = {
+    "rmID": "rm",
+    "asks": [
+        {
+            "allocationKey": "k",
+            "applicationID": "app",
+            "partitionName": "default",
+            "resourceAsk": {"resources": {"vcore": {"value": "500"}, "memory": {"value": "-1"}}},
+            "maxAllocations": 3,
+            "priority": {"priorityClassName": "high"},
+            "executionTimeoutMilliSeconds": "-5",
+            "tags": {"a": "b"},
+            "taskGroupName": "workers",
+            "placeholder": True,
+        }
+    ],
+    "releases": {
+        "allocationsToRelease": [{"UUID": "k#1", "terminationType": "PLACEHOLDER_REPLACED"}],
+        "allocationAsksToRelease": [{"allocationkey": "k", "terminationType": "TIMEOUT"}],
+    },
+    "newSchedulableNodes": [
+        {
+            "nodeID": "n1",
+            "attributes": {"si/hostname": "h"},
+            "occupiedResource": {"resources": {"vcore": {"value": "1"}}},
+            "existingAllocations": [{"allocationKey": "e", "priority": {"priorityValue": 4}}],
+        }
+    ],
+    "updatedNodes": [{"nodeID": "n2", "action": "DRAIN_TO_SCHEDULABLE", "schedulableResource": {}}],
+    "newApplications": [
+        {
+            "applicationID": "app",
+            "ugi": {"user": "ann", "groups": ["a", "b"]},
+            "gangSchedulingStyle": "Hard",
+        }
+    ],
+    "removeApplications": [{"applicationID": "old", "partitionName": "p"}],
+}
+UNDERSTOOD = UpdateRequest(
+    "rm",
+    [
+        AllocationAsk(
+            "k",
+            "app",
+            "default",
+            Resource(vcore=500, memory=-1),
+            3,
+            None,
+            "high",
+            -5,
+            {"a": "b"},
+            "workers",
+            True,
+        )
+    ],
+    AllocationReleasesRequest(
+        [AllocationRelease("", "k#1", termination_type=TerminationType.PLACEHOLDER_REPLACED)],
+        [AllocationAskRelease("", "k", termination_type=TerminationType.TIMEOUT)],
+    ),
+    [
+        NewNodeInfo(
+            "n1",
+            {"si/hostname": "h"},
+            occupied_resource=Resource(vcore=1),
+            existing_allocations=[Allocation("e", "", priority=4)],
+        )
+    ],
+    [UpdateNodeInfo("n2", NodeAction.DRAIN_TO_SCHEDULABLE, {}, Resource())],
+    [AddApplicationRequest("app", ugi=UserGroupInformation("ann", ["a", "b"]), gang_scheduling_style="Hard")],
+    [RemoveApplicationRequest("old", "p")],
+)
+"""The same, as we understand it."""
+RESPONSE = UpdateResponse(
+    SchedulerAction.RESYNC,
+    [
+        Allocation(
+            "k",
+            "app",
+            "k#1",
+            "n1",
+            Resource(vcore=500),
+            "root.a",
+            "default",
+            7,
+            {"a": "b"},
+            preemption_policy=PreemptionPolicy(False, True),
+        )
+    ],
+    [AllocationRelease("app", "k#1", "default", TerminationType.PREEMPTED_BY_SCHEDULER, "go", "k")],
+    [AllocationAskRelease("app", "k", "default", TerminationType.TIMEOUT)],
+    [RejectedAllocationAsk("x", "app", "no")],
+    updated_applications=[UpdatedApplication("app", "Running", 10**18, "up")],
+    accepted_nodes=[AcceptedNode("n1")],
+)
+READ = {
+    "action": "RESYNC",
+    "newAllocations": [
+        {
+            "allocationKey": "k",
+            "allocationTags": {"a": "b"},
+            "UUID": "k#1",
+            "resourcePerAlloc": {"resources": {"vcore": {"value": "500"}}},
+            "priority": {"priorityValue": 7},
+            "queueName": "root.a",
+            "nodeID": "n1",
+            "applicationID": "app",
+            "partitionName": "default",
+        }
+    ],
+    "releasedAllocations": [
+        {
+            "partitionName": "default",
+            "applicationID": "app",
+            "UUID": "k#1",
+            "terminationType": "PREEMPTED_BY_SCHEDULER",
+            "message": "go",
+        }
+    ],
+    "releasedAllocationAsks": [
+        {
+            "partitionName": "default",
+            "applicationID": "app",
+            "allocationkey": "k",
+            "terminationType": "TIMEOUT",
+        }
+    ],
+    "rejectedAllocations": [{"allocationKey": "x", "applicationID": "app", "reason": "no"}],
+    "updatedApplications": [
+        {
+            "applicationID": "app",
+            "state": "Running",
+            "stateTransitionTimestamp": "1000000000000000000",
+            "message": "up",
+        }
+    ],
+    "acceptedNodes": [{"nodeID": "n1"}],
+}
+"""The same, as they understand it."""
+
+
 def test_a_client_of_v0_11_0_is_understood_and_understands(
     made_by: Callable[[str], Path], run_python: Client
 ) -> None:
-    said = {
-        "rmID": "rm",
-        "asks": [
-            {
-                "allocationKey": "k",
-                "applicationID": "app",
-                "partitionName": "default",
-                "resourceAsk": {"resources": {"vcore": {"value": "500"}, "memory": {"value": "-1"}}},
-                "maxAllocations": 3,
-                "priority": {"priorityClassName": "high"},
-                "executionTimeoutMilliSeconds": "-5",
-                "tags": {"a": "b"},
-                "taskGroupName": "workers",
-                "placeholder": True,
-            }
-        ],
-        "releases": {
-            "allocationsToRelease": [{"UUID": "k#1", "terminationType": "PLACEHOLDER_REPLACED"}],
-            "allocationAsksToRelease": [{"allocationkey": "k", "terminationType": "TIMEOUT"}],
-        },
-        "newSchedulableNodes": [
-            {
-                "nodeID": "n1",
-                "attributes": {"si/hostname": "h"},
-                "occupiedResource": {"resources": {"vcore": {"value": "1"}}},
-                "existingAllocations": [{"allocationKey": "e", "priority": {"priorityValue": 4}}],
-            }
-        ],
-        "updatedNodes": [{"nodeID": "n2", "action": "DRAIN_TO_SCHEDULABLE", "schedulableResource": {}}],
-        "newApplications": [
-            {
-                "applicationID": "app",
-                "ugi": {"user": "ann", "groups": ["a", "b"]},
-                "gangSchedulingStyle": "Hard",
-            }
-        ],
-        "removeApplications": [{"applicationID": "old", "partitionName": "p"}],
-    }
-    response = UpdateResponse(
-        SchedulerAction.RESYNC,
-        [
-            Allocation(
-                "k",
-                "app",
-                "k#1",
-                "n1",
-                Resource(vcore=500),
-                "root.a",
-                "default",
-                7,
-                {"a": "b"},
-                preemption_policy=PreemptionPolicy(False, True),
-            )
-        ],
-        [AllocationRelease("app", "k#1", "default", TerminationType.PREEMPTED_BY_SCHEDULER, "go", "k")],
-        [AllocationAskRelease("app", "k", "default", TerminationType.TIMEOUT)],
-        [RejectedAllocationAsk("x", "app", "no")],
-        updated_applications=[UpdatedApplication("app", "Running", 10**18, "up")],
-        accepted_nodes=[AcceptedNode("n1")],
-    )
     folder = made_by("si_v0_11")
     heard, read = exchange(
         run_python,
         folder,
-        ("UpdateRequest", "json", said),
-        ("UpdateResponse", "bytes", v0_11.UPDATE_RESPONSE.encode(response).hex()),
+        ("UpdateRequest", "json", SAID),
+        ("UpdateResponse", "bytes", v0_11.UPDATE_RESPONSE.encode(RESPONSE).hex()),
     )
-    assert v0_11.UPDATE_REQUEST.decode(bytes.fromhex(heard)) == UpdateRequest(
-        "rm",
-        [
-            AllocationAsk(
-                "k",
-                "app",
-                "default",
-                Resource(vcore=500, memory=-1),
-                3,
-                None,
-                "high",
-                -5,
-                {"a": "b"},
-                "workers",
-                True,
-            )
-        ],
-        AllocationReleasesRequest(
-            [AllocationRelease("", "k#1", termination_type=TerminationType.PLACEHOLDER_REPLACED)],
-            [AllocationAskRelease("", "k", termination_type=TerminationType.TIMEOUT)],
-        ),
-        [
-            NewNodeInfo(
-                "n1",
-                {"si/hostname": "h"},
-                occupied_resource=Resource(vcore=1),
-                existing_allocations=[Allocation("e", "", priority=4)],
-            )
-        ],
-        [UpdateNodeInfo("n2", NodeAction.DRAIN_TO_SCHEDULABLE, {}, Resource())],
-        [
-            AddApplicationRequest(
-                "app", ugi=UserGroupInformation("ann", ["a", "b"]), gang_scheduling_style="Hard"
-            )
-        ],
-        [RemoveApplicationRequest("old", "p")],
-    )
-    assert json.loads(read) == {
-        "action": "RESYNC",
-        "newAllocations": [
-            {
-                "allocationKey": "k",
-                "allocationTags": {"a": "b"},
-                "UUID": "k#1",
-                "resourcePerAlloc": {"resources": {"vcore": {"value": "500"}}},
-                "priority": {"priorityValue": 7},
-                "queueName": "root.a",
-                "nodeID": "n1",
-                "applicationID": "app",
-                "partitionName": "default",
-            }
-        ],
-        "releasedAllocations": [
-            {
-                "partitionName": "default",
-                "applicationID": "app",
-                "UUID": "k#1",
-                "terminationType": "PREEMPTED_BY_SCHEDULER",
-                "message": "go",
-            }
-        ],
-        "releasedAllocationAsks": [
-            {
-                "partitionName": "default",
-                "applicationID": "app",
-                "allocationkey": "k",
-                "terminationType": "TIMEOUT",
-            }
-        ],
-        "rejectedAllocations": [{"allocationKey": "x", "applicationID": "app", "reason": "no"}],
-        "updatedApplications": [
-            {
-                "applicationID": "app",
-                "state": "Running",
-                "stateTransitionTimestamp": "1000000000000000000",
-                "message": "up",
-            }
-        ],
-        "acceptedNodes": [{"nodeID": "n1"}],
-    }
+    assert v0_11.UPDATE_REQUEST.decode(bytes.fromhex(heard)) == UNDERSTOOD
+    assert json.loads(read) == READ
 
 
 def test_a_client_of_the_newer_layout_is_understood_and_understands(

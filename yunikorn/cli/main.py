@@ -30,6 +30,7 @@ COMMANDS = {
     "place": "Say which queue an application would land in, and by which rule.",
     "plugins": "List the installed plugins, their options, and what is broken.",
     "serve": "Serve resource managers anywhere over gRPC.",
+    "replay": "Play a recording, or one written by hand, into a fresh core.",
     "states": "Print the state machines as Mermaid diagrams.",
 }
 """Each command with its line of help, kept here so that `--help` imports none of them."""

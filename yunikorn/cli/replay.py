@@ -1,0 +1,181 @@
+"""`yunikorn replay`: play a recording, or one written by hand, into a fresh core.
+
+Exit status: 0 when it was played and nothing differs from what the file has as responses, 1 when
+something differs, 2 when the call, the file or the configuration cannot be used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yunikorn.config.document import decode
+from yunikorn.config.load import load_config
+from yunikorn.errors import ConfigError, UsageError, printable
+from yunikorn.registry import Registry
+
+if TYPE_CHECKING:
+    from yunikorn.interface.messages import UpdateResponse
+    from yunikorn.recording.counts import Counts
+    from yunikorn.recording.line import Line
+    from yunikorn.recording.replay import Replay
+
+DIFFERENT = 1
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("replay")
+@click.argument("file", type=FILE)
+@click.option("--config", type=FILE, help="Another queues.yaml, for every RM: what if it had been this one?")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object per line, in the recording's form."
+)
+@click.option("--quiet", is_flag=True, help="Print no responses, only what came of it.")
+def command(file: Path, config: Path | None, as_json: bool, quiet: bool) -> int:
+    """Play FILE into a fresh core on a virtual clock, and print every response in order.
+
+    Under the configuration it was recorded under, the responses are those that were recorded; the first
+    difference is named. Under another one it is a what-if. docs/replay.md describes the format.
+    """
+    try:
+        from yunikorn.recording.reader import read_recording
+        from yunikorn.recording.replay import Replay
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "google":
+            raise
+        raise UsageError("replay needs the package protobuf: pip install 'yunikorn[grpc]'") from error
+    registry = Registry.load()
+    text = None if config is None else _read_config(config, registry)
+    recording = read_recording(file)
+    for remark in recording.remarks:
+        click.echo(f"note: {printable(remark)}", err=True)
+    printer = _Printer(as_json, quiet)
+    replay = Replay(recording.lines, registry, printer, text)
+    replay.run()
+    then = _counted(line.content for line in recording.lines if line.kind == "response")
+    printer.sum_up(replay, then)
+    return DIFFERENT if replay.comparison.first is not None else 0
+
+
+def _read_config(path: Path, registry: Registry) -> str:
+    try:
+        text = decode(path.read_bytes())
+        load_config(text, registry)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ConfigError as error:
+        raise UsageError("\n".join(f"{path}: {problem}" for problem in error.problems)) from error
+    return text
+
+
+def _counted(responses: Iterable[UpdateResponse]) -> Counts:
+    from yunikorn.recording.counts import Counts
+
+    counts = Counts()
+    for response in responses:
+        counts.add(response)
+    return counts
+
+
+class _Printer:
+    """Prints what happens in a replay, as it happens."""
+
+    def __init__(self, as_json: bool, quiet: bool) -> None:
+        self._as_json, self._quiet = as_json, quiet
+        self._now = _counted(())
+        self._refused = 0
+
+    def began(self, at: int, line: Line | None) -> None:
+        """A core begins: of several in one file, the reader sees where."""
+        if line is not None and not self._quiet:
+            if self._as_json:
+                self._print(at, {"recording": {"start": line.content.start}})
+            else:
+                click.echo(f"a core begins at {line.content.start}")
+
+    def gave(self, at: int, rm_id: str, response: UpdateResponse) -> None:
+        """A response."""
+        from yunikorn.interface.wire import v0_11
+        from yunikorn.interface.wire.json_form import to_json
+        from yunikorn.recording.story import tell
+
+        self._now.add(response)
+        if self._quiet:
+            return
+        if self._as_json:
+            self._print(at, {"rm": rm_id, "response": to_json(v0_11.to_update_response(response))})
+            return
+        for line in tell(response):
+            click.echo(f"{_seconds(at):>14} s  {printable(rm_id)}  {line}")
+
+    def refused(self, at: int, line: Line, reason: str) -> None:
+        """The core refused a call."""
+        self._refused += 1
+        self._remark(at, line, f"{line.kind} was refused: {reason}", "refused")
+
+    def noted(self, at: int, line: Line, remark: str) -> None:
+        """Something that cannot be played."""
+        self._remark(at, line, remark, "note")
+
+    def _remark(self, at: int, line: Line, text: str, kind: str) -> None:
+        if self._as_json and not self._quiet:
+            self._print(at, {kind: {"line": line.number, "text": text}})
+        else:
+            click.echo(f"note: line {line.number}: {printable(text)}", err=True)
+
+    @staticmethod
+    def _print(at: int, content: dict[str, Any]) -> None:
+        click.echo(f'{{"at": {_seconds(at)}, {json.dumps(content, ensure_ascii=False)[1:]}')
+
+    def sum_up(self, replay: Replay, then: Counts) -> None:
+        """What came of it."""
+        comparison, stand_in = replay.comparison, replay.stand_in
+        if self._as_json:
+            first = comparison.first
+            click.echo(
+                json.dumps(
+                    {
+                        "replay": {
+                            **_of(self._now),
+                            "identical": _verdict(replay),
+                            "difference": None if first is None else str(first),
+                        }
+                    }
+                )
+            )
+            return
+        click.echo(str(self._now))
+        if stand_in is not None:
+            if then.responses:
+                click.echo(f"recorded were {then}")
+            if stand_in.strangers:
+                click.echo(f"{stand_in.strangers} allocations that ended then are not there now, or not yet")
+        elif comparison.first is not None:
+            click.echo(f"differs from what was recorded, first in {comparison.first}")
+        elif comparison.is_possible:
+            click.echo(f"identical to what was recorded: {comparison.equal} responses")
+        if replay.answers.unknown:
+            click.echo(
+                f"{replay.answers.unknown} questions about nodes have no recorded answer: answered with yes"
+            )
+
+
+def _of(counts: Counts) -> dict[str, int]:
+    import attrs
+
+    return attrs.asdict(counts)
+
+
+def _verdict(replay: Replay) -> bool | None:
+    comparison = replay.comparison
+    return comparison.first is None if comparison.is_possible else None
+
+
+def _seconds(at: int) -> str:
+    from yunikorn.recording.moments import write_seconds
+
+    return write_seconds(at)

@@ -1,0 +1,129 @@
+"""What the core is told in a replay when it asks: as it was told when it was recorded."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+
+from yunikorn.errors import UsageError
+from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.messages import UpdateConfigurationResponse
+from yunikorn.recording.entries import Answer, GroupConfiguration
+from yunikorn.recording.line import Line
+
+Place = tuple[str, str, str, str, bool]
+"""RM, application, allocation key, node, and whether to place it or to keep the node."""
+
+
+class Useless:
+    """Stands for an answer that was none; shown as it was shown."""
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+
+    def __repr__(self) -> str:
+        return self._shown
+
+
+class KnownAnswers:
+    """The recorded answers of all RMs, each question's in their order; the last one of each holds on."""
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self.unknown = 0
+        """How many questions about a node have no answer in the recording: they are answered with yes."""
+        self._nodes: dict[Place, deque[Answer]] = defaultdict(deque)
+        self._saves: dict[str, deque[Answer]] = defaultdict(deque)
+        for line in lines:
+            if line.kind == "answer":
+                self._learn(line.rm_id, line.content)
+
+    def _learn(self, rm_id: str, answer: Answer) -> None:
+        if answer.method == "update_configuration":
+            self._saves[rm_id].append(answer)
+        for node in answer.nodes:
+            place = (rm_id, answer.application, answer.allocation, node, answer.allocate)
+            self._nodes[place].append(answer)
+
+    def refusals(
+        self, rm_id: str, application: str, allocation: str, nodes: Iterable[str], allocate: bool
+    ) -> Mapping[str, str] | Useless:
+        """The nodes that may not take a request; raises what was raised."""
+        refused: dict[str, str] = {}
+        raised: Answer | None = None
+        for node in nodes:
+            answers = self._nodes.get((rm_id, application, allocation, node, allocate))
+            if not answers:
+                self.unknown += 1
+                continue
+            answer = _next(answers)
+            raised = raised or (answer if answer.raised is not None or answer.useless is not None else None)
+            if node in answer.refused:
+                refused[node] = answer.refused[node]
+        if raised is not None:
+            return _what_was_wrong(raised)
+        return refused
+
+    def save(self, rm_id: str) -> UpdateConfigurationResponse | Useless:
+        """Whether the RM saved a configuration; yes, where nothing is known. Raises what was raised."""
+        answers = self._saves.get(rm_id)
+        if not answers:
+            return UpdateConfigurationResponse(True)
+        answer = _next(answers)
+        if answer.raised is not None or answer.useless is not None:
+            return _what_was_wrong(answer)
+        return UpdateConfigurationResponse(answer.success, "", answer.reason)
+
+
+def _next(answers: deque[Answer]) -> Answer:
+    return answers.popleft() if len(answers) > 1 else answers[0]
+
+
+def _what_was_wrong(answer: Answer) -> Useless:
+    """Raise what was raised, under its name; or give what was no answer."""
+    if answer.useless is not None:
+        return Useless(answer.useless)
+    raise recreated(answer.raised or "")
+
+
+def recreated(raised: str) -> Exception:
+    """An exception that reads like one that was recorded as `TYPE: TEXT`."""
+    name, _, text = raised.partition(": ")
+    kind = type(name if name.isidentifier() else "Exception", (Exception,), {})
+    error: Exception = kind(text)
+    return error
+
+
+class KnownConfigurations(Configurations):
+    """The configurations of policy groups as the recording has them so far."""
+
+    def __init__(self, groups: Iterable[str], *, allow_rm_config: bool) -> None:
+        self._known: dict[str, GroupConfiguration] = {}
+        super().__init__(
+            {group: lambda group=group: self._text(group) for group in groups},  # type: ignore[misc]
+            allow_rm_config=allow_rm_config,
+        )
+
+    def learn(self, configuration: GroupConfiguration) -> None:
+        """From here on the group has this one."""
+        self._known[configuration.group] = configuration
+
+    def _text(self, group: str) -> str | bytes:
+        known = self._known.get(group)
+        if known is None:
+            raise UsageError(f"the recording has no configuration of policy group '{group}' up to here")
+        if known.error is not None:
+            raise UsageError(known.error)
+        if known.hex is not None:
+            return bytes.fromhex(known.hex)
+        return known.text or ""
+
+
+class OneConfiguration(Configurations):
+    """One configuration for all, whatever policy group they name and whatever they bring."""
+
+    def __init__(self, text: str | bytes) -> None:
+        super().__init__({"": text}, allow_rm_config=False)
+
+    def find(self, group: str) -> str:
+        """The only one."""
+        return ""

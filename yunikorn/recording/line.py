@@ -1,0 +1,243 @@
+"""One line of a recording: what it says, checked and typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from yunikorn.config.converter import faults, make_converter
+from yunikorn.config.durations import parse_duration
+from yunikorn.errors import Problem
+from yunikorn.interface.callback import OPTIONAL
+from yunikorn.interface.messages import UpdateRequest
+from yunikorn.interface.wire import callbacks, current, v0_11
+from yunikorn.interface.wire.generated import si_current_pb2, si_v0_11_pb2
+from yunikorn.interface.wire.json_form import from_json
+from yunikorn.objects.periods import Periods
+from yunikorn.recording.entries import (
+    VERSION,
+    Answer,
+    Beginning,
+    FailedApplication,
+    GroupConfiguration,
+    PartitionSwitch,
+    QueueSwitch,
+)
+from yunikorn.recording.moments import read_date, read_seconds
+from yunikorn.suggestions import suggest
+
+Report = Callable[[Problem], None]
+Reading = Callable[[object, str, Report], Any]
+"""Reads the content of an entry; `str` is its path. Reports what is wrong."""
+
+_converter = make_converter()
+
+
+@attrs.define
+class Line:
+    """An entry with its place in the file and in time."""
+
+    number: int
+    """In the file, from 1."""
+    kind: str
+    content: Any
+    """A message, a list of updates, a class of `entries`, a text, a number; as the kind has it."""
+    rm_id: str = ""
+    at: int = 0
+    """Nanoseconds since the recording began."""
+    offered: tuple[str, ...] = ()
+    """The optional methods of the callback that comes with a registration."""
+    within: bool = False
+    """Whether a callback made this call, while it was called with the response of the line before."""
+
+
+def read_line(document: object, number: int, report: Report) -> Line | None:
+    """The line that a JSON object stands for; None if it says nothing that can be played.
+
+    Its time is that of `at`, or -1 if there is none. Reports what is wrong, with the path in the line.
+    """
+    if not isinstance(document, Mapping):
+        report(Problem("", 'a line is an object, such as {"schedule": 10}'))
+        return None
+    kinds = [key for key in document if key in KINDS]
+    for key in document:
+        if key not in KINDS and key not in AROUND:
+            known = ", ".join([*KINDS, *AROUND])
+            report(
+                Problem(
+                    str(key), f"nothing is called so{suggest(str(key), [*KINDS, *AROUND])}; known: {known}"
+                )
+            )
+    if len(kinds) != 1:
+        what = " and ".join(kinds) if kinds else "none"
+        report(Problem("", f"a line says one thing, this one {what}; known: {', '.join(KINDS)}"))
+        return None
+    (kind,) = kinds
+    line = Line(number, kind, KINDS[kind](document[kind], kind, report))
+    _read_around(line, document, report)
+    return line
+
+
+def _read_around(line: Line, document: Mapping[str, object], report: Report) -> None:
+    line.at = _span(document["at"], "at", report) if "at" in document else -1
+    if "rm" in document:
+        line.rm_id = _text(document["rm"], "rm", report)
+    if "callback" in document:
+        line.offered = _methods(document["callback"], "callback", report)
+        if line.kind != "register":
+            report(Problem("callback", "belongs to register only; reconnect and use_callback hold theirs"))
+    if "within" in document:
+        line.within = document["within"] is True
+        if not isinstance(document["within"], bool):
+            report(Problem("within", "true or false belongs here"))
+
+
+AROUND = ("at", "rm", "callback", "within")
+"""What may stand beside the entry."""
+
+
+# -- contents ---------------------------------------------------------------------------------------------
+
+
+def _text(value: object, path: str, report: Report) -> str:
+    if isinstance(value, str):
+        return value
+    report(Problem(path, "text belongs here"))
+    return ""
+
+
+def _text_or_null(value: object, path: str, report: Report) -> str | None:
+    return None if value is None else _text(value, path, report)
+
+
+def _true(value: object, path: str, report: Report) -> bool:
+    if value is not True:
+        report(Problem(path, "true belongs here"))
+    return True
+
+
+def _span(value: object, path: str, report: Report) -> int:
+    try:
+        return read_seconds(value)
+    except ValueError as error:
+        report(Problem(path, str(error)))
+        return 0
+
+
+def _count(value: object, path: str, report: Report) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    report(Problem(path, "how many decisions at most belongs here: a whole number, or null for all"))
+    return None
+
+
+def _methods(value: object, path: str, report: Report) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        report(Problem(path, f"a list of methods belongs here; known: {', '.join(OPTIONAL)}"))
+        return ()
+    for index, name in enumerate(value):
+        if name not in OPTIONAL:
+            hint = suggest(str(name), OPTIONAL)
+            report(Problem(f"{path}[{index}]", f"no method is called so{hint}; known: {', '.join(OPTIONAL)}"))
+    return tuple(name for name in OPTIONAL if name in value)
+
+
+def _structured(kind: type[Any]) -> Reading:
+    def read(value: object, path: str, report: Report) -> Any:
+        try:
+            return _converter.structure(value, kind)
+        except Exception as error:
+            for place, what in faults(error):
+                report(Problem(f"{path}.{place}" if place else path, what))
+            return None
+
+    return read
+
+
+def _beginning(value: object, path: str, report: Report) -> Beginning | None:
+    begins: Beginning | None = _structured(Beginning)(value, path, report)
+    if begins is None:
+        return None
+    if begins.version != VERSION:
+        report(Problem(f"{path}.version", f"is {begins.version}; this version reads {VERSION} only"))
+    try:
+        read_date(begins.start)
+    except ValueError as error:
+        report(Problem(f"{path}.start", str(error)))
+    known = attrs.fields_dict(Periods)
+    for name, text in begins.periods.items():
+        inner = f"{path}.periods.{name}"
+        if name not in known:
+            report(Problem(inner, f"no period is called so{suggest(name, known)}; known: {', '.join(known)}"))
+        elif text is None:
+            if known[name].type not in ("int | None", int | None):
+                report(Problem(inner, "a duration belongs here"))
+        else:
+            try:
+                parse_duration(text)
+            except ValueError as error:
+                report(Problem(inner, str(error)))
+    return begins
+
+
+def _configuration(value: object, path: str, report: Report) -> GroupConfiguration | None:
+    found: GroupConfiguration | None = _structured(GroupConfiguration)(value, path, report)
+    if found is not None and found.hex is not None:
+        try:
+            bytes.fromhex(found.hex)
+        except ValueError:
+            report(Problem(f"{path}.hex", "bytes as hexadecimal digits belong here"))
+    return found
+
+
+def _message(kind: Any, translate: Callable[[Any], Any]) -> Reading:
+    def read(value: object, path: str, report: Report) -> Any:
+        return translate(from_json(value, kind, path, report))
+
+    return read
+
+
+def _update(message: si_v0_11_pb2.UpdateRequest) -> list[UpdateRequest]:
+    return [v0_11.from_update_request(message)]
+
+
+_old, _new = si_v0_11_pb2, si_current_pb2
+
+KINDS: dict[str, Reading] = {
+    "recording": _beginning,
+    "configuration": _configuration,
+    "register": _message(_old.RegisterResourceManagerRequest, v0_11.from_register_request),
+    "update": _message(_old.UpdateRequest, _update),
+    "update_allocation": _message(_new.AllocationRequest, current.from_allocation_request),
+    "update_application": _message(_new.ApplicationRequest, current.from_application_request),
+    "update_node": _message(_new.NodeRequest, current.from_node_request),
+    "schedule": _count,
+    "advance": _span,
+    "reload": _text_or_null,
+    "update_configuration": _message(_old.UpdateConfigurationRequest, callbacks.from_configuration),
+    "fail_application": _structured(FailedApplication),
+    "pause": _text,
+    "reconnect": _methods,
+    "use_callback": _methods,
+    "resync": _text,
+    "stop": _true,
+    "stop_queue": _structured(QueueSwitch),
+    "start_queue": _structured(QueueSwitch),
+    "stop_partition": _structured(PartitionSwitch),
+    "start_partition": _structured(PartitionSwitch),
+    "register_plugin": _text,
+    "unregister_plugin": _text,
+    "fire_timers": _true,
+    "close": _true,
+    "answer": _structured(Answer),
+    "response": _message(_old.UpdateResponse, v0_11.from_update_response),
+    "gap": _text,
+}
+"""Every kind of entry, and how its content is read."""
+
+UPDATES = ("update", "update_allocation", "update_application", "update_node")
+"""The kinds that bring updates, as a list in the order in which the core takes them."""
+OF_NONE = ("recording", "configuration", "schedule", "advance", "fire_timers", "close", "gap")
+"""The kinds that belong to no RM; all others belong to one."""

@@ -1,0 +1,165 @@
+"""Reading a recording: every line checked, and everything that is wrong with the file said at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from yunikorn.errors import Problem, UsageError, YunikornError, printable
+from yunikorn.recording.line import OF_NONE, UPDATES, Line, read_line
+
+SHOWN = 20
+"""So many problems are written out; the number of the others is said."""
+
+
+class RecordingError(YunikornError):
+    """A recording that cannot be played; carries every problem with its line."""
+
+    def __init__(self, file: str, problems: Iterable[Problem]) -> None:
+        self.file = file
+        self.problems = tuple(problems)
+        lines = [
+            ": ".join(filter(None, (f"{file}:{one.line}", one.path, one.message)))
+            for one in self.problems[:SHOWN]
+        ]
+        if len(self.problems) > SHOWN:
+            lines.append(f"{file}: and {len(self.problems) - SHOWN} more")
+        super().__init__("\n".join(printable(line) for line in lines))
+
+
+@attrs.frozen
+class Recording:
+    """The lines of a file, in their order, with their times."""
+
+    lines: list[Line]
+    remarks: list[str]
+    """What whoever plays it should know, such as a line that was cut off."""
+
+
+def read_recording(path: Path) -> Recording:
+    """The recording in a file; raises `RecordingError`, or `UsageError` if it cannot be read."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return parse_recording(data, str(path))
+
+
+def parse_recording(data: bytes, file: str) -> Recording:
+    """The recording in these bytes; `file` is what messages call it. Raises `RecordingError`."""
+    reader = _Reader(file)
+    reader.read(data)
+    if reader.problems:
+        raise RecordingError(file, reader.problems)
+    if not reader.lines:
+        raise UsageError(f"{file}: is empty: a recording has at least a line that registers an RM")
+    return Recording(reader.lines, reader.remarks)
+
+
+class _Duplicate(Exception):
+    """A key that is there twice."""
+
+
+class _Reader:
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.lines: list[Line] = []
+        self.problems: list[Problem] = []
+        self.remarks: list[str] = []
+        self._at = 0
+        self._rm_id = ""
+        """Whose a line is that names no RM: the one that registered last."""
+
+    def read(self, data: bytes) -> None:
+        texts = data.split(b"\n")
+        for number, text in enumerate(texts, 1):
+            if not text.strip() or text.lstrip().startswith(b"#"):
+                continue
+            document, fault = _parse(text)
+            if fault and self._was_cut_off(number, texts):
+                self.remarks.append(f"{self.file}:{number}: the line is cut off, and left out")
+            elif fault:
+                self.problems.append(Problem("", fault, number))
+            else:
+                self._take(document, number)
+
+    def _was_cut_off(self, number: int, texts: list[bytes]) -> bool:
+        """Whether a line that is no JSON is one amid which the process that recorded was killed."""
+        if number < len(texts):
+            return texts[number].startswith(b'{"at": 0, "recording"')
+        return any(line.kind == "recording" for line in self.lines)
+
+    def _take(self, document: object, number: int) -> None:
+        def report(problem: Problem) -> None:
+            self.problems.append(attrs.evolve(problem, line=number))
+
+        line = read_line(document, number, report)
+        if line is None:
+            return
+        if line.kind == "recording":
+            self._at = 0
+        self._set_time(line, report)
+        self._set_rm(line, report)
+        self.lines.append(line)
+
+    def _set_time(self, line: Line, report: Any) -> None:
+        if line.at < 0:
+            line.at = self._at
+        elif line.at < self._at:
+            report(Problem("at", "is before the line above it: time goes forward only"))
+        self._at = max(self._at, line.at)
+        if line.kind == "advance":
+            self._at += line.content
+
+    def _set_rm(self, line: Line, report: Any) -> None:
+        inside = list(_named(line))
+        for name in inside:
+            if line.rm_id and name and name != line.rm_id:
+                report(Problem("rm", f"is '{line.rm_id}', and the message is of '{name}'"))
+        named = next(filter(None, inside), "")
+        line.rm_id = line.rm_id or named
+        if line.kind == "register":
+            self._rm_id = line.rm_id
+            if line.content is not None:
+                line.content.rm_id = line.rm_id
+        elif line.kind not in OF_NONE:
+            line.rm_id = line.rm_id or self._rm_id
+            if not line.rm_id:
+                report(Problem("", f'{line.kind} of which RM? Say so with "rm", or register one before'))
+            if line.kind in UPDATES:
+                for request in line.content:
+                    request.rm_id = line.rm_id
+
+
+def _named(line: Line) -> Iterator[str]:
+    if line.kind == "register" and line.content is not None:
+        yield line.content.rm_id
+    elif line.kind in UPDATES:
+        yield from (request.rm_id for request in line.content)
+
+
+def _parse(text: bytes) -> tuple[object, str]:
+    """A JSON document, and why it is none."""
+    try:
+        return json.loads(text, parse_float=Decimal, object_pairs_hook=_once), ""
+    except _Duplicate as error:
+        return None, str(error)
+    except json.JSONDecodeError as error:
+        return None, f"is no JSON: {error.msg} at column {error.colno}"
+    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+        reason = "too deep" if isinstance(error, RecursionError) else str(error)
+        return None, f"is no JSON: {reason}"
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _Duplicate(f"'{twice}' is there twice in one object")
+    return found

@@ -1,0 +1,290 @@
+"""Writing a recording: a tape that puts everything into a file, line by line, as it happens."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from yunikorn import __version__
+from yunikorn.config.durations import spell_duration
+from yunikorn.errors import UsageError
+from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.messages import (
+    NodePredicatesArgs,
+    PredicatesArgs,
+    UpdateConfigurationRequest,
+    UpdateConfigurationResponse,
+    UpdateResponse,
+)
+from yunikorn.interface.wire import callbacks, v0_11
+from yunikorn.interface.wire.json_form import to_json
+from yunikorn.interface.wire.malformed import REFUSED, MalformedMessage
+from yunikorn.objects.periods import Periods
+from yunikorn.recording.entries import VERSION
+from yunikorn.recording.moments import write_date, write_seconds
+
+Content = dict[str, Any]
+
+_HELD = ("register_resource_manager", "reload_configuration")
+"""The calls that read configurations: these are written before them, for whoever reads on."""
+
+
+UNSAYABLE = (MalformedMessage, *REFUSED)
+"""What an embedding program may hand over that is no message; it leaves a gap in the recording."""
+
+
+class Recorder:
+    """A `Tape` that is a file.
+
+    Every line is handed to the operating system at once: when the process is killed, the last line may be
+    missing, and no more. A file that is there is continued, if it is a recording. It holds configurations
+    and whatever resource managers send, so nobody else may read it.
+
+    When the file cannot be written any more, `warn` is told once, and the core goes on without.
+    """
+
+    def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
+        self.path = path
+        self.lines = 0
+        """How many have been written."""
+        self.failure = ""
+        """Why nothing is written any more; empty as long as it is."""
+        self._warn = warn
+        self._start = 0
+        self._held: tuple[int, Content] | None = None
+        self._texts: dict[str, Content] = {}
+        self._file: int | None = _open(path)
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._release()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    # -- what it hears --------------------------------------------------------------------------------
+
+    def began(self, at: int, periods: Periods, configurations: Configurations | None) -> None:
+        """A core begins."""
+        self._release()
+        self._start, self._texts = at, {}
+        content: Content = {"version": VERSION, "start": write_date(at), "yunikorn": __version__}
+        if configurations is not None:
+            content["groups"] = list(configurations.groups)
+            content["allow_rm_config"] = configurations.allow_rm_config
+        unusual = _unusual(periods)
+        if unusual:
+            content["periods"] = unusual
+        self._write(at, {"recording": content})
+
+    def took(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:
+        """A call is about to be carried out."""
+        self._release()
+        try:
+            content = _CALLS[method](*arguments)
+        except UNSAYABLE as error:
+            content = {"gap": f"{method} with what no message can say: {error}"}
+        if within:
+            content["within"] = True
+        if method in _HELD:
+            self._held = (at, content)
+        else:
+            self._write(at, content)
+
+    def answered(self, at: int, rm_id: str, method: str, question: object, answer: object) -> None:
+        """What the core was told when it asked."""
+        if method == "configuration":
+            self._configuration(at, str(question), answer)
+            return
+        self._release()
+        content: Content = {"method": method, **_question(question)}
+        if isinstance(answer, BaseException):
+            content["raised"] = f"{type(answer).__name__}: {answer}"
+        else:
+            try:
+                content.update(_answer(question, answer))
+            except UNSAYABLE:
+                content["useless"] = repr(answer)
+        self._write(at, {"rm": rm_id, "answer": content})
+
+    def gave(self, at: int, rm_id: str, response: UpdateResponse) -> None:
+        """A response goes to a resource manager."""
+        self._release()
+        try:
+            self._write(at, {"rm": rm_id, "response": to_json(v0_11.to_update_response(response))})
+        except UNSAYABLE as error:
+            self._write(at, {"gap": f"a response with what no message can say: {error}"})
+
+    def _configuration(self, at: int, group: str, answer: object) -> None:
+        content: Content = {"group": group}
+        if isinstance(answer, BaseException):
+            content["error"] = str(answer)
+        elif isinstance(answer, bytes):
+            try:
+                content["text"] = answer.decode()
+            except UnicodeDecodeError:
+                content["hex"] = answer.hex()
+        else:
+            content["text"] = str(answer)
+        if self._texts.get(group) != content:
+            self._texts[group] = content
+            self._write(at, {"configuration": content})
+
+    # -- writing --------------------------------------------------------------------------------------
+
+    def _release(self) -> None:
+        if self._held is not None:
+            (at, content), self._held = self._held, None
+            self._write(at, content)
+
+    def _write(self, at: int, content: Content) -> None:
+        if self._file is None:
+            return
+        text = json.dumps(content, ensure_ascii=False)
+        line = f'{{"at": {write_seconds(at - self._start)}, {text[1:]}\n'.encode(errors="replace")
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+            self.lines += 1
+        except OSError as error:
+            os.close(self._file)
+            self._file = None
+            self.failure = f"{self.path}: recording has ended: {error.strerror or error}"
+            self._warn(self.failure)
+
+
+def _open(path: Path) -> int:
+    """The file, ready to be continued; raises `UsageError` where that cannot be."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
+    try:
+        _continue(file, path)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def _continue(file: int, path: Path) -> None:
+    first = os.read(file, 4096)
+    if not first:
+        return
+    if b'"recording"' not in first.partition(b"\n")[0]:
+        raise UsageError(f"{path}: is there, and is no recording: name another file, or remove it")
+    os.lseek(file, -1, os.SEEK_END)
+    if os.read(file, 1) != b"\n":
+        # The process that wrote it was killed amid a line.
+        os.write(file, b"\n")
+
+
+def _unusual(periods: Periods) -> dict[str, str | None]:
+    usual = Periods()
+    return {
+        field.name: None if value is None else spell_duration(value)
+        for field in attrs.fields(Periods)
+        if (value := getattr(periods, field.name)) != getattr(usual, field.name)
+    }
+
+
+# -- calls, with the arguments of the methods of Scheduler -------------------------------------------------
+
+
+def _register(request: Any, offered: Any) -> Content:
+    content = {"rm": request.rm_id, "register": to_json(v0_11.to_register_request(request))}
+    return {**content, "callback": list(offered)} if offered else content
+
+
+def _update(request: Any) -> Content:
+    return {"rm": request.rm_id, "update": to_json(v0_11.to_update_request(request))}
+
+
+def _reload(rm_id: Any, text: Any) -> Content:
+    return {"rm": rm_id, "reload": text.decode(errors="replace") if isinstance(text, bytes) else text}
+
+
+def _update_configuration(rm_id: Any, request: Any) -> Content:
+    return {"rm": rm_id, "update_configuration": to_json(callbacks.to_configuration(request))}
+
+
+def _fail(rm_id: Any, partition: Any, app_id: Any, reason: Any) -> Content:
+    content = {"application": app_id, "partition": partition, "reason": reason}
+    return {"rm": rm_id, "fail_application": content}
+
+
+def _said(kind: str) -> Callable[..., Content]:
+    return lambda rm_id, text: {"rm": rm_id, kind: text}
+
+
+def _offering(kind: str) -> Callable[..., Content]:
+    return lambda rm_id, offered: {"rm": rm_id, kind: list(offered)}
+
+
+def _queue(kind: str) -> Callable[..., Content]:
+    return lambda rm_id, partition, path: {"rm": rm_id, kind: {"queue": path, "partition": partition}}
+
+
+def _partition(kind: str) -> Callable[..., Content]:
+    return lambda rm_id, partition: {"rm": rm_id, kind: {"partition": partition}}
+
+
+_CALLS: dict[str, Callable[..., Content]] = {
+    "register_resource_manager": _register,
+    "update": _update,
+    "reload_configuration": _reload,
+    "update_configuration": _update_configuration,
+    "fail_application": _fail,
+    "pause": _said("pause"),
+    "resync": _said("resync"),
+    "reconnect": _offering("reconnect"),
+    "use_callback": _offering("use_callback"),
+    "stop": lambda rm_id: {"rm": rm_id, "stop": True},
+    "register_plugin": lambda rm_id, _, name: {"rm": rm_id, "register_plugin": name},
+    "unregister_plugin": _said("unregister_plugin"),
+    "stop_queue": _queue("stop_queue"),
+    "start_queue": _queue("start_queue"),
+    "stop_partition": _partition("stop_partition"),
+    "start_partition": _partition("start_partition"),
+    "schedule": lambda most: {"schedule": most},
+    "fire_timers": lambda: {"fire_timers": True},
+    "close": lambda: {"close": True},
+}
+"""What each call is in a line."""
+
+
+# -- questions and answers ---------------------------------------------------------------------------------
+
+
+def _question(question: object) -> Content:
+    if isinstance(question, PredicatesArgs):
+        nodes = [question.node_id]
+    elif isinstance(question, NodePredicatesArgs):
+        nodes = list(question.node_ids)
+    else:
+        return {}
+    return {
+        "allocation": question.allocation_key,
+        "application": question.application_id,
+        "nodes": nodes,
+        "allocate": question.allocate,
+    }
+
+
+def _answer(question: object, answer: object) -> Content:
+    if isinstance(question, UpdateConfigurationRequest):
+        if not isinstance(answer, UpdateConfigurationResponse):
+            raise TypeError
+        return {"success": answer.success, "reason": answer.reason}
+    if isinstance(question, PredicatesArgs):
+        found = {} if answer is None else {question.node_id: answer}
+    else:
+        found = dict(answer)  # type: ignore[call-overload]
+    if not all(isinstance(reason, str) for reason in found.values()):
+        raise TypeError
+    return {"refused": found} if found else {}

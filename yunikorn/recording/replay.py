@@ -1,0 +1,326 @@
+"""Playing a recording into a fresh core on a virtual clock.
+
+A file that was recorded says when timers fired and how many decisions were taken when: played under the
+configuration it was recorded under, the core does exactly what it did. Under another configuration (a
+what-if), and in a file written by hand, timers fire when they are due. A file without any `schedule` is
+scheduled as far as possible after each line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import attrs
+
+from yunikorn.clock import ManualClock
+from yunikorn.config.durations import parse_duration
+from yunikorn.errors import YunikornError
+from yunikorn.interface.callback import OPTIONAL
+from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.messages import (
+    NodePredicatesArgs,
+    PredicatesArgs,
+    UpdateConfigurationRequest,
+    UpdateResponse,
+)
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.objects.periods import Periods
+from yunikorn.recording.comparison import Comparison
+from yunikorn.recording.entries import Answer, Beginning
+from yunikorn.recording.known_answers import (
+    KnownAnswers,
+    KnownConfigurations,
+    OneConfiguration,
+    recreated,
+)
+from yunikorn.recording.line import UPDATES, Line
+from yunikorn.recording.moments import read_date
+from yunikorn.recording.stand_in import StandIn
+from yunikorn.registry import Registry
+
+OWN = "update_configuration", "reload"
+"""The kinds that bring a configuration, which a what-if leaves out."""
+
+
+class Listener(Protocol):
+    """Whoever wants to know what happens in a replay, as it happens; times are ns since the beginning."""
+
+    def began(self, at: int, line: Line | None) -> None:
+        """A core begins; `line` is its beginning in the recording, if it has one."""
+        ...
+
+    def gave(self, at: int, rm_id: str, response: UpdateResponse) -> None:
+        """The core gave a response."""
+        ...
+
+    def refused(self, at: int, line: Line, reason: str) -> None:
+        """The core did not do what a line says."""
+        ...
+
+    def noted(self, at: int, line: Line, remark: str) -> None:
+        """Something that a replay cannot do."""
+        ...
+
+
+class Replay:
+    """One run of a recording through fresh cores."""
+
+    def __init__(
+        self, lines: list[Line], registry: Registry, listener: Listener, config: str | bytes | None = None
+    ) -> None:
+        """With `config` it is a what-if: everybody has that configuration."""
+        self._lines, self._registry, self._listener, self._config = lines, registry, listener, config
+        self.comparison = Comparison(wanted=config is None)
+        self.answers = KnownAnswers(lines)
+        self._next = 0
+        """The first line that has not been played."""
+        self._clock = ManualClock()
+        self._start = 0
+        self._configurations: Configurations | None = None
+        self._core: Scheduler | None = None
+        self._recorded = False
+        """Whether this core was recorded: then it is known when timers fired and decisions were taken."""
+        self._freely = not any(line.kind == "schedule" for line in lines)
+        self.stand_in = StandIn() if config is not None else None
+
+    def run(self) -> None:
+        """Play all lines; raises what a bug of the core raises."""
+        while self._next < len(self._lines):
+            line = self._lines[self._next]
+            self._next += 1
+            try:
+                self._play(line)
+            except BaseException as error:
+                error.add_note(f"while line {line.number} of the recording was played")
+                raise
+        self.comparison.ended()
+
+    @property
+    def _now(self) -> int:
+        return self._clock.now() - self._start
+
+    # -- cores ------------------------------------------------------------------------------------------
+
+    def _begin(self, line: Line | None) -> Scheduler:
+        begins: Beginning = line.content if line is not None else Beginning()
+        self._recorded = line is not None
+        self._start = read_date(begins.start)
+        self._clock = ManualClock(self._start)
+        self._configurations = self._make_configurations(begins, line)
+        given: dict[str, Any] = {
+            name: None if text is None else parse_duration(text) for name, text in begins.periods.items()
+        }
+        periods = Periods(**{**attrs.asdict(Periods()), **given})
+        self._core = Scheduler(self._registry, self._clock, periods, self._configurations)
+        self._listener.began(0, line)
+        return self._core
+
+    def _make_configurations(self, begins: Beginning, line: Line | None) -> Configurations | None:
+        if self._config is not None:
+            return OneConfiguration(self._config)
+        groups: Iterable[str] | None = begins.groups
+        if groups is None:
+            written = {one.content.group: None for one in self._lines if one.kind == "configuration"}
+            groups = written if written and line is None else None
+        if groups is None:
+            return None
+        return KnownConfigurations(groups, allow_rm_config=begins.allow_rm_config)
+
+    # -- lines ------------------------------------------------------------------------------------------
+
+    def _play(self, line: Line) -> None:
+        if line.kind == "recording":
+            self._begin(line)
+            return
+        if self._core is None:
+            self._begin(None)
+        self._pass_to(line.at, firing=not self._exactly)
+        if line.kind == "configuration":
+            if isinstance(self._configurations, KnownConfigurations):
+                self._configurations.learn(line.content)
+        elif line.kind == "response":
+            self.comparison.missed(line)
+            if self.stand_in is not None:
+                self.stand_in.was_told(line.rm_id, line.content)
+        elif line.kind == "gap":
+            self.note(line, f"the recording has a gap here: {line.content}")
+        elif line.kind != "answer":
+            self._call(line)
+            self._follow()
+
+    def _call(self, line: Line) -> None:
+        if self._config is not None and line.kind in OWN:
+            self.note(line, f"{line.kind} is left out: --config stands for all of them")
+            return
+        try:
+            _CALLS[line.kind](self, line)
+        except YunikornError as error:
+            self._listener.refused(self._now, line, str(error))
+
+    @property
+    def core(self) -> Scheduler:
+        """The core that is playing."""
+        assert self._core is not None
+        return self._core
+
+    def note(self, line: Line, remark: str) -> None:
+        """Tell of something that cannot be played."""
+        self._listener.noted(self._now, line, remark)
+
+    # -- time -------------------------------------------------------------------------------------------
+
+    @property
+    def _exactly(self) -> bool:
+        """Whether what is played is what was recorded, to the moment of each timer."""
+        return self._recorded and self._config is None
+
+    def _pass_to(self, at: int, *, firing: bool = True) -> None:
+        """Let time pass; timers that become due on the way fire, if they may."""
+        moment = max(self._clock.now(), self._start + at)
+        while firing and (due := self.core.next_timer()) is not None and due <= moment:
+            self._clock.set(max(due, self._clock.now()))
+            self.core.fire_timers()
+            self._follow(decide=self._recorded and not self._exactly)
+        self._clock.set(moment)
+
+    def _follow(self, *, decide: bool = False) -> None:
+        """Do what follows by itself: decisions where nobody says when, confirmations in a what-if."""
+        while True:
+            if decide or self._freely:
+                self.core.schedule()
+            confirmations = self.stand_in.confirmations() if self.stand_in is not None else []
+            if not confirmations:
+                return
+            for request in confirmations:
+                self.core.update(request)
+            decide = decide or self._recorded
+
+    def advance(self, line: Line) -> None:
+        """`advance`: let so much time pass."""
+        self._pass_to(self._now + line.content)
+
+    def schedule(self, line: Line) -> None:
+        """`schedule`: take so many decisions. A live core asks again as long as there are as many."""
+        most: int | None = line.content
+        again = self._recorded and not self._exactly and most
+        while self.core.schedule(most) == most and again:
+            pass
+
+    def update(self, line: Line) -> None:
+        """Updates, as they were, or as they would be now."""
+        for request in line.content:
+            self.core.update(request if self.stand_in is None else self.stand_in.says(request))
+
+    # -- what the callbacks of the RMs do ---------------------------------------------------------------
+
+    def callback(self, line: Line, offered: Iterable[str]) -> _ReplayedCallback:
+        """The callback of an RM, with the methods that it had."""
+        return _ReplayedCallback(self, line.rm_id, offered)
+
+    def heard(self, rm_id: str, response: UpdateResponse) -> None:
+        """A response is given: compare it with the one that was recorded here, and do what followed."""
+        self._listener.gave(self._now, rm_id, response)
+        if self.stand_in is not None:
+            self.stand_in.is_told(rm_id, response)
+            return
+        while self._is_here("answer"):
+            self._next += 1
+        recorded = self._lines[self._next] if self._is_here("response") else None
+        self.comparison.gave(rm_id, response, recorded, self._now)
+        if recorded is None:
+            return
+        self._next += 1
+        while self._next < len(self._lines) and self._lines[self._next].within:
+            self._next += 1
+            self._call(self._lines[self._next - 1])
+        self._raise_as_then(rm_id)
+
+    def _is_here(self, kind: str) -> bool:
+        return self._next < len(self._lines) and self._lines[self._next].kind == kind
+
+    def _raise_as_then(self, rm_id: str) -> None:
+        if self._is_here("answer"):
+            line = self._lines[self._next]
+            answer: Answer = line.content
+            if answer.method == "recv_update_response" and line.rm_id == rm_id and answer.raised is not None:
+                self._next += 1
+                raise recreated(answer.raised)
+
+
+class _ReplayedCallback:
+    """An RM that answers as it did; it has only the methods that it had."""
+
+    def __init__(self, replay: Replay, rm_id: str, offered: Iterable[str]) -> None:
+        self._replay, self._rm_id = replay, rm_id
+        methods: dict[str, Callable[[Any], Any]] = {
+            "predicates": self._predicates,
+            "node_predicates": self._node_predicates,
+            "update_configuration": self._update_configuration,
+        }
+        for method in OPTIONAL:
+            setattr(self, method, methods.get(method, _say_nothing) if method in offered else None)
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        self._replay.heard(self._rm_id, response)
+
+    def _predicates(self, args: PredicatesArgs) -> Any:
+        found = self._refusals(args.application_id, args.allocation_key, [args.node_id], args.allocate)
+        return found.get(args.node_id) if isinstance(found, dict) else found
+
+    def _node_predicates(self, args: NodePredicatesArgs) -> Any:
+        return self._refusals(args.application_id, args.allocation_key, args.node_ids, args.allocate)
+
+    def _refusals(self, application: str, key: str, nodes: list[str], allocate: bool) -> Any:
+        return self._replay.answers.refusals(self._rm_id, application, key, nodes, allocate)
+
+    def _update_configuration(self, _: UpdateConfigurationRequest) -> Any:
+        return self._replay.answers.save(self._rm_id)
+
+
+def _say_nothing(_: object) -> None:
+    """What is told and wants no answer."""
+
+
+def _register(replay: Replay, line: Line) -> None:
+    replay.core.register_resource_manager(line.content, replay.callback(line, line.offered))
+
+
+def _fail(replay: Replay, line: Line) -> None:
+    failed = line.content
+    replay.core.fail_application(line.rm_id, failed.partition, failed.application, failed.reason)
+
+
+def _plugin(replay: Replay, line: Line) -> None:
+    replay.note(line, f"plugin '{line.content}' of {line.rm_id} is code, which no recording has: left out")
+
+
+_CALLS: dict[str, Callable[[Replay, Line], object]] = {
+    "register": _register,
+    **dict.fromkeys(UPDATES, Replay.update),
+    "schedule": Replay.schedule,
+    "fire_timers": lambda replay, _: replay.core.fire_timers(),
+    "advance": Replay.advance,
+    "reload": lambda replay, line: replay.core.reload_configuration(line.rm_id, line.content),
+    "update_configuration": lambda replay, line: replay.core.update_configuration(line.rm_id, line.content),
+    "fail_application": _fail,
+    "pause": lambda replay, line: replay.core.pause(line.rm_id, line.content),
+    "resync": lambda replay, line: replay.core.resync(line.rm_id, line.content),
+    "reconnect": lambda replay, line: replay.core.reconnect(line.rm_id, replay.callback(line, line.content)),
+    "use_callback": lambda replay, line: replay.core.use_callback(
+        line.rm_id, replay.callback(line, line.content)
+    ),
+    "stop": lambda replay, line: replay.core.stop(line.rm_id),
+    "stop_queue": lambda replay, line: replay.core.stop_queue(
+        line.rm_id, line.content.partition, line.content.queue
+    ),
+    "start_queue": lambda replay, line: replay.core.start_queue(
+        line.rm_id, line.content.partition, line.content.queue
+    ),
+    "stop_partition": lambda replay, line: replay.core.stop_partition(line.rm_id, line.content.partition),
+    "start_partition": lambda replay, line: replay.core.start_partition(line.rm_id, line.content.partition),
+    "register_plugin": _plugin,
+    "unregister_plugin": _plugin,
+    "close": lambda replay, _: replay.core.close(),
+}
+"""What each kind of line does."""
