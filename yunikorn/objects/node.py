@@ -24,6 +24,7 @@ class Node:
         "available",
         "capacity",
         "classes",
+        "cramped",
         "foreign",
         "gained",
         "id",
@@ -64,6 +65,8 @@ class Node:
         """Whether it changed since the node orders were last brought up to date."""
         self.gained = False
         """Whether it may take more than it could then."""
+        self.cramped = 0
+        """Bits of shapes for which it is known to have no room."""
         self.classes: tuple[Hashable, ...] = ()
         """Its class for each predicate that declares one."""
 
@@ -106,6 +109,7 @@ class Node:
         """Undo `take`."""
         del self.allocations[allocation.uuid]
         self.version += 1
+        self.cramped = 0
         allocated, available = self.allocated, self.available
         for name, amount in allocation.resource.items():
             allocated[name] -= amount
@@ -121,6 +125,7 @@ class Node:
 
     def _shift(self, resource: Resource, times: int) -> None:
         self.version += 1
+        self.cramped = 0
         allocated, available = self.allocated, self.available
         for name, amount in resource.items():
             allocated[name] = allocated.get(name, 0) + amount * times
@@ -140,6 +145,7 @@ class Node:
         named = [foreign.resource for foreign in self.foreign.values()]
         self.occupied = without_zeros(sum_of([self.reported, *named])) if named else self.reported
         self.version += 1
+        self.cramped = 0
         self.available = dict(self.capacity)
         shrink(self.available, self.occupied)
         shrink(self.available, self.allocated)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from yunikorn.objects.thresholds import Thresholds
 from yunikorn.resources import Resource, without_zeros
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 IDLE_SHAPES = 256
 """Shapes without a waiting request that are kept for the next one, before all idle ones are dropped."""
-
-MANY = 64
-"""Shapes that are looked at one by one to learn which of them fit a node."""
 
 Pairs = tuple[tuple[str, int], ...]
 """Names and amounts of resources."""
@@ -95,7 +93,6 @@ class ShapeTable:
 
     def __init__(self) -> None:
         self._shapes: dict[Key, Shape] = {}
-        self._by_bit: dict[int, Shape] = {}
         self._free: list[int] = []
         self._used = 0
         self._idle = 0
@@ -103,6 +100,11 @@ class ShapeTable:
         """By bit: the shapes for which no node had room when they were last tried."""
         self.users: dict[str, int] = {}
         """By name of a node order: how many shapes with waiting requests use it."""
+        self._thresholds = Thresholds(())
+        self._unknown = False
+        """Whether there are shapes that wait and that the thresholds do not know, and ..."""
+        self._looks = 0
+        """... how often they were asked since."""
         self.on_forget: list[Callable[[int], None]] = []
         """Called with the bits of dropped shapes, before the bits serve again."""
         self.on_drop: list[Callable[[Shape], None]] = []
@@ -130,27 +132,29 @@ class ShapeTable:
             else:
                 bit = 1 << self._used
                 self._used += 1
-            shape = self._shapes[key] = self._by_bit[bit] = kind(key, bit)
+            shape = self._shapes[key] = kind(key, bit)
             self._idle += 1
         return shape
 
-    def fitting(self, node: Node, bits: int) -> int:
-        """Of the shapes with these bits, those for which `node` has room; all of them if they are many."""
-        if bits.bit_count() > MANY:
-            return bits
-        found = 0
-        while bits:
-            bit = bits & -bits
-            bits ^= bit
-            shape = self._by_bit.get(bit)
-            if shape is not None and shape.fits(node):
-                found |= bit
-        return found
+    def cramped(self, node: Node) -> int:
+        """Have `node` learn for which shapes it has no room; what is not known yet is left open."""
+        thresholds = self._thresholds
+        if self._unknown:
+            # Paid for by the looks that knowing all shapes saves, however often new ones come.
+            self._looks += 1
+            if self._looks > len(self._shapes):
+                self._looks, self._unknown = 0, False
+                thresholds = Thresholds(shape for shape in self._shapes.values() if shape.waiting)
+                self._thresholds = thresholds
+        node.cramped |= thresholds.without_room(node.available)
+        return node.cramped
 
     def wait(self, shape: Shape) -> None:
         """Requests wait for one more claim of this shape."""
         if not shape.waiting:
             self._idle -= 1
+            if not shape.bit & self._thresholds.known:
+                self._unknown = True
             self.users[shape.node_order] = self.users.get(shape.node_order, 0) + 1
         shape.waiting += 1
 
@@ -186,12 +190,13 @@ class ShapeTable:
         gone = 0
         for key, shape in list(self._shapes.items()):
             if not shape.waiting:
-                del self._shapes[key], self._by_bit[shape.bit]
+                del self._shapes[key]
                 self.closed.pop(shape.bit, None)
                 for drop in self.on_drop:
                     drop(shape)
                 self._free.append(shape.bit)
                 gone |= shape.bit
         self._idle = 0
+        self._thresholds, self._unknown = Thresholds(()), True
         for forget in self.on_forget:
             forget(gone)

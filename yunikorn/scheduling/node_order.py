@@ -1,15 +1,16 @@
 """The nodes in a policy's order, searched without walking past those that cannot fit.
 
-Three levels: groups of blocks of nodes, each in order. Blocks and groups keep, per resource type, an
-upper bound of what any node in them has free, and the shapes for which none of their nodes would do
-("barren"). Bounds rise at once and are tightened only after a search in vain, so a change of a node
-costs two short binary searches, and a search looks into few blocks that have nothing for it.
+Three levels: groups of blocks of nodes, each in order. Nodes know shapes for which they have no room
+(`Node.cramped`), blocks and groups those for which none of their nodes would do ("barren"), as bits. What
+a node gains is taken out at once; what it lost is found out by a search in vain, for all shapes in one go.
+So a change of a node costs three short binary searches, and a search looks into few blocks that have
+nothing for it.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
@@ -23,53 +24,60 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
-BLOCK, GROUP = 20, 32
+BLOCK, GROUP = 32, 32
 """Nodes of a block, and blocks of a group, before they are split in two."""
 
-Rank = tuple[float, str]
+Entry = tuple[float, str, "Node"]
+"""Where a node stands: its score, then its id."""
+Border = tuple[float, str]
+"""What parts two neighbours: less than whatever stands behind it, and no less than what is before."""
 
 
 class Block:
     """A short run of nodes."""
 
-    __slots__ = ("barren", "group", "most", "nodes", "ranks")
+    __slots__ = ("barren", "entries", "group")
 
-    def __init__(self, group: Group, ranks: list[Rank], nodes: list[Node]) -> None:
+    def __init__(self, group: Group, entries: list[Entry], barren: int) -> None:
         self.group = group
-        self.ranks = ranks
-        self.nodes = nodes
-        self.most: dict[str, int] = {}
-        self.barren = 0
+        self.entries = entries
+        self.barren = barren
+        """Bits of the shapes that none of its nodes would do for."""
 
     def tighten(self) -> None:
-        """Compute the bound exactly."""
-        most: dict[str, int] = {}
-        for node in self.nodes:
-            for name, amount in node.available.items():
-                if amount > most.get(name, 0):
-                    most[name] = amount
-        self.most = most
+        """Learn from the nodes which shapes none of them has room for."""
+        barren = -1
+        for entry in self.entries:
+            barren &= entry[2].cramped
+        self.barren |= barren
 
 
 class Group:
     """A run of blocks."""
 
-    __slots__ = ("barren", "blocks", "most", "tops")
+    __slots__ = ("barren", "blocks", "borders")
 
-    def __init__(self) -> None:
-        self.blocks: list[Block] = []
-        self.tops: list[Rank] = []
-        self.most: dict[str, int] = {}
-        self.barren = 0
+    def __init__(self, blocks: list[Block], borders: list[Border], barren: int) -> None:
+        self.blocks = blocks
+        self.borders = borders
+        self.barren = barren
 
     def tighten(self) -> None:
-        """Compute the bound from those of the blocks."""
-        most: dict[str, int] = {}
+        """Learn from the blocks which shapes none of their nodes would do for."""
+        barren = -1
         for block in self.blocks:
-            for name, amount in block.most.items():
-                if amount > most.get(name, 0):
-                    most[name] = amount
-        self.most = most
+            barren &= block.barren
+        self.barren |= barren
+
+
+class Seat:
+    """Where one node stands."""
+
+    __slots__ = ("block", "entry")
+
+    def __init__(self, entry: Entry, block: Block) -> None:
+        self.entry = entry
+        self.block = block
 
 
 class NodeOrder:
@@ -88,9 +96,11 @@ class NodeOrder:
         self._faults = faults
         self._shapes = shapes
         self.shape = shape
-        self._groups: list[Group] = []
-        self._tops: list[Rank] = []
-        self._places: dict[str, tuple[Rank, Block]] = {}
+        only = Group([], [], 0)
+        only.blocks.append(Block(only, [], 0))
+        self._groups = [only]
+        self._borders: list[Border] = []
+        self._seats: dict[str, Seat] = {}
         every = policy.refresh_every
         self.ages = bool(every)
         """Whether scores change with the time alone."""
@@ -98,17 +108,19 @@ class NodeOrder:
         self._tick = -1
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._seats)
 
     def __iter__(self) -> Iterator[Node]:
         for group in self._groups:
             for block in group.blocks:
-                yield from block.nodes
+                for entry in block.entries:
+                    yield entry[2]
 
     def __reversed__(self) -> Iterator[Node]:
         for group in reversed(self._groups):
             for block in reversed(group.blocks):
-                yield from reversed(block.nodes)
+                for entry in reversed(block.entries):
+                    yield entry[2]
 
     def is_due(self, now: int) -> bool:
         """Whether the policy's scores age and it is time to compute all anew; asks once a tick."""
@@ -117,155 +129,124 @@ class NodeOrder:
             return True
         return False
 
-    def rank(self, node: Node) -> Rank:
+    def score(self, node: Node) -> float:
         """Where `node` stands; a node whose score fails stands behind all others."""
         try:
             score = self._score(node) if self.shape is None else self._score(node, self.shape)
             if score == score and isinstance(score, (int, float)):
-                return (score, node.id)
+                return score
             cause: BaseException | str = f"{score!r} is not a number"
         except CONTAINED as error:
             cause = error
         self._faults.report(self._origin, "computing the score of", cause, node.label)
-        return (float("inf"), node.id)
+        return float("inf")
 
     def forget_shapes(self, bits: int) -> None:
         """These shapes are no more; their bits will serve for others."""
         for group in self._groups:
-            if group.barren & bits:
-                group.barren &= ~bits
+            group.barren &= ~bits
             for block in group.blocks:
-                if block.barren & bits:
-                    block.barren &= ~bits
+                block.barren &= ~bits
 
     # -- keeping order ------------------------------------------------------------------------------
 
     def put(self, node: Node, *, gained: bool) -> None:
         """Have `node` stand where it belongs; `gained` when it may take more than before."""
-        rank = self.rank(node)
-        place = self._places.get(node.id)
-        if place is not None:
-            old, block = place
-            if old == rank or self._stays(block, old, rank):
-                if gained:
-                    self._raise(block, node)
+        score = self.score(node)
+        seat = self._seats.get(node.id)
+        if seat is None:
+            entry = (score, node.id, node)
+            seat = self._seats[node.id] = Seat(entry, self._insert(entry))
+        elif score != seat.entry[0]:
+            entry = (score, node.id, node)
+            if self._move(seat, entry) and not gained:
                 return
-            self.remove(node.id)
-        self._raise(self._insert(node, rank), node)
-
-    def _raise(self, block: Block, node: Node) -> None:
-        """`node` came into the block or gained room: what was learnt of the block may hold no more."""
+        elif not gained:
+            return
+        block = seat.block
         group = block.group
         barren = block.barren | group.barren
         if barren:
-            hopeful = ~self._shapes.fitting(node, barren)
-            block.barren &= hopeful
-            group.barren &= hopeful
-        most, above = block.most, group.most
-        for name, amount in node.available.items():
-            if amount > most.get(name, 0):
-                most[name] = amount
-            if amount > above.get(name, 0):
-                above[name] = amount
+            # It came into the block, or gained room: what was learnt of the block may hold no more.
+            cramped = self._shapes.cramped(node)
+            block.barren &= cramped
+            group.barren &= cramped
 
-    def _stays(self, block: Block, old: Rank, rank: Rank) -> bool:
-        """Move within the block if the new rank belongs there: the block has learnt nothing less."""
-        ranks = block.ranks
-        if not ranks[0] <= rank <= ranks[-1]:
-            return False
-        index = bisect_left(ranks, old)
-        node = block.nodes.pop(index)
-        del ranks[index]
-        at = bisect_left(ranks, rank)
-        ranks.insert(at, rank)
-        block.nodes.insert(at, node)
-        self._places[node.id] = (rank, block)
-        if index == len(ranks) - 1:
-            self._retop(block, old)
-        return True
+    def _move(self, seat: Seat, entry: Entry) -> bool:
+        """Have it stand elsewhere; returns whether that is in the same block."""
+        old, block = seat.entry, seat.block
+        entries = block.entries
+        stays = entries[0] < entry < entries[-1] or (
+            block is self._groups[0].blocks[0] and entry < entries[-1]
+        )
+        del entries[0 if entries[0] is old else bisect_left(entries, old)]
+        seat.entry = entry
+        if stays:
+            insort(entries, entry)
+            return True
+        if not entries:
+            self._drop(block)
+        seat.block = self._insert(entry)
+        return False
 
-    def _retop(self, block: Block, old: Rank) -> None:
-        """The last node of the block, which stood at `old`, is another now."""
-        group, top = block.group, block.ranks[-1]
-        at = bisect_left(group.tops, old)
-        if at == len(group.tops) - 1:
-            self._tops[bisect_left(self._tops, old)] = top
-        group.tops[at] = top
-
-    def _insert(self, node: Node, rank: Rank) -> Block:
-        if not self._groups:
-            group = Group()
-            block = Block(group, [rank], [node])
-            group.blocks.append(block)
-            group.tops.append(rank)
-            self._groups.append(group)
-            self._tops.append(rank)
-            self._places[node.id] = (rank, block)
-            return block
-        where = min(bisect_left(self._tops, rank), len(self._groups) - 1)
+    def _insert(self, entry: Entry) -> Block:
+        borders = self._borders
+        where = bisect_left(borders, entry) if borders else 0
         group = self._groups[where]
-        at = min(bisect_left(group.tops, rank), len(group.blocks) - 1)
+        borders = group.borders
+        at = bisect_left(borders, entry) if borders else 0
         block = group.blocks[at]
-        index = bisect_left(block.ranks, rank)
-        block.ranks.insert(index, rank)
-        block.nodes.insert(index, node)
-        self._places[node.id] = (rank, block)
-        if index == len(block.ranks) - 1:
-            group.tops[at] = rank
-            if at == len(group.tops) - 1:
-                self._tops[where] = rank
-        if len(block.ranks) > BLOCK:
-            self._split(group, at, where)
-            return self._places[node.id][1]
+        insort(block.entries, entry)
+        if len(block.entries) > BLOCK:
+            upper = self._split(group, at, where)
+            if upper.entries[0] <= entry:
+                return upper
         return block
 
-    def _split(self, group: Group, at: int, where: int) -> None:
+    def _split(self, group: Group, at: int, where: int) -> Block:
         block = group.blocks[at]
-        half = len(block.ranks) // 2
-        upper = Block(group, block.ranks[half:], block.nodes[half:])
-        upper.most, upper.barren = dict(block.most), block.barren
-        del block.ranks[half:], block.nodes[half:]
-        for rank, node in zip(upper.ranks, upper.nodes, strict=True):
-            self._places[node.id] = (rank, upper)
+        entries = block.entries
+        half = len(entries) // 2
+        upper = Block(group, entries[half:], block.barren)
+        del entries[half:]
+        for entry in upper.entries:
+            seat = self._seats.get(entry[1])
+            if seat is not None:
+                seat.block = upper
         group.blocks.insert(at + 1, upper)
-        group.tops[at] = block.ranks[-1]
-        group.tops.insert(at + 1, upper.ranks[-1])
+        group.borders.insert(at, entries[-1][:2])
         if len(group.blocks) > GROUP:
             self._split_group(where)
+        return upper
 
     def _split_group(self, where: int) -> None:
         group = self._groups[where]
         half = len(group.blocks) // 2
-        upper = Group()
-        upper.blocks, upper.tops = group.blocks[half:], group.tops[half:]
-        upper.most, upper.barren = dict(group.most), group.barren
+        upper = Group(group.blocks[half:], group.borders[half:], group.barren)
         for block in upper.blocks:
             block.group = upper
-        del group.blocks[half:], group.tops[half:]
         self._groups.insert(where + 1, upper)
-        self._tops[where] = group.tops[-1]
-        self._tops.insert(where + 1, upper.tops[-1])
+        self._borders.insert(where, group.borders[half - 1])
+        del group.blocks[half:], group.borders[half - 1 :]
 
     def remove(self, node_id: str) -> None:
         """Take a node out; harmless when it is not in."""
-        place = self._places.pop(node_id, None)
-        if place is None:
-            return
-        rank, block = place
-        index = bisect_left(block.ranks, rank)
-        del block.ranks[index], block.nodes[index]
-        if block.ranks:
-            if index == len(block.ranks):
-                self._retop(block, rank)
-            return
+        seat = self._seats.pop(node_id, None)
+        if seat is not None:
+            entries = seat.block.entries
+            del entries[bisect_left(entries, seat.entry)]
+            if not entries:
+                self._drop(seat.block)
+
+    def _drop(self, block: Block) -> None:
+        """A block has no node left: it goes, and its group if it was the last there; one always stays."""
         group = block.group
-        at = bisect_left(group.tops, rank)
-        del group.blocks[at], group.tops[at]
-        where = bisect_left(self._tops, rank)
-        if not group.blocks:
-            del self._groups[where], self._tops[where]
-        else:
-            self._tops[where] = group.tops[-1]
+        if len(group.blocks) > 1:
+            at = group.blocks.index(block)
+            del group.blocks[at], group.borders[min(at, len(group.borders) - 1)]
+        elif len(self._groups) > 1:
+            where = self._groups.index(group)
+            del self._groups[where], self._borders[min(where, len(self._borders) - 1)]
 
     # -- searching ----------------------------------------------------------------------------------
 
@@ -274,60 +255,54 @@ class NodeOrder:
         if predicates is not None and predicates.asks_ahead and not predicates.expects:
             with predicates.expecting(ask, lambda: self._with_room(shape)):
                 return self.find(shape, ask, predicates)
-        bit, pairs = shape.bit, shape.pairs
+        bit = shape.bit
         for group in self._groups:
-            if group.barren & bit or not _may_fit(group.most, pairs):
+            if group.barren & bit:
                 continue
             barren = True
             for block in group.blocks:
                 if block.barren & bit:
                     continue
-                if not _may_fit(block.most, pairs):
-                    continue
-                node, nothing = _scan(block, shape, ask, predicates)
+                node = self._scan(block, shape, ask, predicates)
                 if node is not None:
                     return node
-                barren &= nothing
+                if not block.barren & bit:
+                    barren = False
             if barren:
-                group.barren |= bit
                 group.tighten()
+        return None
+
+    def _scan(self, block: Block, shape: Shape, ask: Ask, predicates: PredicateChain | None) -> Node | None:
+        """The first node of the block that will do; if there is none the block learns what lasts of that."""
+        bit, pairs = shape.bit, shape.pairs
+        unsettled = 0 if predicates is None else predicates.unsettled
+        for _, _, node in block.entries:
+            if node.cramped & bit:
+                continue
+            available = node.available
+            for name, amount in pairs:
+                if available.get(name, 0) < amount:
+                    node.cramped |= bit
+                    self._shapes.cramped(node)
+                    break
+            else:
+                if predicates is None or predicates.refusal(ask, node) is None:
+                    return node
+        block.tighten()
+        if predicates is None or predicates.unsettled == unsettled:
+            block.barren |= bit
         return None
 
     def _with_room(self, shape: Shape) -> Iterator[Node]:
         """The nodes that a search for a request of this shape looks at, in order."""
-        bit, pairs = shape.bit, shape.pairs
+        bit = shape.bit
         for group in self._groups:
-            if not group.barren & bit and _may_fit(group.most, pairs):
+            if not group.barren & bit:
                 for block in group.blocks:
                     if not block.barren & bit:
-                        yield from (node for node in block.nodes if _may_fit(node.available, pairs))
+                        yield from (entry[2] for entry in block.entries if _has_room(entry[2], shape))
 
 
-def _may_fit(most: Mapping[str, int], pairs: tuple[tuple[str, int], ...]) -> bool:
-    for name, amount in pairs:
-        if most.get(name, 0) < amount:
-            return False
-    return True
-
-
-def _scan(
-    block: Block, shape: Shape, ask: Ask, predicates: PredicateChain | None
-) -> tuple[Node | None, bool]:
-    """The first node of the block that will do; else whether that holds until one of them changes."""
-    pairs = shape.pairs
-    unsettled = 0 if predicates is None else predicates.unsettled
-    for node in block.nodes:
-        available = node.available
-        for name, amount in pairs:
-            if available.get(name, 0) < amount:
-                break
-        else:
-            if predicates is None:
-                return node, False
-            if predicates.refusal(ask, node) is None:
-                return node, False
-    lasting = predicates is None or predicates.unsettled == unsettled
-    if lasting:
-        block.tighten()
-        block.barren |= shape.bit
-    return None, lasting
+def _has_room(node: Node, shape: Shape) -> bool:
+    available = node.available
+    return all(available.get(name, 0) >= amount for name, amount in shape.pairs)

@@ -109,6 +109,8 @@ class NodeOrders:
 
     def forget_shapes(self, bits: int) -> None:
         """These shapes are no more; their bits will serve for others."""
+        for node in self._nodes():
+            node.cramped &= ~bits
         for (name, bit), order in list(self._orders.items()):
             if bit & bits:
                 del self._orders[name, bit]
