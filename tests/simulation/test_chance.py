@@ -136,7 +136,9 @@ def moments(process: Process, count: int = MANY) -> list[int]:
 
 def test_regular_arrivals_and_gaps() -> None:
     assert moments(Regular(7), 4) == [0, 7, 14, 21]
-    assert moments(Gaps(Constant(5)), 3) == [5, 10, 15]
+    assert moments(Gaps(Constant(5 * SECOND)), 3) == [5 * SECOND, 10 * SECOND, 15 * SECOND]
+    # Whole milliseconds are enough, and the rest is not lost.
+    assert moments(Gaps(Constant(400_000)), 4) == [0, 1_000_000, 1_000_000, 2_000_000]
 
 
 def test_poisson_arrivals_keep_their_rate_and_know_nothing_of_each_other() -> None:
@@ -147,10 +149,10 @@ def test_poisson_arrivals_keep_their_rate_and_know_nothing_of_each_other() -> No
 
 
 def test_uniform_arrivals_fill_their_time_and_end() -> None:
-    found = moments(Uniformly(5_000, 1_000_000))
+    found = moments(Uniformly(5_000, 1000 * SECOND))
     assert len(found) == 5_000
-    assert max(found) <= 1_000_000
-    tenths = [sum(1 for moment in found if moment * 10 // 1_000_001 == part) for part in range(10)]
+    assert max(found) <= 1000 * SECOND
+    tenths = [sum(1 for moment in found if moment // (100 * SECOND + 1) == part) for part in range(10)]
     assert all(400 < count < 600 for count in tenths)
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import attrs
 
-from yunikorn.clock import SECOND
+from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.simulation.chance import Streams
 from yunikorn.simulation.distributions import Distribution
 from yunikorn.simulation.exact_math import exp, ln
@@ -54,7 +54,7 @@ class Poisson:
         chance, moment = streams("arrivals"), 0.0
         while True:
             moment -= self.every * ln(1 - chance())
-            yield round(moment)
+            yield _moment(moment)
 
 
 @attrs.frozen
@@ -68,7 +68,7 @@ class Gaps:
         chance, moment = streams("arrivals"), 0.0
         while True:
             moment += max(self.gap.draw(chance), 0.0)
-            yield round(moment)
+            yield _moment(moment)
 
 
 @attrs.frozen
@@ -83,7 +83,7 @@ class Uniformly:
         chance, moment = streams("arrivals"), 0.0
         for left in range(self.count, 0, -1):
             moment += (self.during - moment) * (1 - exp(ln(1 - chance()) / left))
-            yield min(round(moment), self.during)
+            yield min(_moment(moment), self.during)
 
 
 @attrs.frozen
@@ -101,7 +101,7 @@ class Bursts:
             moment -= self.every * ln(1 - chance())
             members = max(round(self.size.draw(sizes)), 1)
             for member in range(members):
-                yield round(moment) + member * self.gap
+                yield _moment(moment) + member * self.gap
             moment += (members - 1) * self.gap
 
 
@@ -132,4 +132,9 @@ class Daily:
         while True:
             moment -= self.every / highest * ln(1 - chance())
             if taken() * highest < self.rate(moment):
-                yield round(moment)
+                yield _moment(moment)
+
+
+def _moment(moment: float) -> int:
+    # Whole milliseconds: times that can be read and written, and no one needs finer ones.
+    return round(moment / MILLISECOND) * MILLISECOND

@@ -171,16 +171,17 @@ class Generated(Arrivals):
         self._streams = streams(seed)
 
     @cached_property
-    def _sizes(self) -> list[int]:
+    def sizes(self) -> list[int]:
+        """How many each plan makes."""
         return [plan.size(self._of(plan)) for plan in self._plans]
 
     def __len__(self) -> int:
-        return len(self._given) + sum(self._sizes)
+        return len(self._given) + sum(self.sizes)
 
     def __iter__(self) -> Iterator[Application]:
         made = [
             plan.applications(self._of(plan), size)
-            for plan, size in zip(self._plans, self._sizes, strict=True)
+            for plan, size in zip(self._plans, self.sizes, strict=True)
         ]
         return heapq.merge(self._given, *made, key=lambda application: application.submit)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import attrs
 
 from yunikorn.config.document import Mapping, compose, show
-from yunikorn.config.reading import Findings, Table
+from yunikorn.config.reading import Findings, Spot, Table
 from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.chance import streams
-from yunikorn.simulation.generator import Generated
+from yunikorn.simulation.generator import MANY, Generated
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.reloads import ConfigEvent
 from yunikorn.simulation.scenario_applications import read_applications
@@ -78,7 +78,12 @@ def _read_arrivals(document: Table, seed: int) -> Sequence[Application]:
         if not applications:
             document.findings.problem(document.spot("applications"), "names no applications")
         return applications
-    return Generated(applications, plans, seed)
+    generated = Generated(applications, plans, seed)
+    for index, (plan, size) in enumerate(zip(plans, generated.sizes, strict=True)):
+        if size >= MANY and plan.during is not None:
+            entry = Spot(f"generate[{index}].during", document.spot("generate").node)
+            document.findings.problem(entry, f"expected less than {MANY:,} applications in that time")
+    return generated
 
 
 def read_cluster(text: str, file: str) -> Cluster:

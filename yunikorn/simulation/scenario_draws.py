@@ -47,6 +47,7 @@ class Unit:
     """Of a text; raises `ValueError` or `QuantityError`."""
     step: int
     low: int
+    """Less is not possible."""
     high: int
 
 
@@ -64,7 +65,7 @@ COUNT = Unit(_parse_count, 1, 1, MAX_TASKS)
 def quantity(name: str) -> Unit:
     """The unit of a resource type."""
     step = {"vcore": 100, "memory": 2**20}.get(name, 1)
-    return Unit(lambda text: parse_quantity(name, text), step, step, INT64_MAX)
+    return Unit(lambda text: parse_quantity(name, text), step, 0, INT64_MAX)
 
 
 # -- amounts ------------------------------------------------------------------------------------------
@@ -78,7 +79,7 @@ def read_amounts(table: Table, key: str, unit: Unit) -> Amounts:
         if unit is TIME and node.text == ALWAYS:
             return Amounts(Constant(FOREVER), 1, FOREVER, FOREVER)
         value = _parse(table, key, unit.parse)
-        return instead if value is None else Amounts(Constant(value), 1, 0, unit.high)
+        return instead if value is None else Amounts(Constant(value), 1, unit.low, unit.high)
     if node is None:
         table.findings.problem(table.spot(key), "required, but missing: a value or a distribution")
         return instead
@@ -132,15 +133,15 @@ def _read_option(table: Table, option: str, unit: Unit) -> float | None:
 
 
 def _read_limits(table: Table, unit: Unit, found: Distribution) -> Amounts:
-    step = round(_parse(table, "step", unit.parse) or unit.step) if "step" in table else unit.step
-    if isinstance(found, Choice) and "step" not in table:
-        step = 1
-    default = min(unit.low, step) if isinstance(found, Choice) else step if unit.low else 0
-    low = round(_parse(table, "min", unit.parse) or 0) if "min" in table else default
+    chosen = isinstance(found, Choice)
+    usual = 1 if chosen else unit.step
+    step = round(_parse(table, "step", unit.parse) or usual) if "step" in table else usual
+    usual_low = 0 if chosen or unit is TIME else step
+    low = round(_parse(table, "min", unit.parse) or 0) if "min" in table else usual_low
     high = round(_parse(table, "max", unit.parse) or 0) if "max" in table else unit.high
     if low > high:
         table.findings.problem(table.spot("max"), "expected at least as much as min")
-    return Amounts(found, max(step, 1), low, high)
+    return Amounts(found, max(step, 1), max(low, unit.low), high)
 
 
 def _parse(table: Table, key: str, parse: Callable[[str], T]) -> T | None:

@@ -70,9 +70,13 @@ def _read_plan(table: Table) -> Plan:
     if count is None and during is None:
         what = "required, but missing: say how many come, or with during for how long they come"
         table.findings.problem(table.spot("count"), what)
+    process = _read_process(table, count, during)
+    if count is None and process == Regular(0):
+        what = "required, but missing: with no time between them they never end"
+        table.findings.problem(table.spot("count"), what)
     return Plan(
         pattern=pattern,
-        process=_read_process(table, count, during),
+        process=process,
         tasks=_read_tasks(table),
         count=MANY if count is None else count,
         during=during,

@@ -1,0 +1,109 @@
+"""`yunikorn workload`: draw a workload from named distributions and a seed, and write it as a scenario.
+
+Exit status: 0 when it was written, 2 when the call or the description cannot be used: then nothing is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from yunikorn.cli.description import (
+    ARRIVALS,
+    NODE_SIZE,
+    NODES,
+    QUEUE,
+    RUNTIME,
+    SIZE,
+    by_option,
+    describe,
+)
+from yunikorn.cli.workload_source import FILE
+from yunikorn.errors import UsageError
+from yunikorn.resources import INT64_MAX
+from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.scenario import read_scenario
+from yunikorn.simulation.scenario_writer import scenario_lines
+from yunikorn.simulation.source import read_content, yaml_text
+from yunikorn.simulation.workload import Workload
+
+SPEC = "NAME,OPTION=VALUE,..."
+SIZES = "TYPE=AMOUNT"
+SEED = click.IntRange(0, INT64_MAX)
+words = " ".join
+
+
+@click.command("workload")
+@click.argument("description", required=False, type=FILE)
+@click.option(
+    "--seed", type=click.IntRange(0, INT64_MAX), help="What to draw from. [default: the file's, or 0]"
+)
+@click.option("--applications", type=int, metavar="N", help="How many applications come at most.")
+@click.option("--during", metavar="TIME", help="For how long they come.")
+@click.option("--arrivals", metavar=SPEC, help=f"How they come. [default: {ARRIVALS}]")
+@click.option("--tasks", metavar=SPEC, help="How many tasks each has. [default: 1]")
+@click.option("--size", multiple=True, metavar=SIZES, help=f"What a task takes. [default: {words(SIZE)}]")
+@click.option("--runtime", metavar=SPEC, help=f"How long a task runs. [default: {RUNTIME}]")
+@click.option("--queue", metavar=SPEC, help=f"Where they go. [default: {QUEUE}]")
+@click.option("--user", metavar=SPEC, help="Whose they are. [default: nobody's]")
+@click.option("--gang", metavar="STYLE", help="Soft, Hard or Atomic: how their tasks belong together.")
+@click.option("--nodes", metavar="N", type=int, help=f"How many nodes there are. [default: {NODES}]")
+@click.option("--node-size", multiple=True, metavar=SIZES, help=f"Its size. [default: {words(NODE_SIZE)}]")
+@click.option("--short", is_flag=True, help="Write the description itself, not what is drawn from it.")
+@click.option("--out", type=FILE, help="Write to this file, not to standard output.")
+def command(
+    description: Path | None,
+    seed: int | None,
+    short: bool,
+    out: Path | None,
+    **options: object,
+) -> int:
+    """Draw a workload at random and write it as a scenario, one line for each application.
+
+    DESCRIPTION is a scenario with `generate`; without it, the options describe one: 1000 applications if
+    neither --applications nor --during says how many. A distribution is written as its name and its options:
+    lognormal,median=10m,sigma=1.2 or choice,1=5,4=3 (each value with its weight) or zipf,names=user,count=20.
+    Equal calls give equal scenarios, on every machine.
+    """
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    if description is not None:
+        if given:
+            option = next(iter(given)).replace("_", "-")
+            raise UsageError(f"--{option} does not go with a description: change that instead")
+        file, text = str(description), yaml_text(read_content(description), str(description))
+    else:
+        file, text = "options", describe(given, seed or 0)
+    workload = _read(text, file, description, seed)
+    _write(text.splitlines() if short else scenario_lines(workload), out)
+    return 0
+
+
+def _read(text: str, file: str, description: Path | None, seed: int | None) -> Workload:
+    if description is not None:
+        return read_scenario(text, file, description.name, seed=seed)
+    try:
+        return read_scenario(text, file, "workload")
+    except InputError as error:
+        raise UsageError("\n".join(map(by_option, error.problems))) from error
+
+
+def _write(lines: Iterable[str], out: Path | None) -> None:
+    if out is None:
+        for line in lines:
+            click.echo(line)
+        return
+    # What is not whole yet has another name, so that nobody takes it for the workload.
+    unfinished = out.with_name(f"{out.name}.unfinished")
+    try:
+        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        unfinished.replace(out)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        if isinstance(error, OSError):
+            raise UsageError(f"cannot write {out}: {error.strerror or error}") from error
+        raise

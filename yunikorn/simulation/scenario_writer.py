@@ -1,0 +1,140 @@
+"""Writing a workload as a scenario: everything written out, one line for each node, event and application.
+
+What is written can be read again and is then played in exactly the same way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from yunikorn.clock import SECOND
+from yunikorn.simulation.scenario_values import ALWAYS
+from yunikorn.simulation.workload import (
+    FOREVER,
+    Application,
+    Node,
+    NodeChange,
+    NodeEvent,
+    TaskGroup,
+    Workload,
+)
+
+
+def scenario_lines(workload: Workload) -> Iterator[str]:
+    """The lines of the scenario, without ends of lines; applications are written as they are made."""
+    yield f"name: {_flow(workload.name)}"
+    yield "nodes:"
+    for node in workload.nodes:
+        yield f"- {_flow(_node(node))}"
+    if workload.events or workload.reloads:
+        yield "events:"
+    for event in workload.events:
+        yield f"- {_flow(_event(event))}"
+    for reload in workload.reloads:
+        yield f"- {_flow({'at': _time(reload.at), 'config': reload.file})}"
+    yield "applications:"
+    for application in workload.applications:
+        yield f"- {_flow(_application(application))}"
+
+
+class _Plain(str):
+    """A text that stands without quotes: a number, or an amount."""
+
+    __slots__ = ()
+
+
+def _flow(value: Any) -> str:
+    # JSON in all but the quotes around keys and amounts: YAML takes both, and this is easier to read.
+    if isinstance(value, _Plain):
+        return value
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(key)}: {_flow(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    return _quote(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _quote(text: str) -> str:
+    if text.isascii():
+        return json.dumps(text)
+    # JSON writes characters beyond 16 bits in two halves, which YAML does not know.
+    plain = json.dumps(text, ensure_ascii=False)
+    return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in plain)
+
+
+def _key(key: str) -> str:
+    return key if key.isalpha() and key.isascii() and key.lower() not in _WORDS else _quote(key)
+
+
+_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+"""What YAML could take for something else than a text."""
+
+
+def _node(node: Node) -> dict[str, Any]:
+    return {"name": node.name, "resources": _amount(node.resources), **_more(node)}
+
+
+def _more(node: Node) -> dict[str, Any]:
+    found = {"attributes": dict(node.attributes), "partition": node.partition}
+    return {key: value for key, value in found.items() if value}
+
+
+def _event(event: NodeEvent) -> dict[str, Any]:
+    found = {"at": _time(event.at), "node": event.node.name, "action": event.change.value}
+    if event.change is NodeChange.ADD:
+        return {**found, "resources": _amount(event.node.resources), **_more(event.node)}
+    if event.change is NodeChange.CAPACITY:
+        return {**found, "resources": _amount(event.resources)}
+    return found
+
+
+def _application(application: Application) -> dict[str, Any]:
+    found = {
+        "id": application.id,
+        "submit": _time(application.submit) if application.submit else "",
+        "user": application.user,
+        "groups": list(application.groups),
+        "queue": application.queue,
+        "partition": application.partition,
+        "tags": dict(application.tags),
+        "gang": application.gang,
+        "gangtimeout": _time(application.patience) if application.patience else "",
+        "timeout": _time(application.timeout) if application.timeout else "",
+        "preempted": application.preempted,
+        "tasks": [_tasks(group) for group in application.tasks],
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _tasks(group: TaskGroup) -> dict[str, Any]:
+    found = {
+        "name": group.name,
+        "count": group.count if group.count != 1 else "",
+        "resources": _amount(group.resources),
+        "runtime": _Plain(ALWAYS) if group.runtime == FOREVER else _time(group.runtime),
+        "priority": _Plain(group.priority) if group.priority is not None else "",
+        "tags": dict(group.tags),
+        "timeout": _time(group.timeout) if group.timeout else "",
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _amount(resources: Mapping[str, int]) -> dict[str, _Plain]:
+    return {kind: _Plain(_quantity(kind, value)) for kind, value in resources.items()}
+
+
+def _quantity(kind: str, value: int) -> str:
+    if kind == "vcore":
+        return f"{value}m" if value % 1000 else str(value // 1000)
+    if kind == "memory" and value:
+        for suffix, size in (("Gi", 2**30), ("Mi", 2**20)):
+            if value % size == 0:
+                return f"{value // size}{suffix}"
+    return str(value)
+
+
+def _time(moment: int) -> _Plain:
+    whole, rest = divmod(moment, SECOND)
+    return _Plain(f"{whole}.{rest:09}".rstrip("0") if rest else whole)
