@@ -13,9 +13,11 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 
+from yunikorn.cli.progress import progress_bar
 from yunikorn.cli.workload_source import FILE, WorkloadSource, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.config.document import decode
@@ -31,6 +33,9 @@ from yunikorn.simulation.reloads import describe_reload
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.workload import PREEMPTED, RESTART
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 INTERRUPTED = 130
 
@@ -93,7 +98,8 @@ def command(
     clock = SystemClock()
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(ResultFiles(out, tasks=tasks, pictures=not no_plots)) if out else None
-        watch = _all_of(stack.enter_context(_interruptible()), stack.enter_context(_progress_bar()))
+        bar = progress_bar(_terminal(), clock, held=source.hold)
+        watch = _all_of(stack.enter_context(_interruptible()), stack.enter_context(bar))
         started = clock.now()
         try:
             result = study(
@@ -183,37 +189,10 @@ def _interruptible() -> Iterator[Callable[[Progress], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-@contextlib.contextmanager
-def _progress_bar() -> Iterator[Callable[[Progress], bool]]:
-    """A watcher that shows a bar while standard error is a terminal; else one that shows nothing."""
+def _terminal() -> Console | None:
+    """Standard error, if somebody watches it."""
     if not sys.stderr.isatty():
-        yield lambda progress: True
-        return
+        return None
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("applications"),
-        TimeElapsedColumn(),
-    )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("simulating", total=None)
-        shown = [0]
-
-        def watch(progress: Progress) -> bool:
-            shown[0] += 1
-            if shown[0] % 64 == 1:
-                day = progress.moment // (86_400 * SECOND)
-                bar.update(
-                    task,
-                    completed=progress.settled,
-                    total=progress.applications,
-                    description=f"day {day}, {progress.decisions} decisions",
-                )
-            return True
-
-        yield watch
+    return Console(stderr=True)

@@ -96,6 +96,8 @@ class Progress:
     """Simulated time (ns)."""
     applications: int
     """How many the workload has."""
+    submitted: int
+    """How many of them have arrived."""
     settled: int
     """How many of them came to their end."""
     decisions: int
@@ -142,6 +144,7 @@ class Simulation:
         )
         if inquiries is not None:
             inquiries.books = self._manager
+        self._total = len(workload.applications)
         self._last_change = clock.now()
         self._held: LimitReport | None = None
         """What limits held up to the end of the last task, if nothing follows it."""
@@ -253,4 +256,4 @@ class Simulation:
     def _progress(self, moment: int) -> Progress:
         ledger = self._ledger
         settled = ledger.finished + ledger.rejected + ledger.failed
-        return Progress(moment, len(self._workload.applications), settled, ledger.decisions)
+        return Progress(moment, self._total, ledger.submitted, settled, ledger.decisions)

@@ -1,0 +1,50 @@
+"""What a simulation shows while it runs: on a terminal only, and not too often."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from yunikorn.cli.progress import SELDOM, Meter, progress_bar
+from yunikorn.clock import SECOND, ManualClock
+from yunikorn.simulation.engine import Progress
+
+HOUR = 3600 * SECOND
+
+
+def test_the_line_tells_simulated_time_and_the_rate_of_decisions() -> None:
+    clock = ManualClock()
+    meter = Meter(clock)
+    clock.advance(2)
+    progress = Progress(
+        moment=51 * HOUR + 300 * SECOND, applications=10, submitted=6, settled=4, decisions=5000
+    )
+    assert meter.line(progress) == "day 2, 03:05  2,500 decisions/s"
+
+
+def shown(held: bool) -> str:
+    """What stands on a terminal after some steps."""
+    terminal = io.StringIO()
+    console = Console(file=terminal, force_terminal=True, width=120, color_system=None)
+    clock = ManualClock()
+    with progress_bar(console, clock, held=held) as watch:
+        clock.advance(1)
+        for step in range(SELDOM + 1):
+            assert watch(Progress(step * HOUR, 200, submitted=2 * step, settled=step, decisions=7 * step))
+    return terminal.getvalue()
+
+
+def test_the_bar_counts_applications_that_are_done() -> None:
+    text = shown(held=False)
+    assert f" {SELDOM}/200 applications, left" in text
+    assert "day 2, 16:00  448 decisions/s" in text
+
+
+def test_of_held_tasks_it_counts_those_that_arrived() -> None:
+    assert f"{2 * SELDOM}/200 applications" in shown(held=True)
+
+
+def test_without_a_terminal_nothing_is_shown() -> None:
+    with progress_bar(None, ManualClock()) as watch:
+        assert watch(Progress(0, 1, 1, 0, 0))

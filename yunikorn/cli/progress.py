@@ -1,0 +1,74 @@
+"""How far a simulation is, on a terminal: simulated time, what is done, decisions per second, time left."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from yunikorn.clock import SECOND, Clock
+from yunikorn.simulation.engine import Progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Watch = Callable[[Progress], bool]
+
+SELDOM = 64
+"""The bar is told of one step in so many: telling it takes as long as a small step."""
+
+DAY = 86_400 * SECOND
+MINUTE = 60 * SECOND
+
+
+class Meter:
+    """Tells the rate of decisions since it was made, by a clock of the world outside."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._started = clock.now()
+
+    def line(self, progress: Progress) -> str:
+        """Simulated time and rate, such as `day 3, 04:05  12,345 decisions/s`."""
+        days, rest = divmod(progress.moment, DAY)
+        hours, minutes = divmod(rest // MINUTE, 60)
+        elapsed = max(self._clock.now() - self._started, 1)
+        rate = progress.decisions * SECOND // elapsed
+        return f"day {days}, {hours:02}:{minutes:02}  {rate:,} decisions/s"
+
+
+@contextlib.contextmanager
+def progress_bar(console: Console | None, clock: Clock, *, held: bool = False) -> Iterator[Watch]:
+    """A watcher that shows a bar on a console that is a terminal; without one, one that shows nothing.
+
+    Applications are done when they have come to their end, or, when tasks are `held` for ever, when they have
+    arrived.
+    """
+    if console is None:
+        yield lambda progress: True
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("applications, left"),
+        TimeRemainingColumn(),
+    )
+    meter, steps = Meter(clock), 0
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("simulating", total=None)
+
+        def watch(progress: Progress) -> bool:
+            nonlocal steps
+            if steps % SELDOM == 0:
+                done = progress.submitted if held else progress.settled
+                bar.update(
+                    task, completed=done, total=progress.applications, description=meter.line(progress)
+                )
+            steps += 1
+            return True
+
+        yield watch
