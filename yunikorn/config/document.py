@@ -146,46 +146,57 @@ class _Composer:
         self._root: Node | None = None
 
     def compose(self, loader: Any) -> Node | None:
+        takes = {
+            yaml.ScalarEvent: self._scalar,
+            yaml.MappingStartEvent: self._begin,
+            yaml.SequenceStartEvent: self._begin,
+            yaml.MappingEndEvent: self._end,
+            yaml.SequenceEndEvent: self._end,
+            yaml.AliasEvent: self._alias,
+        }
+        next_event = loader.get_event
         try:
-            while loader.check_event():
-                event = loader.get_event()
-                if isinstance(event, yaml.DocumentEndEvent):
+            while True:
+                event = next_event()
+                take = takes.get(event.__class__)
+                if take is not None:
+                    take(event)
+                elif isinstance(event, (yaml.DocumentEndEvent, yaml.StreamEndEvent)):
                     break
-                self._take(event)
         finally:
             loader.dispose()
         return self._root
 
-    def _take(self, event: Any) -> None:
-        if isinstance(event, yaml.ScalarEvent):
-            scalar = _scalar(event)
-            if event.anchor:
-                self._anchors[event.anchor] = _Anchored(scalar)
-            self._place(scalar)
-        elif isinstance(event, (yaml.SequenceStartEvent, yaml.MappingStartEvent)):
-            self._begin(event)
-        elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
-            self._end()
-        elif isinstance(event, yaml.AliasEvent):
-            self._alias(event)
+    def _scalar(self, event: Any) -> None:
+        mark = event.start_mark
+        plain = not event.style if event.tag is None else _is_plain(event)
+        scalar = Scalar(mark.line + 1, mark.column + 1, event.value, plain)
+        if event.anchor:
+            self._anchors[event.anchor] = _Anchored(scalar)
+        self._place(scalar)
 
     def _begin(self, event: Any) -> None:
         mark = event.start_mark
         if len(self._open) >= MAX_DEPTH:
             _fail(mark, f"mappings and lists nest too deeply here: at most {MAX_DEPTH} levels")
-        kind = Listing if isinstance(event, yaml.SequenceStartEvent) else Mapping
-        node = kind(mark.line + 1, mark.column + 1)
+        line, column = mark.line + 1, mark.column + 1
+        node: Listing | Mapping
+        if isinstance(event, yaml.SequenceStartEvent):
+            node = Listing(line, column, [])
+        else:
+            node = Mapping(line, column, {}, {})
         if event.anchor:
             self._anchors[event.anchor] = _Anchored(node)
         self._open.append(_Open(node, event.anchor))
 
-    def _end(self) -> None:
+    def _end(self, _: Any) -> None:
         closed = self._open.pop()
-        if isinstance(closed.node, Mapping) and closed.merged is not None:
+        if closed.merged is not None and isinstance(closed.node, Mapping):
             self._merge(closed.node, closed.merged)
-        anchored = self._anchors.get(closed.anchor or "")
-        if anchored and anchored.node is closed.node:
-            anchored.weight, anchored.height = closed.weight, closed.height
+        if closed.anchor:
+            anchored = self._anchors[closed.anchor]
+            if anchored.node is closed.node:
+                anchored.weight, anchored.height = closed.weight, closed.height
         self._place(closed.node, closed.weight, closed.height)
 
     def _alias(self, event: Any) -> None:
@@ -207,20 +218,20 @@ class _Composer:
             return
         top = self._open[-1]
         top.weight += weight
-        top.height = max(top.height, height + 1)
-        if isinstance(top.node, Listing):
-            top.node.items.append(node)
+        if height >= top.height:
+            top.height = height + 1
+        holder = top.node
+        if isinstance(holder, Listing):
+            holder.items.append(node)
         elif top.key is None:
-            top.key = self._key(node)
+            if isinstance(node, Scalar) and not (node.plain and node.text in _NULLS):
+                top.key = node
+            else:
+                self._problem(node, f"expected a text as a key, got {show(node)}")
+                top.key = _NO_KEY
         else:
             key, top.key = top.key, None
-            self._enter(top, top.node, key, node)
-
-    def _key(self, node: Node) -> Scalar:
-        if isinstance(node, Scalar) and not node.is_null:
-            return node
-        self._problem(node, f"expected a text as a key, got {show(node)}")
-        return _NO_KEY
+            self._enter(top, holder, key, node)
 
     def _enter(self, top: _Open, mapping: Mapping, key: Scalar, value: Node) -> None:
         if key is _NO_KEY:
@@ -250,15 +261,14 @@ class _Composer:
         self.problems.append(Problem("", message, node.line, node.column))
 
 
-def _scalar(event: Any) -> Scalar:
-    mark = event.start_mark
-    plain = not event.style
-    if event.tag and event.tag.startswith(_TAG):
-        kind = event.tag[len(_TAG) :]
-        if kind == "binary":
-            _fail(mark, "the tag !!binary is not supported: write the text as it is")
-        plain = kind != "str" and (plain or kind in ("int", "float", "bool", "null"))
-    return Scalar(mark.line + 1, mark.column + 1, event.value, plain)
+def _is_plain(event: Any) -> bool:
+    """Whether a scalar with a tag may stand for a number, a boolean or nothing."""
+    if not event.tag.startswith(_TAG):
+        return not event.style
+    kind = event.tag[len(_TAG) :]
+    if kind == "binary":
+        _fail(event.start_mark, "the tag !!binary is not supported: write the text as it is")
+    return kind != "str" and (not event.style or kind in ("int", "float", "bool", "null"))
 
 
 # -- explaining ---------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
 
 import attrs
 
@@ -33,6 +35,7 @@ STATE = "queue.state"
 POLICIES = (APP_SORT, QUEUE_SORT)
 """Properties that name a policy and have its options below them, `POLICY.OPTION`."""
 
+_CHANGED_BELOW = {PRIORITY_POLICY, PRIORITY_OFFSET, PREEMPTION_POLICY}
 _RENAMED = {"preemption.quota.delay": QUOTA_DELAY}
 _UINT64_MAX = 2**64 - 1
 _WHOLE = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)\Z")
@@ -85,7 +88,11 @@ def effective_properties(parent: Mapping[str, str], own: Mapping[str, str]) -> d
     a stopped state; of the preemption policy only `disabled` is. The options of a policy come only
     together with its name: a queue that names a policy starts from none. Source: facts §1.10.
     """
-    merged = {key: _handed_down(key, value) for key, value in parent.items() if key != STATE}
+    merged = {
+        key: _handed_down(key, value) if key in _CHANGED_BELOW else value
+        for key, value in parent.items()
+        if key != STATE
+    }
     for policy in POLICIES:
         if policy in own:
             prefix = policy + "."
@@ -104,9 +111,15 @@ def read_settings(properties: Mapping[str, str]) -> tuple[QueueSettings, list[Fa
     """The typed view of `properties`, and what in them cannot be read and is replaced by the default."""
     if not properties:
         return DEFAULTS, []
+    settings, faults = _read(tuple(properties.items()))
+    return settings, list(faults)
+
+
+@lru_cache(maxsize=256)  # Most queues of a tree say the same, and each is read several times.
+def _read(properties: tuple[tuple[str, str], ...]) -> tuple[QueueSettings, tuple[Fault, ...]]:
     faults: list[Fault] = []
     values: dict[str, object] = {}
-    for key, text in properties.items():
+    for key, text in properties:
         known = _READERS.get(key)
         if known is None:
             faults.extend(_stray(key))
@@ -117,8 +130,8 @@ def read_settings(properties: Mapping[str, str]) -> tuple[QueueSettings, list[Fa
         except ValueError as error:
             faults.append((key, f"{error}; the default is used"))
     for policy, field in ((APP_SORT, "app_sort_options"), (QUEUE_SORT, "queue_sort_options")):
-        values[field] = policy_options(properties, policy)
-    return QueueSettings(**values), faults  # type: ignore[arg-type]
+        values[field] = MappingProxyType(policy_options(dict(properties), policy))
+    return QueueSettings(**values), tuple(faults)  # type: ignore[arg-type]
 
 
 def _handed_down(key: str, value: str) -> str:

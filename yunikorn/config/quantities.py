@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from yunikorn.errors import QuantityError
 from yunikorn.resources import INT64_MAX
@@ -33,6 +34,7 @@ _BLANKS = " \t\n\r\f\v"
 _QUANTITY = re.compile(r"([0-9]+)[ \t\n\r\f\v]*([A-Za-z]*)\Z")
 
 
+@lru_cache(maxsize=4096)  # Quotas of a large tree repeat each other, and the next configuration the last.
 def parse_quantity(name: str, text: str) -> int:
     """The amount that `text` says of the resource type `name`; raises `QuantityError`."""
     match = _QUANTITY.match(text.strip(_BLANKS))
