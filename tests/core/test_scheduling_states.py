@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.clock import SECOND
-from yunikorn.interface.messages import UpdateContainerSchedulingStateRequest
+from yunikorn.interface.messages import NodeAction, UpdateContainerSchedulingStateRequest
 from yunikorn.objects.periods import Periods
 
 NO_NODE = "request is waiting for cluster resources become available"
@@ -200,3 +200,22 @@ def test_partitions_that_come_with_a_reload_tell_too() -> None:
     rm.app("app", "root.a", partition_name="second")
     rm.ask("app", "waits", partition_name="second", memory=1)
     assert rm.settle() == [("waits", "FAILED")]
+
+
+def test_a_request_that_loses_the_node_that_was_kept_for_it_is_told_how_it_fares_since() -> None:
+    rm = cluster(nodes=2, reservation=2 * SECOND)
+    for number in range(2):
+        rm.ask(key=f"runs{number}", memory=3)
+    rm.ask(key="waits", memory=4)
+    assert rm.settle() == [("runs0", "SCHEDULED"), ("runs1", "SCHEDULED"), ("waits", "FAILED")]
+    rm.pass_time(2)
+    assert rm.settle() == [("waits", "RESERVED")]
+    (kept,) = [node.id for node in rm.at_work().partition.nodes.values() if node.reservations]
+    rm.change_node(kept, NodeAction.DECOMMISSION)
+    other = "n1" if kept == "n2" else "n2"
+    assert rm.settle() == [], "another is kept for it at once"
+    assert rm.find_node(other).reservations
+    rm.change_node(other, memory=3)
+    assert rm.settle() == [("waits", "FAILED")]
+    rm.node("n3", memory=4)
+    assert rm.settle() == [("waits", "SCHEDULED")]

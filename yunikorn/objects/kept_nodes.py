@@ -18,6 +18,10 @@ class Watcher(Protocol):
         """A node is kept for a request."""
         ...
 
+    def unreserved(self, ask: Ask) -> None:
+        """No node is kept for a request any more, and it still waits."""
+        ...
+
 
 class NodeChange(Protocol):
     """How the ledger takes note of a node."""
@@ -71,6 +75,8 @@ class KeptNodes:
             self._changed(node, gained=True)
             if ask.pending:
                 self.bereft[ask.shape] = None
+                if self.watcher is not None:
+                    self.watcher.unreserved(ask)
 
     def _forget_reservation(self, ask: Ask, node: Node) -> None:
         ask.reserved = None

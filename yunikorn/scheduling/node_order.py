@@ -275,7 +275,7 @@ class NodeOrder:
     def _scan(self, block: Block, shape: Shape, ask: Ask, predicates: PredicateChain | None) -> Node | None:
         """The first node of the block that will do; if there is none the block learns what lasts of that."""
         bit, pairs = shape.bit, shape.pairs
-        unsettled = 0 if predicates is None else predicates.unsettled
+        roomy: list[Node] = []
         for _, _, node in block.entries:
             if node.cramped & bit:
                 continue
@@ -286,8 +286,15 @@ class NodeOrder:
                     self._shapes.cramped(node)
                     break
             else:
-                if predicates is None or predicates.refusal(ask, node) is None:
+                if predicates is None:
                     return node
+                roomy.append(node)
+        unsettled = 0
+        if predicates is not None:
+            unsettled = predicates.unsettled
+            taking = predicates.first(ask, roomy)
+            if taking is not None:
+                return taking
         block.tighten()
         if predicates is None or predicates.unsettled == unsettled:
             block.barren |= bit

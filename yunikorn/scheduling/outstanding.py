@@ -86,6 +86,10 @@ class Outstanding:
             self._tell(ask, SCHEDULED, "")
         self._open.pop(ask, None)
         self._told.pop(ask, None)
+        self._call_off(ask)
+
+    def _call_off(self, ask: Ask) -> None:
+        """No node is called for any more for the sake of a request, if one was."""
         count = self._failed.pop(ask, 0)
         if count:
             self._claim(ask, -count)
@@ -94,6 +98,11 @@ class Outstanding:
     def reserved(self, ask: Ask, node: Node) -> None:
         """A node is kept for a request."""
         self._tell(ask, RESERVED, f"node {node.id} is kept for the request")
+
+    def unreserved(self, ask: Ask) -> None:
+        """The node that was kept for a request is not any more: how it fares has to be found out anew."""
+        self._call_off(ask)
+        self.waits(ask)
 
     # -- looking ------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -170,8 +170,8 @@ class PredicateChain:
 
     # -- asking -------------------------------------------------------------------------------------
 
-    def first(self, ask: Ask, pairs: Sequence[tuple[str, int]], nodes: Sequence[Node]) -> Node | None:
-        """The first of `nodes` that has room for `ask` and that nobody refuses; refusals are noted."""
+    def first(self, ask: Ask, nodes: Iterable[Node]) -> Node | None:
+        """The first of `nodes`, which have room for `ask`, that nobody refuses; refusals are noted."""
         # The hot loop where predicates do not say what they depend on: every node is asked for every ask.
         lasting, verdicts, reasons = self._lasting, ask.shape.verdicts, self._reasons
         sole = self._sole
@@ -179,34 +179,29 @@ class PredicateChain:
         unsettled = 0
         found: Node | None = None
         for node in nodes:
-            available = node.available
-            for name, amount in pairs:
-                if available.get(name, 0) < amount:
-                    break
+            reason = None
+            if lasting:
+                try:
+                    reason = verdicts[node.classes]
+                except KeyError:
+                    reason = self._verdict(ask, node)
+                if reason is not None:
+                    reasons.append(reason)
+                    continue
+            if sole is None:
+                reason = self._passing_refusal(ask, node)
             else:
-                reason = None
-                if lasting:
-                    try:
-                        reason = verdicts[node.classes]
-                    except KeyError:
-                        reason = self._verdict(ask, node)
-                    if reason is not None:
-                        reasons.append(reason)
-                        continue
-                if sole is None:
-                    reason = self._passing_refusal(ask, node)
-                else:
-                    try:
-                        reason = check(ask, node)
-                    except CONTAINED as error:
-                        reason = self._failed(sole, ask, node, error)
-                    if reason is not None and type(reason) is not str:
-                        reason = self._useless(sole, ask, node, reason)
-                if reason is None:
-                    found = node
-                    break
-                reasons.append(reason)
-                unsettled += 1
+                try:
+                    reason = check(ask, node)
+                except CONTAINED as error:
+                    reason = self._failed(sole, ask, node, error)
+                if reason is not None and type(reason) is not str:
+                    reason = self._useless(sole, ask, node, reason)
+            if reason is None:
+                found = node
+                break
+            reasons.append(reason)
+            unsettled += 1
         if unsettled:
             self.unsettled += unsettled
             if sole is not None:
