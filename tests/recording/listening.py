@@ -1,0 +1,46 @@
+"""Whoever listens to a replay in a test."""
+
+from __future__ import annotations
+
+from yunikorn.interface.messages import UpdateResponse
+from yunikorn.recording.line import Line
+
+
+class Ear:
+    """Remembers everything."""
+
+    def __init__(self) -> None:
+        self.beginnings = 0
+        self.responses: list[tuple[int, str, UpdateResponse]] = []
+        """Time (ns since the beginning), RM, response."""
+        self.refusals: list[tuple[int, str]] = []
+        """Number of the line, and the reason."""
+        self.remarks: list[tuple[int, str]] = []
+
+    def of(self, rm_id: str) -> list[UpdateResponse]:
+        """The responses to one RM."""
+        return [response for _, to, response in self.responses if to == rm_id]
+
+    def placed(self) -> list[tuple[str, str]]:
+        """Key and node of all that was placed, in order."""
+        return [
+            (one.allocation_key, one.node_id)
+            for _, _, response in self.responses
+            for one in response.new_allocations
+        ]
+
+    def began(self, at: int, line: Line | None) -> None:
+        """A core begins."""
+        self.beginnings += 1
+
+    def gave(self, at: int, rm_id: str, response: UpdateResponse) -> None:
+        """A response."""
+        self.responses.append((at, rm_id, response))
+
+    def refused(self, at: int, line: Line, reason: str) -> None:
+        """A call was refused."""
+        self.refusals.append((line.number, reason))
+
+    def noted(self, at: int, line: Line, remark: str) -> None:
+        """Something cannot be played."""
+        self.remarks.append((line.number, remark))

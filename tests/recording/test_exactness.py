@@ -1,0 +1,60 @@
+"""What was recorded is played again with the very same responses, whatever happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.recording.listening import Ear
+from tests.recording.living import Life
+from yunikorn.recording.reader import read_recording
+from yunikorn.recording.replay import Replay
+from yunikorn.registry import Registry
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_response_is_the_same(seed: int, tmp_path: Path, registry: Registry) -> None:
+    file = tmp_path / "life.jsonl"
+    life = Life(seed, file, registry)
+    life.live(400)
+    heard = [response for manager in life.managers.values() for response in manager.heard]
+    recording = read_recording(file)
+    ear = Ear()
+    replay = Replay(recording.lines, registry, ear)
+    replay.run()
+    assert str(replay.comparison.first or "") == ""
+    assert replay.comparison.equal == len(ear.responses) == len(heard)
+    assert [rm.heard for rm in life.managers.values()] == [ear.of(rm_id) for rm_id in life.managers]
+    assert sum(len(response.new_allocations) for response in heard) > 20
+    assert replay.answers.unknown == 0
+
+
+def test_a_server_that_was_started_again_goes_on_in_the_same_file(tmp_path: Path, registry: Registry) -> None:
+    file = tmp_path / "life.jsonl"
+    for seed in (1, 2):
+        Life(seed, file, registry).live(60)
+    ear = Ear()
+    replay = Replay(read_recording(file).lines, registry, ear)
+    replay.run()
+    assert ear.beginnings == 2
+    assert replay.comparison.first is None
+    assert replay.comparison.equal == len(ear.responses) > 20
+
+
+def test_recording_changes_nothing(tmp_path: Path, registry: Registry) -> None:
+    """The same life without a tape: the same responses."""
+    from yunikorn.interface.scheduler import Scheduler
+
+    class Untaped(Life):
+        def begin(self) -> Scheduler:  # type: ignore[override]
+            taped = super().begin()
+            return Scheduler(
+                self.registry, self.clock, taped._environment.periods, configurations=self.groups
+            )
+
+    lives = [kind(5, tmp_path / kind.__name__, registry) for kind in (Life, Untaped)]
+    for life in lives:
+        life.live(150)
+    taped, untaped = ([manager.heard for manager in life.managers.values()] for life in lives)
+    assert taped == untaped
