@@ -295,8 +295,9 @@ class NodeOrder:
             taking = predicates.first(ask, roomy)
             if taking is not None:
                 return taking
-        block.tighten()
         if predicates is None or predicates.unsettled == unsettled:
+            # Otherwise it is searched again before long, and learns nothing by it.
+            block.tighten()
             block.barren |= bit
         return None
 
