@@ -62,14 +62,12 @@ def read_line(document: object, number: int, report: Report) -> Line | None:
         report(Problem("", 'a line is an object, such as {"schedule": 10}'))
         return None
     kinds = [key for key in document if key in KINDS]
-    for key in document:
-        if key not in KINDS and key not in AROUND:
-            known = ", ".join([*KINDS, *AROUND])
-            report(
-                Problem(
-                    str(key), f"nothing is called so{suggest(str(key), [*KINDS, *AROUND])}; known: {known}"
-                )
-            )
+    known = [*KINDS, *AROUND]
+    unknown = [str(key) for key in document if key not in known]
+    for key in unknown:
+        report(Problem(key, f"nothing is called so{suggest(key, known)}; known: {', '.join(known)}"))
+    if unknown and not kinds:
+        return None
     if len(kinds) != 1:
         what = " and ".join(kinds) if kinds else "none"
         report(Problem("", f"a line says one thing, this one {what}; known: {', '.join(KINDS)}"))
@@ -150,7 +148,7 @@ def _structured(kind: type[Any]) -> Reading:
             return _converter.structure(value, kind)
         except Exception as error:
             for place, what in faults(error):
-                report(Problem(f"{path}.{place}" if place else path, what))
+                report(Problem(f"{path}{place}" if place[:1] in ("", ".", "[") else f"{path}.{place}", what))
             return None
 
     return read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -282,9 +282,7 @@ def _answer(question: object, answer: object) -> Content:
             raise TypeError
         return {"success": answer.success, "reason": answer.reason}
     if isinstance(question, PredicatesArgs):
-        found = {} if answer is None else {question.node_id: answer}
-    else:
-        found = dict(answer)  # type: ignore[call-overload]
-    if not all(isinstance(reason, str) for reason in found.values()):
+        answer = {} if answer is None else {question.node_id: answer}
+    if not (isinstance(answer, Mapping) and all(isinstance(reason, str) for reason in answer.values())):
         raise TypeError
-    return {"refused": found} if found else {}
+    return {"refused": dict(answer)} if answer else {}

@@ -1,0 +1,154 @@
+"""A file that cannot be played: everything that is wrong with it, with line and path, at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yunikorn.errors import UsageError, YunikornError
+from yunikorn.interface.messages import UpdateRequest
+from yunikorn.recording.line import KINDS
+from yunikorn.recording.reader import Recording, RecordingError, parse_recording, read_recording
+
+
+def read(*lines: str) -> Recording:
+    """The recording with these lines."""
+    return parse_recording("".join(f"{line}\n" for line in lines).encode(), "f")
+
+
+def faults(*lines: str) -> list[str]:
+    """What is wrong with these lines."""
+    with pytest.raises(RecordingError) as found:
+        read(*lines)
+    return str(found.value).splitlines()
+
+
+REGISTER = '{"register": {"rmID": "rm"}}'
+
+
+def test_lines_have_times_and_resource_managers_also_where_they_do_not_say() -> None:
+    found = read(
+        "# by hand",
+        REGISTER,
+        "",
+        '{"at": 1.5, "update": {}}',
+        '{"schedule": null}',
+        '{"advance": "1m"}',
+        '{"rm": "two", "register": {}}',
+        '{"update": {"rmID": "rm"}}',
+        '{"stop": true}',
+    ).lines
+    assert [(line.number, line.kind, line.rm_id, line.at) for line in found] == [
+        (2, "register", "rm", 0),
+        (4, "update", "rm", 1_500_000_000),
+        (5, "schedule", "", 1_500_000_000),
+        (6, "advance", "", 1_500_000_000),
+        (7, "register", "two", 61_500_000_000),
+        (8, "update", "rm", 61_500_000_000),
+        (9, "stop", "two", 61_500_000_000),
+    ]
+    assert found[4].content.rm_id == "two"
+    assert found[5].content == [UpdateRequest("rm")]
+
+
+def test_every_line_that_is_wrong_is_named() -> None:
+    assert faults(
+        "{",
+        "[]",
+        "{}",
+        '{"schedul": 5}',
+        '{"schedule": 5, "advance": 3}',
+        '{"schedule": -1}',
+        '{"schedule": 1, "schedule": 2}',
+        REGISTER,
+        '{"at": 5, "update": {"askes": []}}',
+        '{"at": 4, "advance": -3}',
+        '{"advance": 1e-10}',
+        '{"advance": "soon"}',
+        '{"pause": 3}',
+        '{"stop": false}',
+        '{"reconnect": ["predicate"]}',
+        '{"schedule": 1, "callback": []}',
+        '{"rm": "rm", "update": {"rmID": "two"}}',
+        '{"fail_application": {"app": "x"}}',
+        '{"configuration": {"hex": "xyz"}}',
+    ) == [
+        "f:1: is no JSON: Expecting property name enclosed in double quotes at column 2",
+        'f:2: a line is an object, such as {"schedule": 10}',
+        f"f:3: a line says one thing, this one none; known: {', '.join(KINDS)}",
+        f"f:4: schedul: nothing is called so, did you mean 'schedule'?; known: {', '.join(KINDS)},"
+        " at, rm, callback, within",
+        f"f:5: a line says one thing, this one schedule and advance; known: {', '.join(KINDS)}",
+        "f:6: schedule: how many decisions at most belongs here: a whole number, or null for all",
+        "f:7: 'schedule' is there twice in one object",
+        "f:9: update.askes: UpdateRequest has no such field, did you mean 'asks'?; it has: asks, releases,"
+        " newSchedulableNodes, updatedNodes, rmID, newApplications, removeApplications, allocations",
+        "f:10: advance: -3 is no time from 0 to about 292 years",
+        "f:10: at: is before the line above it: time goes forward only",
+        "f:11: advance: 1E-10 is finer than nanoseconds",
+        "f:12: advance: expected a duration such as 30s, 500ms or 1h30m, got 'soon'",
+        "f:13: pause: text belongs here",
+        "f:14: stop: true belongs here",
+        "f:15: reconnect[0]: no method is called so, did you mean 'predicates'?; known: predicates,"
+        " node_predicates, update_container_scheduling_state, resync_scheduler_cache, send_events,"
+        " update_configuration",
+        "f:16: callback: belongs to register only; reconnect and use_callback hold theirs",
+        "f:17: rm: is 'rm', and the message is of 'two'",
+        "f:18: fail_application.application: required, but missing",
+        "f:18: fail_application.app: unknown key",
+        "f:19: configuration.hex: bytes as hexadecimal digits belong here",
+    ]
+
+
+def test_a_line_of_no_resource_manager_is_named() -> None:
+    assert faults('{"update": {}}') == ['f:1: update of which RM? Say so with "rm", or register one before']
+
+
+def test_a_beginning_is_read_strictly() -> None:
+    assert faults(
+        '{"recording": {"version": 2, "start": "today", "periods":'
+        ' {"session": null, "starting": null, "sesion": "1s", "completing": "x"}}}'
+    ) == [
+        "f:1: recording.version: is 2; this version reads 1 only",
+        "f:1: recording.start: expected a date such as 2026-11-20T14:16:18.5Z, got 'today'",
+        "f:1: recording.periods.starting: a duration belongs here",
+        "f:1: recording.periods.sesion: no period is called so, did you mean 'session'?; known: starting,"
+        " completing, retention, reservation, gang_patience, cleanup, session",
+        "f:1: recording.periods.completing: expected a duration such as 30s, 500ms or 1h30m, got 'x'",
+    ]
+
+
+def test_of_many_problems_twenty_are_shown() -> None:
+    found = faults(*["{"] * 30)
+    assert len(found) == 21
+    assert found[-1] == "f: and 10 more"
+
+
+def test_a_line_that_is_cut_off_is_an_error_in_a_file_that_was_written_by_hand() -> None:
+    with pytest.raises(RecordingError, match="f:2: is no JSON"):
+        parse_recording(f'{REGISTER}\n{{"sched'.encode(), "f")
+
+
+def test_files_that_are_not_there_or_empty_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="x: cannot be read: No such file or directory"):
+        read_recording(tmp_path / "x")
+    with pytest.raises(UsageError, match="f: is empty"):
+        read("# nothing")
+
+
+def test_deep_and_odd_json_is_no_danger() -> None:
+    assert "f:1: is no JSON: too deep" in faults("[" * 100_000)[0]
+    assert "is no JSON" in faults('{"schedule": 1' + "0" * 5000 + "}")[0]
+    with pytest.raises(RecordingError, match="is no JSON"):
+        parse_recording(b'{"pause": "\xff"}\n', "f")
+
+
+@given(st.lists(st.sampled_from(list('{}[]":,\n 015aepstu')), max_size=40).map("".join))
+def test_any_text_is_a_recording_or_is_refused(text: str) -> None:
+    try:
+        parse_recording(text.encode(), "f")
+    except YunikornError as error:
+        assert str(error).startswith("f:")  # noqa: PT017

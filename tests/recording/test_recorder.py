@@ -1,0 +1,281 @@
+"""Writing a recording: it survives being killed, is continued, and never stands in the way."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core.kit import RM
+from tests.recording.listening import Ear
+from yunikorn.clock import SECOND, ManualClock
+from yunikorn.errors import UsageError
+from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.messages import (
+    AllocationAsk,
+    NodePredicatesArgs,
+    PredicatesArgs,
+    RegisterResourceManagerRequest,
+    UpdateRequest,
+)
+from yunikorn.interface.taped import TapedScheduler
+from yunikorn.objects.periods import Periods
+from yunikorn.recording.reader import read_recording
+from yunikorn.recording.recorder import Recorder
+from yunikorn.recording.replay import Replay
+from yunikorn.registry import Registry
+from yunikorn.resources import Resource
+
+
+def silent(warning: str) -> None:
+    """No warning is expected."""
+    raise AssertionError(warning)
+
+
+def contents(file: Path) -> list[dict[str, Any]]:
+    """What the lines say."""
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where to record."""
+    return tmp_path / "run.jsonl"
+
+
+def recorded(file: Path, registry: Registry, **options: Any) -> tuple[RM, Recorder]:
+    """An RM with a core that is recorded."""
+    recorder = Recorder(file, silent)
+    return RM(scheduler=TapedScheduler(recorder, registry, ManualClock(), **options)), recorder
+
+
+def test_every_line_is_in_the_file_as_soon_as_it_happened(file: Path, registry: Registry) -> None:
+    rm, recorder = recorded(file, registry)
+    rm.node(memory=1)
+    assert [list(line)[-1] for line in contents(file)] == ["recording", "register", "update", "response"]
+    rm.app()
+    rm.ask(memory=1)
+    rm.clock.advance(1.5)
+    rm.schedule(7)
+    assert contents(file)[-2] == {"at": 1.5, "schedule": 7}
+    assert "newAllocations" in contents(file)[-1]["response"]
+    assert recorder.lines == len(contents(file))
+
+
+def test_nobody_else_may_read_it(file: Path, registry: Registry) -> None:
+    recorded(file, registry)
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def test_a_process_that_is_killed_loses_the_last_line_at_most(
+    file: Path, registry: Registry, tmp_path: Path
+) -> None:
+    script = tmp_path / "endless.py"
+    script.write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from tests.core.kit import RM\n"
+        "from tests.recording.test_recorder import recorded\n"
+        "from yunikorn.registry import Registry\n"
+        "rm, _ = recorded(Path(sys.argv[1]), Registry.load(third_party=False))\n"
+        "rm.node(memory=10**9)\n"
+        "rm.app()\n"
+        "number = 0\n"
+        "while True:\n"
+        "    number += 1\n"
+        "    rm.ask(key=f'k{number}', memory=1)\n"
+        "    rm.schedule(1)\n"
+        "    print(number, flush=True)\n",
+        "utf-8",
+    )
+    path = os.pathsep.join(filter(None, sys.path))
+    with subprocess.Popen(
+        [sys.executable, script, file], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
+    ) as process:
+        assert process.stdout is not None
+        for _ in range(50):
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        done = 50 + len(process.stdout.read().splitlines())
+    recording = read_recording(file)
+    ear = Ear()
+    replay = Replay(recording.lines, registry, ear)
+    replay.run()
+    assert len(ear.placed()) in (done, done + 1)
+    # Of the last decision the response may be missing.
+    assert replay.comparison.first is None or replay.comparison.first.line == 0
+
+
+def test_a_recording_is_continued_behind_a_line_that_was_cut_off(file: Path, registry: Registry) -> None:
+    for size in (3, 5):
+        rm, recorder = recorded(file, registry)
+        rm.node(memory=size)
+        recorder.close()
+        with file.open("ab") as cut:
+            cut.write(b'{"at": 1, "upda')
+    recording = read_recording(file)
+    assert recording.remarks == [
+        f"{file}:5: the line is cut off, and left out",
+        f"{file}:10: the line is cut off, and left out",
+    ]
+    ear = Ear()
+    replay = Replay(recording.lines, registry, ear)
+    replay.run()
+    assert (ear.beginnings, replay.comparison.equal, replay.comparison.first) == (2, 2, None)
+
+
+def test_a_file_of_something_else_is_left_alone(file: Path) -> None:
+    file.write_text("partitions: []\n", "utf-8")
+    with pytest.raises(UsageError, match=r"run\.jsonl: is there, and is no recording: name another file"):
+        Recorder(file, silent)
+    assert file.read_text("utf-8") == "partitions: []\n"
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot be written: No such file or directory"):
+        Recorder(tmp_path / "nowhere" / "run.jsonl", silent)
+    with pytest.raises(UsageError, match=r"cannot be written: Is a directory"):
+        Recorder(tmp_path, silent)
+
+
+def test_when_the_disk_is_full_the_core_goes_on_and_it_is_said_once(
+    file: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warnings: list[str] = []
+    recorder = Recorder(file, warnings.append)
+    rm = RM(scheduler=TapedScheduler(recorder, registry, ManualClock()))
+
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    rm.node(memory=1)
+    rm.app()
+    rm.ask(memory=1)
+    assert rm.schedule() == [("app", "ask", "n1")]
+    assert warnings == [f"{file}: recording has ended: No space left on device"]
+    assert recorder.failure == warnings[0]
+    recorder.close()
+
+
+def test_a_line_that_is_written_in_parts_is_whole(
+    file: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:7]))
+    rm, _ = recorded(file, registry)
+    rm.node(memory=1)
+    assert [list(line)[-1] for line in contents(file)] == ["recording", "register", "update", "response"]
+
+
+def test_what_no_message_can_say_leaves_a_gap_that_is_told(file: Path, registry: Registry) -> None:
+    rm, _ = recorded(file, registry)
+    rm.app()
+    rm.update(asks=[AllocationAsk("k", "app", resource_ask=Resource(memory=2**70))])
+    gap = contents(file)[-2]
+    assert gap["gap"].startswith(
+        "update with what no message can say: asks[0].resource_ask: Value out of range"
+    )
+    ear = Ear()
+    Replay(read_recording(file).lines, registry, ear).run()
+    assert [remark for _, remark in ear.remarks] == [f"the recording has a gap here: {gap['gap']}"]
+
+
+def test_a_beginning_says_what_the_core_began_with(file: Path, registry: Registry) -> None:
+    groups = Configurations({"": "", "batch": b"\xff"}, allow_rm_config=False)
+    recorder = Recorder(file, silent)
+    clock = ManualClock(5 * SECOND + 1)
+    scheduler = TapedScheduler(recorder, registry, clock, Periods(session=None, starting=90 * SECOND), groups)
+    with pytest.raises(Exception, match="UTF-8"):
+        scheduler.register_resource_manager(
+            RegisterResourceManagerRequest("rm", policy_group="batch"), Deaf()
+        )
+    recorder.close()
+    first, read, register = contents(file)
+    assert first["recording"] == {
+        "version": 1,
+        "start": "1970-01-01T00:00:05.000000001Z",
+        "yunikorn": "0.1.0",
+        "groups": ["", "batch"],
+        "allow_rm_config": False,
+        "periods": {"starting": "1m30s", "session": None},
+    }
+    # What a registration reads stands before it, for whoever plays it line by line.
+    assert read["configuration"] == {"group": "batch", "hex": "ff"}
+    assert register["register"] == {"rmID": "rm", "policyGroup": "batch"}
+    ear = Ear()
+    Replay(read_recording(file).lines, registry, ear).run()
+    assert "UTF-8" in ear.refusals[0][1]
+
+
+class Deaf:
+    """A callback that takes whatever comes."""
+
+    def recv_update_response(self, response: object) -> None:
+        """Nothing."""
+
+
+class Asked(Deaf):
+    """An RM that answers predicates with what it is given."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def predicates(self, args: PredicatesArgs) -> Any:
+        """The answer, raised if it is an exception."""
+        return self._answer()
+
+    def node_predicates(self, args: NodePredicatesArgs) -> Any:
+        """The answer, raised if it is an exception."""
+        return self._answer()
+
+    def _answer(self) -> Any:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [5, ["n1"], {"n1": 5}, ValueError("half\ud800"), {"n1": "no"}, {}])
+def test_answers_are_recorded_also_those_that_are_none(
+    file: Path, registry: Registry, answer: object
+) -> None:
+    recorder = Recorder(file, silent)
+    scheduler = TapedScheduler(recorder, registry, ManualClock())
+    rm = RM(scheduler=scheduler, rm_id="other")
+    scheduler.register_resource_manager(
+        RegisterResourceManagerRequest("rm", config=PREDICATES), Asked(answer)
+    )
+    rm.rm_id = "rm"
+    rm.node(memory=1)
+    rm.app(queue_name="root.a")
+    scheduler.update(UpdateRequest("rm", [AllocationAsk("k", "app", resource_ask=Resource(memory=1))]))
+    scheduler.schedule()
+    scheduler.schedule()
+    lines = contents(file)
+    (asked,) = {json.dumps(line["answer"]) for line in lines if "answer" in line}
+    assert json.loads(asked)["nodes"] == ["n1"]
+    ear = Ear()
+    replay = Replay(read_recording(file).lines, registry, ear)
+    replay.run()
+    assert replay.comparison.first is None
+    assert bool(ear.placed()) == (answer == {})
+
+
+PREDICATES = json.dumps(
+    {
+        "partitions": [
+            {
+                "name": "default",
+                "predicates": [{"name": "rm"}],
+                "queues": [{"name": "root", "submitacl": "*", "queues": [{"name": "a"}]}],
+            }
+        ]
+    }
+)
