@@ -67,6 +67,11 @@ class Stream:
             found.update({one.allocation_key: one.node_id for one in (await self.read()).new_allocations})
         return found
 
+    async def collect(self, into: list[UpdateResponse]) -> None:
+        """Read to the end; raises `Ended`."""
+        while True:
+            into.append(await self.read())
+
     async def end(self) -> Ended:
         """How it ends; whatever comes before is passed over."""
         while True:

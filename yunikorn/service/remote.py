@@ -174,6 +174,12 @@ class RemoteRM:
         """Whether what comes on a stream is to be taken in."""
         return not line.is_stale and self.lines.get(line.kind) is line
 
+    def detach(self, line: Line) -> None:
+        """A stream has come to its end, and nobody need be told."""
+        self._drop(line.clear())
+        if self.lines.get(line.kind) is line:
+            del self.lines[line.kind]
+
     def lost(self, line: Line, reason: str) -> None:
         """A stream broke: the session is paused, and streams that belong together end together."""
         self._drop(line.clear())

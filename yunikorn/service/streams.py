@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
@@ -94,13 +95,13 @@ class UpdateStreams:
         while updates is not None:
             if line.remote.hears(line):
                 begun.append(await self._take(line, updates))
-                while begun and (begun[0].done() or len(begun) >= self._limits.in_flight):
-                    await _taken(begun.popleft(), line)
+                if len(begun) >= self._limits.in_flight:
+                    await asyncio.wait([begun.popleft()])
             data = await anext(messages, None)
             updates = None if data is None else self._decode(form, line.kind, data)
             _check_rm(updates or (), line)
-        while begun:
-            await _taken(begun.popleft(), line)
+        if begun:
+            await asyncio.wait(begun)
         await line.confirm()
         await line.remote.half_closed(line)
 
@@ -109,9 +110,11 @@ class UpdateStreams:
         for update in updates:
             update.rm_id = remote.rm_id
         try:
-            return await self._registrations.core.begin(lambda core: remote.update(core, updates))
+            taken = await self._registrations.core.begin(lambda core: remote.update(core, updates))
         except CoreStopped as error:
             raise refusal_of(error) from error
+        taken.add_done_callback(functools.partial(_settle, line))
+        return taken
 
     @staticmethod
     def _decode(form: Form, kind: str, data: bytes) -> list[UpdateRequest]:
@@ -174,6 +177,8 @@ async def end_of(line: Ending, hearing: asyncio.Task[None], telling: asyncio.Tas
 def _refusal_for(error: BaseException | None) -> Refusal:
     if isinstance(error, Refusal):
         return error
+    if isinstance(error, YunikornError):
+        return refusal_of(error)
     _log.error("a stream failed: %s: %s", type(error).__name__, error, exc_info=error)
     return Refusal(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
 
@@ -185,12 +190,16 @@ def _check_rm(updates: Iterable[UpdateRequest], line: Line) -> None:
             raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
 
 
-async def _taken(begun: asyncio.Future[None], line: Line) -> None:
-    try:
-        await begun
-    except CoreStopped as error:
-        raise refusal_of(error) from error
-    except UsageError as error:
+def _settle(line: Line, taken: asyncio.Future[None]) -> None:
+    """End a stream whose updates the core cannot take in."""
+    error = None if taken.cancelled() else taken.exception()
+    if error is None:
+        return
+    remote = line.remote
+    remote.detach(line)
+    if isinstance(error, UsageError) and not isinstance(error, CoreStopped):
         # What the core does not know any more has been away for too long.
-        line.remote.forget()
-        raise not_registered(line.remote.rm_id) from error
+        remote.forget()
+        line.end(not_registered(remote.rm_id))
+    else:
+        line.end(_refusal_for(error))

@@ -1,0 +1,172 @@
+"""Bounded memory: who does not read, who sends too much, what is too large, what is no message at all."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+
+from tests.service.kit import work
+from tests.service.stand import HERE, Stand, serve
+from yunikorn.interface.messages import (
+    AcceptedApplication,
+    AcceptedNode,
+    AddApplicationRequest,
+    AllocationAsk,
+    SchedulerAction,
+    UpdateRequest,
+    UpdateResponse,
+    UserGroupInformation,
+)
+from yunikorn.registry import Registry
+from yunikorn.resources import Resource
+from yunikorn.service.entries import entries_of, pieces
+from yunikorn.service.settings import Limits, Settings
+
+Code = grpc.StatusCode
+
+
+def test_a_client_that_never_reads_is_paused_and_cut_off(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(1))
+        await stream.allocations(1)
+        await stand.register("other")
+        other = stand.stream()
+        name = "x" * 1000
+        for number in range(500):
+            # Each is accepted with a response of a kilobyte, which nobody reads.
+            apps = [
+                AddApplicationRequest(f"{name}{number}-{i}", "root.a", ugi=UserGroupInformation("ann"))
+                for i in range(20)
+            ]
+            await stream.send(UpdateRequest("rm", new_applications=apps))
+            if await stand.state() == "Paused":
+                break
+        assert await stand.state() == "Paused"
+        ended = await stream.end()
+        assert ended.code is Code.RESOURCE_EXHAUSTED
+        assert "it does not read what it is sent" in ended.text
+        await other.send(work(1, rm_id="other"))
+        assert len(await other.allocations(1)) == 1
+
+        again = stand.stream()
+        await again.send(UpdateRequest("rm"))
+        while (await again.read()).action is not SchedulerAction.RESYNC:
+            pass
+        await stand.register()
+        fresh = stand.stream()
+        await fresh.send(work(2))
+        assert len(await fresh.allocations(2)) == 2
+
+    serve(registry, story, Settings(HERE, limits=Limits(waiting=100)))
+
+
+def test_more_messages_than_are_in_flight_are_all_taken(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(100))
+        for number in range(100):
+            one = AllocationAsk(f"more-{number}", "app", resource_ask=Resource(vcore=200))
+            await stream.send(UpdateRequest("rm", asks=[one]))
+        assert len(await stream.allocations(100)) == 100
+
+    serve(registry, story, Settings(HERE, limits=Limits(in_flight=2)))
+
+
+def test_a_message_that_is_too_large_is_refused(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(1))
+        await stream.allocations(1)
+        await stream.send(work(1000, app="too-many"))
+        assert (await stream.end()).code is Code.RESOURCE_EXHAUSTED
+        await stand.becomes("Paused")
+
+    serve(registry, story, Settings(HERE, limits=Limits(message_bytes=10_000)))
+
+
+def test_what_is_no_message_ends_its_stream_only(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        for name in ("rm", "other"):
+            await stand.register(name)
+        other = stand.stream()
+        await other.send(work(1, rm_id="other"))
+        first = stand.stream()
+        await first.call.write(b"\xff\xff\xff")
+        ended = await first.end()
+        assert ended.code is Code.INVALID_ARGUMENT
+        assert "these 3 bytes are no UpdateRequest" in ended.text
+        assert await stand.state() == "Running"
+        second = stand.stream()
+        await second.send(work(1))
+        await second.allocations(1)
+        await second.call.write(b"\xff\xff\xff")
+        assert (await second.end()).code is Code.INVALID_ARGUMENT
+        await stand.becomes("Paused")
+        assert len(await other.allocations(1)) == 1
+
+    serve(registry, story)
+
+
+def test_a_bad_entry_is_answered_alone(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        request = work(2)
+        request.asks.insert(0, AllocationAsk("bad", "app", resource_ask=Resource(vcore=-1)))
+        await stream.send(request)
+        response = await stream.read()
+        assert [one.allocation_key for one in response.rejected_allocations] == ["bad"]
+        assert len(await stream.allocations(2)) == 2
+
+    serve(registry, story)
+
+
+def test_large_responses_come_in_pieces(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(1000))
+        largest = found = 0
+        while found < 1000:
+            response = await stream.read()
+            found += len(response.new_allocations)
+            largest = max(largest, entries_of(response))
+        assert largest == 10
+
+    serve(registry, story, Settings(HERE, limits=Limits(entries=10)))
+
+
+def test_too_many_calls_are_refused(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        streams = [stand.stream() for _ in range(2)]
+        await streams[0].send(UpdateRequest("rm"))
+        await streams[1].send(UpdateRequest("rm"))
+        third = stand.stream()
+        assert (await third.end()).code is Code.RESOURCE_EXHAUSTED
+
+    serve(registry, story, Settings(HERE, limits=Limits(streams=1)))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 100])
+def test_pieces_are_the_whole_in_order(most: int) -> None:
+    whole = UpdateResponse(
+        SchedulerAction.RESYNC,
+        accepted_nodes=[AcceptedNode(f"n{i}") for i in range(5)],
+    )
+    whole.accepted_applications = [AcceptedApplication(name) for name in "abc"]
+    parts = list(pieces(whole, most))
+    assert [part.action for part in parts] == [SchedulerAction.RESYNC] + [SchedulerAction.NOACTION] * (
+        len(parts) - 1
+    )
+    assert all(0 < entries_of(part) <= most for part in parts)
+    assert [app for part in parts for app in part.accepted_applications] == whole.accepted_applications
+    assert [node for part in parts for node in part.accepted_nodes] == whole.accepted_nodes
+
+
+def test_a_response_without_entries_is_one_piece() -> None:
+    assert list(pieces(UpdateResponse(SchedulerAction.RESYNC), 5)) == [UpdateResponse(SchedulerAction.RESYNC)]

@@ -1,0 +1,184 @@
+"""The newer layout: three streams that belong to one resource manager."""
+
+from __future__ import annotations
+
+import grpc
+
+from tests.service.kit import work
+from tests.service.stand import Stand, Stream, serve
+from yunikorn.interface.messages import UpdateRequest, UpdateResponse
+from yunikorn.interface.wire import current
+from yunikorn.interface.wire.methods import (
+    SCHEDULER,
+    UPDATE_ALLOCATION,
+    UPDATE_APPLICATION,
+    UPDATE_NODE,
+    path,
+)
+from yunikorn.registry import Registry
+
+Code = grpc.StatusCode
+
+
+def open_stream(stand: Stand, kind: str) -> Stream:
+    """One of the three."""
+    encode, decode = {
+        UPDATE_ALLOCATION: (current.to_allocation_request, current.ALLOCATION_RESPONSE.decode),
+        UPDATE_APPLICATION: (current.to_application_request, current.APPLICATION_RESPONSE.decode),
+        UPDATE_NODE: (current.to_node_request, current.NODE_RESPONSE.decode),
+    }[kind]
+
+    def to_bytes(request: UpdateRequest) -> bytes:
+        message = encode(request)
+        assert message is not None
+        data: bytes = message.SerializeToString()
+        return data
+
+    return Stream(stand.channel.stream_stream(path(SCHEDULER, kind))(), to_bytes, decode)
+
+
+class Trio:
+    """A resource manager with all three."""
+
+    def __init__(self, stand: Stand) -> None:
+        self.nodes = open_stream(stand, UPDATE_NODE)
+        self.applications = open_stream(stand, UPDATE_APPLICATION)
+        self.allocations = open_stream(stand, UPDATE_ALLOCATION)
+
+    async def report(self, request: UpdateRequest) -> None:
+        """Send the parts of an update, each on its stream and after what it needs."""
+        await self.nodes.send(request)
+        assert (await said(self.nodes)).accepted_nodes
+        await self.applications.send(request)
+        assert (await said(self.applications)).accepted_applications
+        await self.allocations.send(request)
+
+
+async def said(stream: Stream) -> UpdateResponse:
+    """The next response that says something."""
+    while (response := await stream.read()) == UpdateResponse():
+        pass
+    return response
+
+
+def test_each_subject_is_told_on_its_stream(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        trio = Trio(stand)
+        await trio.report(work(3))
+        assert await trio.allocations.allocations(3) == {f"app-{i}": "node-app" for i in range(3)}
+        states = []
+        while "Running" not in states:
+            states += [update.state for update in (await said(trio.applications)).updated_applications]
+        assert states == ["Accepted", "Starting", "Running"]
+
+    serve(registry, story)
+
+
+def test_what_is_said_before_a_stream_is_open_waits_for_it(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        nodes = open_stream(stand, UPDATE_NODE)
+        await nodes.send(work(2))
+        await nodes.read()
+        request = work(2)
+        request.rm_id = "rm"
+        request.new_schedulable_nodes = []
+        await stand.core.update(request)
+        applications = open_stream(stand, UPDATE_APPLICATION)
+        request.remove_applications = []
+        await applications.send(work(0, app="other"))
+        names: list[str] = []
+        while len(names) < 2:
+            names += [one.application_id for one in (await said(applications)).accepted_applications]
+        assert names == ["app", "other"]
+
+    serve(registry, story)
+
+
+def test_when_one_breaks_the_others_end_and_say_resync(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        trio = Trio(stand)
+        await trio.report(work(1))
+        await trio.allocations.allocations(1)
+        trio.nodes.cut()
+        for stream in (trio.applications, trio.allocations):
+            ended = await stream.end()
+            assert ended.code is Code.ABORTED
+            assert ended.text.startswith("RESYNC: ")
+        await stand.becomes("Paused")
+
+        late = open_stream(stand, UPDATE_NODE)
+        await late.send(work(1))
+        ended = await late.end()
+        assert (ended.code, ended.text.partition(":")[0]) == (Code.ABORTED, "RESYNC")
+
+        await stand.register()
+        again = Trio(stand)
+        await again.report(work(1))
+        assert await again.allocations.allocations(1) == {"app-0": "node-app"}
+
+    serve(registry, story)
+
+
+def test_resync_ends_all_streams(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        trio = Trio(stand)
+        await trio.report(work(1))
+        await stand.core.call(lambda core: core.resync("rm", "to see what happens"))
+        for stream in (trio.nodes, trio.applications, trio.allocations):
+            assert (await stream.end()).text.startswith("RESYNC: ")
+
+    serve(registry, story)
+
+
+def test_the_last_half_close_is_the_shutdown(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        trio = Trio(stand)
+        await trio.report(work(2))
+        await trio.nodes.half_close()
+        await trio.applications.half_close()
+        assert len(await trio.allocations.allocations(2)) == 2
+        assert await stand.state() == "Running"
+        await trio.allocations.half_close()
+        for stream in (trio.nodes, trio.applications, trio.allocations):
+            assert (await stream.end()).code is Code.OK
+        assert await stand.state() == "Stopped"
+
+    serve(registry, story)
+
+
+def test_the_layouts_are_not_mixed(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        nodes = open_stream(stand, UPDATE_NODE)
+        await nodes.send(work(1))
+        await nodes.read()
+        update = stand.stream()
+        await update.send(work(1))
+        ended = await update.end()
+        assert ended.code is Code.FAILED_PRECONDITION
+        assert "uses a stream per subject" in ended.text
+        assert await stand.state() == "Running"
+        await stand.register()
+        again = stand.stream()
+        await again.send(work(1))
+        assert len(await again.allocations(1)) == 1
+
+    serve(registry, story)
+
+
+def test_a_second_stream_of_a_subject_is_a_return(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        trio = Trio(stand)
+        await trio.report(work(1))
+        second = open_stream(stand, UPDATE_NODE)
+        await second.send(work(1, app="more"))
+        assert (await trio.nodes.end()).code is Code.ABORTED
+        assert (await second.end()).text.startswith("RESYNC: ")
+
+    serve(registry, story)

@@ -1,0 +1,270 @@
+"""The server beside the interface: health, reflection, TLS, addresses, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+import trustme
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
+
+from tests.service.kit import CONFIG, work
+from tests.service.stand import HERE, Ended, Stand, serve
+from yunikorn.clock import Clock
+from yunikorn.errors import UsageError
+from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.wire import v0_11
+from yunikorn.interface.wire.methods import CALLBACKS, REGISTER, SCHEDULER, path
+from yunikorn.registry import Registry
+from yunikorn.service.address import Address, credentials_of
+from yunikorn.service.settings import Settings, Tls
+
+Code = grpc.StatusCode
+
+
+# -- health -----------------------------------------------------------------------------------------------
+
+
+async def health_of(stand: Stand, service: str = "") -> int:
+    """SERVING is 1, NOT_SERVING is 2."""
+    call = stand.channel.unary_unary("/grpc.health.v1.Health/Check")
+    answer = await call(health_pb2.HealthCheckRequest(service=service).SerializeToString())
+    return int(health_pb2.HealthCheckResponse.FromString(answer).status)
+
+
+def test_health_is_told_of_the_whole_and_of_each_service(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        for service in ("", SCHEDULER, CALLBACKS):
+            assert await health_of(stand, service) == health_pb2.HealthCheckResponse.SERVING
+        await stand.server.report(green=False)
+        for service in ("", SCHEDULER, CALLBACKS):
+            assert await health_of(stand, service) == health_pb2.HealthCheckResponse.NOT_SERVING
+        with pytest.raises(grpc.aio.AioRpcError):
+            await health_of(stand, "no.such.Service")
+
+    serve(registry, story)
+
+
+# -- reflection -------------------------------------------------------------------------------------------
+
+
+def test_reflection_describes_every_service_with_all_that_it_needs(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        method = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+        call = stand.channel.stream_stream(method)()
+
+        async def ask(**question: Any) -> reflection_pb2.ServerReflectionResponse:
+            await call.write(reflection_pb2.ServerReflectionRequest(**question).SerializeToString())
+            return reflection_pb2.ServerReflectionResponse.FromString(await call.read())
+
+        listed = await ask(list_services="")
+        names = [service.name for service in listed.list_services_response.service]
+        assert {SCHEDULER, CALLBACKS, "grpc.health.v1.Health"} <= set(names)
+        for name in names:
+            found = (await ask(file_containing_symbol=name)).file_descriptor_response
+            files = [FileDescriptorProto.FromString(one) for one in found.file_descriptor_proto]
+            there = {file.name for file in files}
+            assert all(set(file.dependency) <= there for file in files), name
+            if name == SCHEDULER:
+                [service] = [service for file in files for service in file.service]
+                assert [method.name for method in service.method] == [
+                    "RegisterResourceManager",
+                    "Update",
+                    "UpdateAllocation",
+                    "UpdateApplication",
+                    "UpdateNode",
+                ]
+        await call.done_writing()
+
+    serve(registry, story)
+
+
+# -- TLS --------------------------------------------------------------------------------------------------
+
+
+class Certificates:
+    """An authority, and what it has signed, as files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.authority = trustme.CA()
+        self.roots = self.authority.cert_pem.bytes()
+        server = self.authority.issue_cert("localhost", "127.0.0.1")
+        self.certificate, self.key = folder / "cert.pem", folder / "key.pem"
+        server.cert_chain_pems[0].write_to_path(self.certificate)
+        server.private_key_pem.write_to_path(self.key)
+        self.client_authority = folder / "clients.pem"
+        self.clients = trustme.CA()
+        self.clients.cert_pem.write_to_path(self.client_authority)
+
+    def channel(self, address: str, client: trustme.LeafCert | None = None) -> Any:
+        """A channel over TLS."""
+        credentials = grpc.ssl_channel_credentials(
+            self.roots,
+            *((client.private_key_pem.bytes(), client.cert_chain_pems[0].bytes()) if client else ()),
+        )
+        return grpc.aio.secure_channel(address, credentials)
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Certificates:
+    """Made anew for each test."""
+    return Certificates(tmp_path)
+
+
+async def register_over(channel: Any) -> None:
+    """Register over a channel; raises what gRPC raises."""
+    request = v0_11.REGISTER_REQUEST.encode(RegisterResourceManagerRequest("rm"))
+    await channel.unary_unary(path(SCHEDULER, REGISTER))(request)
+    await channel.close()
+
+
+def test_over_tls_clients_come_in_and_others_do_not(registry: Registry, certificates: Certificates) -> None:
+    async def story(stand: Stand) -> None:
+        await register_over(certificates.channel(stand.address))
+        with pytest.raises(grpc.aio.AioRpcError):
+            await register_over(grpc.aio.insecure_channel(stand.address))
+
+    serve(registry, story, Settings(HERE, Tls(certificates.certificate, certificates.key)))
+
+
+def test_only_clients_of_the_authority_come_in(registry: Registry, certificates: Certificates) -> None:
+    async def story(stand: Stand) -> None:
+        known = certificates.clients.issue_cert("shim.example")
+        await register_over(certificates.channel(stand.address, known))
+        for stranger in (None, certificates.authority.issue_cert("shim.example")):
+            with pytest.raises(grpc.aio.AioRpcError):
+                await register_over(certificates.channel(stand.address, stranger))
+
+    tls = Tls(certificates.certificate, certificates.key, certificates.client_authority)
+    serve(registry, story, Settings(HERE, tls))
+
+
+def test_certificates_that_cannot_be_used_are_named(certificates: Certificates, tmp_path: Path) -> None:
+    gone = tmp_path / "gone.pem"
+    with pytest.raises(UsageError, match=r"--tls-key .*gone\.pem: cannot be read: No such file"):
+        credentials_of(Tls(certificates.certificate, gone))
+    with pytest.raises(UsageError, match=r"--tls-key .*cert\.pem: holds no private key in PEM form"):
+        credentials_of(Tls(certificates.certificate, certificates.certificate))
+    with pytest.raises(UsageError, match=r"--tls-cert .*key\.pem: holds no certificate in PEM form"):
+        credentials_of(Tls(certificates.key, certificates.key))
+
+
+# -- addresses --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "local"),
+    [
+        ("127.0.0.1:3333", "127.0.0.1:3333", True),
+        ("127.8.8.8:1", "127.8.8.8:1", True),
+        ("localhost:3333", "localhost:3333", True),
+        ("[::1]:3333", "[::1]:3333", True),
+        ("unix:/run/y.sock", "unix:/run/y.sock", True),
+        (":3333", "0.0.0.0:3333", False),
+        ("0.0.0.0:3333", "0.0.0.0:3333", False),
+        ("[::]:0", "[::]:0", False),
+        ("10.1.2.3:3333", "10.1.2.3:3333", False),
+        ("yunikorn.example:3333", "yunikorn.example:3333", False),
+    ],
+)
+def test_an_address_and_who_can_reach_it(text: str, target: str, local: bool) -> None:
+    address = Address.parse(text)
+    assert (address.target, address.is_local) == (target, local)
+
+
+@pytest.mark.parametrize("text", ["", "3333", "host", "host:", "host:x", "host:70000", "::1:3333", "unix:"])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(UsageError):
+        Address.parse(text)
+
+
+def test_without_tls_other_machines_are_kept_out_unless_that_is_meant(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+
+    with pytest.raises(UsageError, match="--insecure-bind if you mean it"):
+        serve(registry, story, Settings("0.0.0.0:0"))
+    serve(registry, story, Settings("0.0.0.0:0", insecure=True))
+
+
+def test_an_address_that_is_taken_is_told(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        async def never(_: Stand) -> None:
+            raise AssertionError
+
+        def again() -> None:
+            serve(registry, never, Settings(stand.address))
+
+        with pytest.raises(UsageError, match=r"cannot listen at .*: the address is taken"):
+            await asyncio.to_thread(again)
+
+    serve(registry, story)
+
+
+def test_a_socket_of_the_file_system(registry: Registry, tmp_path: Path) -> None:
+    async def story(stand: Stand) -> None:
+        assert stand.address == f"unix:{tmp_path}/y.sock"
+        await stand.register()
+
+    serve(registry, story, Settings(f"unix:{tmp_path}/y.sock"))
+
+
+# -- the end ----------------------------------------------------------------------------------------------
+
+
+def test_stopping_sends_what_is_left_and_says_so(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(3))
+        await stream.allocations(3)
+        await stream.send(work(3, app="more"))
+        await stand.core.call(lambda core: None)
+        stopping = asyncio.create_task(stand.server.stop())
+        told: list[UpdateResponse] = []
+        with pytest.raises(Ended, match="UNAVAILABLE: the scheduler is being stopped"):
+            await stream.collect(told)
+        # It is told nothing of its end: it will come back.
+        assert not [response for response in told if response.released_allocations]
+        states = {one.state for response in told for one in response.updated_applications}
+        assert states <= {"Accepted", "Starting", "Running"}
+        await stopping
+
+    serve(registry, story)
+
+
+def test_a_core_that_dies_ends_every_stream(registry: Registry) -> None:
+    def make(clock: Clock) -> Scheduler:
+        class Buggy(Scheduler):
+            def update(self, request: UpdateRequest) -> None:
+                if request.remove_applications:
+                    raise ArithmeticError("the books are wrong")
+                super().update(request)
+
+        return Buggy(registry, clock, configurations=Configurations({"": CONFIG}))
+
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(1))
+        await stream.allocations(1)
+        request = work(0)
+        request.remove_applications = [None]  # type: ignore[list-item]
+        with pytest.raises(ArithmeticError):
+            await stand.core.carry_out(lambda core: core.update(request))
+        await stream.send(UpdateRequest("rm"))
+        ended = await stream.end()
+        assert ended.code is Code.UNAVAILABLE
+        assert "the core has died: ArithmeticError: the books are wrong" in ended.text
+        with pytest.raises(Ended, match="UNAVAILABLE: the core has died"):
+            await stand.register()
+
+    serve(registry, story, make=make)
