@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from yunikorn.config.names import is_queue_name
 from yunikorn.config.properties import effective_properties, read_settings
 from yunikorn.objects.queue import RECOVERY, ROOT, Cluster, Queue
+from yunikorn.resources import NOTHING
 from yunikorn.states import ACTIVE, DRAINING, QUEUE, STOPPED
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class QueueTree:
         # `scheduling.reload` refuses a change of type that would strand applications or queues.
         if queue.is_leaf != is_leaf:
             queue.is_leaf = is_leaf
+            self.changed.append(queue)
             self._record(queue, "SET", "QUEUE_TYPE", f"leaf queue: {str(is_leaf).lower()}")
 
     def _drain(self, queue: Queue) -> None:
@@ -98,10 +100,11 @@ class QueueTree:
 
     def _settle(self, queue: Queue) -> None:
         settings, _ = read_settings(queue.properties)
-        queue.settings = settings
-        queue.publish_priority()
-        queue.touch()
-        self.changed.append(queue)
+        if settings != queue.settings or queue.order is None:
+            queue.settings = settings
+            queue.publish_priority()
+            queue.touch()
+            self.changed.append(queue)
         stopped = settings.stopped or queue.stopped_by_call
         if stopped and queue.state == ACTIVE:
             QUEUE.fire(queue, "stop")
@@ -110,6 +113,8 @@ class QueueTree:
 
     def _set_quota(self, queue: Queue, guaranteed: Resource | None, quota: Resource | None) -> None:
         before = queue.guaranteed, queue.max
+        if (guaranteed or NOTHING) == before[0] and (queue.parent is None or quota == before[1]):
+            return
         queue.set_quota(guaranteed, quota)
         if queue.parent is None:
             return

@@ -173,7 +173,8 @@ class UsageBook:
     def rebuild(self, apps: Iterable[Application], queues: Iterable[Queue]) -> None:
         """Limits were configured: work out for every application what counts for it, and what is used."""
         self.settle()
-        self._declare(queues)
+        if not self._declare(queues):
+            return
         self._owners = {}
         for app in apps:
             before = app.group
@@ -188,14 +189,18 @@ class UsageBook:
                 self._record_link(app, before, "REMOVE")
                 self._record_link(app, app.group, "SET")
 
-    def _declare(self, queues: Iterable[Queue]) -> None:
+    def _declare(self, queues: Iterable[Queue]) -> bool:
+        """Take note of the limits of these queues; returns whether any has changed."""
         before, self._declared = self._declared, _declared(queues)
+        if self._declared == before:
+            return False
         for key, limit in self._declared.items():
             if before.get(key) != limit:
                 self._record_limit(*key, "SET", limit)
         for key in before:
             if key not in self._declared:
                 self._record_limit(*key, "REMOVE", None)
+        return True
 
     def _record_limit(self, kind: str, name: str, path: str, change: str, limit: LimitConfig | None) -> None:
         detail = "UG_USER_LIMIT" if kind == USER else "UG_GROUP_LIMIT"
