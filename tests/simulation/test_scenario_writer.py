@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import attrs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,9 +15,13 @@ from tests.simulation.test_generate import CONFIG, FAILURES, WEEK
 from tests.simulation.test_replay import play
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource
+from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.reader import read_workload
+from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.workload import FOREVER, Application, Node, TaskGroup, Workload
+from yunikorn.simulation.written_scenario import WrittenApplications, open_written
 
 
 def again(workload: Workload) -> Workload:
@@ -74,10 +80,120 @@ def test_an_example_of_what_is_written() -> None:
     assert lines == [
         'name: "w"',
         "nodes:",
-        '- {name: "n", resources: {vcore: 4}, attributes: {zone: "a"}}',
+        '- {"name": "n", "resources": {"vcore": "4"}, "attributes": {"zone": "a"}}',
         "applications:",
-        '- {id: "a", user: "ann", queue: "root.a", tasks: [{name: "t", resources: {vcore: 500m, '
-        "memory: 1Gi}, runtime: 90.5, priority: 0}]}",
-        '- {id: "b", user: "ann", queue: "root.a", tasks: [{name: "t", resources: {vcore: 500m, '
-        "memory: 1Gi}, runtime: 90.5, priority: 0}]}",
+        '- {"id": "a", "user": "ann", "queue": "root.a", "tasks": [{"name": "t", "resources": '
+        '{"vcore": "500m", "memory": "1Gi"}, "runtime": 90.5, "priority": 0}]}',
+        '- {"id": "b", "user": "ann", "queue": "root.a", "tasks": [{"name": "t", "resources": '
+        '{"vcore": "500m", "memory": "1Gi"}, "runtime": 90.5, "priority": 0}]}',
     ]
+
+
+# -- long files, line by line -------------------------------------------------------------------------
+
+LINE = (
+    '- {"id": "ID", "submit": AT, "user": "ann", "queue": "root.a", '
+    '"tasks": [{"name": "t", "resources": {"vcore": "1"}, "runtime": 5}]}'
+)
+
+
+def long_file(folder: Path, *lines: str, head: str = "") -> Path:
+    """A scenario with these lines for applications."""
+    path = folder / "long.yaml"
+    text = "nodes:\n- {name: n, resources: {vcore: 4}}\n" + head + "applications:\n" + "\n".join(lines) + "\n"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def line(name: str, at: object = 0, more: str = "") -> str:
+    """A line for an application."""
+    return LINE.replace("ID", name).replace("AT", str(at)).replace('"user"', f'{more}"user"')
+
+
+@given(workload=workloads())
+def test_line_by_line_means_the_same(workload: Workload, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("long") / "long.yaml"
+    path.write_text("".join(f"{each}\n" for each in scenario_lines(workload)), "utf-8")
+    written = open_written(path)
+    assert written is not None
+    assert list(written.applications) == list(workload.applications) == list(written.applications)
+    same(read_workload(path), workload)
+
+
+def test_a_long_file_is_read_when_it_is_needed(tmp_path: Path, registry: Registry) -> None:
+    drain = "events: [{at: 9, node: n, action: drain}]\n"
+    path = long_file(tmp_path, line("a"), "", line("b", 1), head=drain)
+    workload = read_workload(path)
+    assert isinstance(workload.applications, WrittenApplications)
+    assert [app.id for app in workload.applications] == ["a", "b"]
+    assert len(workload.events) == 1
+    assert simulate(CONFIG, workload, registry).tasks.ended == 2
+    packed = tmp_path / "long.yaml.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert list(read_workload(packed).applications) == list(workload.applications)
+    path.write_text("nodes: []\n", "utf-8")
+    with pytest.raises(InputError, match="has changed since it was read"):
+        list(workload.applications)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [line("a", 5), line("b", 1)],  # not in order of time
+        [line("a"), line("b", more='"count": 2, ')],
+        [line("a"), "- id: b", "  tasks: [{resources: {vcore: 1}, runtime: 1}]"],
+        [line("a"), "# a remark"],
+        [line("a").replace('"1"', "1"), line("b").replace('"name": "t", ', "")],
+        [line("a"), "name: afterwards"],
+    ],
+)
+def test_what_is_unusual_is_read_like_any_scenario(lines: list[str], tmp_path: Path) -> None:
+    path = long_file(tmp_path, *lines)
+    assert open_written(path) is None
+    workload = read_workload(path)
+    assert isinstance(workload.applications, list)
+    assert workload.applications
+
+
+def test_drawn_applications_may_stand_beside_many_listed_ones(tmp_path: Path) -> None:
+    head = (
+        "generate: [{id: g, count: 2, arrivals: {process: regular, every: 1}, queue: root.a, "
+        "tasks: [{resources: {vcore: 1}, runtime: 1}]}]\n"
+    )
+    assert len(read_workload(long_file(tmp_path, line("a"), head=head)).applications) == 3
+    with pytest.raises(InputError, match="an application is called 'g-1'"):
+        read_workload(long_file(tmp_path, line("g-1"), head=head))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (line("a"), "an application is already called 'a'"),
+        (line("b", -1), "applications[1].submit: expected seconds or a duration"),
+        (line("b", more='"colour": "red", '), "applications[1].colour: unknown key"),
+        (line("b", more='"user": "bob", '), "user"),
+        (line("b").replace('"1"', '"lots"'), "applications[1].tasks[0].resources.vcore: expected a whole"),
+        (line("b").replace('"1"', '"0"'), "at least one resource above 0"),
+        (line("b").replace('"vcore"', '"vcore": "1", "vcore"'), "vcore"),
+        (line("b", more='"gang": "Loose", '), "applications[1].gang: expected"),
+        (line("b", more='"gangtimeout": 5, '), "only a gang with placeholders has one"),
+        (line("b", more='"gang": "Soft", "timeout": 5, '), "has only gangtimeout"),
+        (line("b", more='"preempted": "never", '), "applications[1].preempted: expected"),
+        (line("b").replace('"runtime": 5', '"runtime": [5]'), "applications[1].tasks[0].runtime: expected"),
+        (
+            line("b").replace('"runtime": 5', '"runtime": 5, "count": 0'),
+            "count: expected a whole number",
+        ),
+        (
+            line("b").replace('"runtime": 5', '"runtime": 5, "priority": 99999999999'),
+            "priority: expected a whole",
+        ),
+        (line("b").replace(', "runtime": 5', ""), "applications[1].tasks[0].runtime: required"),
+        (line("b")[:-9], "YAML"),
+    ],
+)
+def test_what_is_wrong_in_a_long_file_is_said_as_in_any(wrong: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read_workload(long_file(tmp_path, line("a"), wrong))
+    assert said in str(caught.value)
+    assert "line 5" in str(caught.value) or "line 6" in str(caught.value)

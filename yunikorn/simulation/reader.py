@@ -12,7 +12,7 @@ from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.machines import read_machines
 from yunikorn.simulation.openb import POD_COLUMNS, OpenbOptions, read_openb
 from yunikorn.simulation.openb_nodes import NODE_COLUMNS, SHARE, read_openb_nodes
-from yunikorn.simulation.scenario import Cluster, read_cluster, read_scenario
+from yunikorn.simulation.scenario import Cluster, read_cluster, read_scenario, read_scenario_file
 from yunikorn.simulation.source import read_content, trace_text, yaml_text
 from yunikorn.simulation.swf import SwfOptions, read_swf
 from yunikorn.simulation.workload import Workload
@@ -52,6 +52,8 @@ def read_workload(
             raise InputError(str(path), [Problem("", f"is a folder; a {format} workload is a file")])
         path = _only_list(path, "pods", _is_pods)
         format = OPENB
+    if (format or _by_extension(path)) == SCENARIO:
+        return read_scenario_file(path, cluster, seed)
     content = read_content(path)
     format = format or detect_format(path, content)
     if format == SCENARIO:
@@ -73,11 +75,15 @@ def read_workload(
 
 def detect_format(path: Path, content: bytes) -> str:
     """`scenario`, `swf` or `openb`: by the extension of the name (before `.gz`), else by the first line."""
-    extensions = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    known = _BY_EXTENSION.get(extensions[-1]) if extensions else None
+    known = _by_extension(path)
     if known is None and _is_pods(content):
         return OPENB
     return known or (SWF if _starts_with_columns(content) else SCENARIO)
+
+
+def _by_extension(path: Path) -> str | None:
+    extensions = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    return _BY_EXTENSION.get(extensions[-1]) if extensions else None
 
 
 def read_node_file(path: Path, gpus: str = SHARE) -> Cluster:

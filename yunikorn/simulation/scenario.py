@@ -19,7 +19,9 @@ from yunikorn.simulation.scenario_applications import read_applications
 from yunikorn.simulation.scenario_failures import read_failures
 from yunikorn.simulation.scenario_generate import read_plans
 from yunikorn.simulation.scenario_nodes import read_events, read_nodes, read_reloads
+from yunikorn.simulation.source import read_content, yaml_text
 from yunikorn.simulation.workload import Application, Node, NodeEvent, Workload
+from yunikorn.simulation.written_scenario import open_written
 
 KEYS = ("name", "seed", "nodes", "events", "failures", "applications", "generate")
 CLUSTER_KEYS = ("name", "seed", "nodes", "events", "failures")
@@ -35,9 +37,16 @@ class Cluster:
 
 
 def read_scenario(
-    text: str, file: str, name: str, cluster: Cluster | None = None, seed: int | None = None
+    text: str,
+    file: str,
+    name: str,
+    cluster: Cluster | None = None,
+    seed: int | None = None,
+    listed: Sequence[Application] | None = None,
 ) -> Workload:
     """The workload of a scenario; raises `InputError` with every problem found.
+
+    `listed` are the applications of a long scenario of which `text` is only the head.
 
     A `cluster` from elsewhere takes the place of the scenario's own nodes and of what happens to them. A
     `seed` takes the place of the scenario's own; `UsageError` if nothing is drawn.
@@ -54,7 +63,7 @@ def read_scenario(
     else:
         reloads = [*read_reloads(document, Path(file).parent), *cluster.reloads]
         cluster = attrs.evolve(cluster, reloads=sorted(reloads, key=lambda event: event.at))
-    applications = _read_arrivals(document, seed)
+    applications = _read_arrivals(document, seed) if listed is None else listed
     _raise_problems(document, file)
     return Workload(
         document.text("name") or name,
@@ -84,6 +93,15 @@ def _read_arrivals(document: Table, seed: int) -> Sequence[Application]:
             entry = Spot(f"generate[{index}].during", document.spot("generate").node)
             document.findings.problem(entry, f"expected less than {MANY:,} applications in that time")
     return generated
+
+
+def read_scenario_file(path: Path, cluster: Cluster | None = None, seed: int | None = None) -> Workload:
+    """The workload of a scenario in a file, as `read_scenario`; a long one is not held as a whole."""
+    written = open_written(path)
+    # A head that draws applications has to know all that are listed.
+    if written is not None and "generate" not in written.head:
+        return read_scenario(written.head, str(path), path.name, cluster, seed, listed=written.applications)
+    return read_scenario(yaml_text(read_content(path), str(path)), str(path), path.name, cluster, seed)
 
 
 def read_cluster(text: str, file: str) -> Cluster:

@@ -1,6 +1,6 @@
 """Writing a workload as a scenario: everything written out, one line for each node, event and application.
 
-What is written can be read again and is then played in exactly the same way.
+What is written can be read again, and is then played in exactly the same way. After its dash a line is JSON.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ def scenario_lines(workload: Workload) -> Iterator[str]:
 
 
 class _Plain(str):
-    """A text that stands without quotes: a number, or an amount."""
+    """A number, as it is to stand there."""
 
     __slots__ = ()
 
 
 def _flow(value: Any) -> str:
-    # JSON in all but the quotes around keys and amounts: YAML takes both, and this is easier to read.
+    # JSON, which is YAML too, so that a long file can be read fast.
     if isinstance(value, _Plain):
         return value
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(key)}: {_flow(inner)}" for key, inner in value.items()) + "}"
+        return "{" + ", ".join(f"{_quote(key)}: {_flow(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_flow, value)) + "]"
     return _quote(value) if isinstance(value, str) else json.dumps(value)
@@ -59,17 +59,11 @@ def _flow(value: Any) -> str:
 def _quote(text: str) -> str:
     if text.isascii():
         return json.dumps(text)
-    # JSON writes characters beyond 16 bits in two halves, which YAML does not know.
+    # JSON escapes characters beyond 16 bits in two halves, which YAML does not know: they stay as they are.
     plain = json.dumps(text, ensure_ascii=False)
-    return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in plain)
-
-
-def _key(key: str) -> str:
-    return key if key.isalpha() and key.isascii() and key.lower() not in _WORDS else _quote(key)
-
-
-_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-"""What YAML could take for something else than a text."""
+    return "".join(
+        char if char.isprintable() or ord(char) > 0xFFFF else f"\\u{ord(char):04x}" for char in plain
+    )
 
 
 def _node(node: Node) -> dict[str, Any]:
@@ -113,7 +107,7 @@ def _tasks(group: TaskGroup) -> dict[str, Any]:
         "name": group.name,
         "count": group.count if group.count != 1 else "",
         "resources": _amount(group.resources),
-        "runtime": _Plain(ALWAYS) if group.runtime == FOREVER else _time(group.runtime),
+        "runtime": ALWAYS if group.runtime == FOREVER else _time(group.runtime),
         "priority": _Plain(group.priority) if group.priority is not None else "",
         "tags": dict(group.tags),
         "timeout": _time(group.timeout) if group.timeout else "",
@@ -121,8 +115,8 @@ def _tasks(group: TaskGroup) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def _amount(resources: Mapping[str, int]) -> dict[str, _Plain]:
-    return {kind: _Plain(_quantity(kind, value)) for kind, value in resources.items()}
+def _amount(resources: Mapping[str, int]) -> dict[str, str]:
+    return {kind: _quantity(kind, value) for kind, value in resources.items()}
 
 
 def _quantity(kind: str, value: int) -> str:
