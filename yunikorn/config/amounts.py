@@ -9,7 +9,7 @@ import attrs
 from yunikorn.config.quantities import parse_quantity
 from yunikorn.config.reading import Spot, Table
 from yunikorn.errors import QuantityError
-from yunikorn.resources import Resource, above_zero
+from yunikorn.resources import Resource
 
 
 @attrs.define(eq=False)
@@ -32,7 +32,8 @@ class Amount:
 
     def setting(self) -> Resource | None:
         """What the scheduler gets: nothing at all when no type is above 0 (facts §5.5)."""
-        return Resource(self.value) if above_zero(self.value) else None
+        # Nothing that is read is below 0.
+        return Resource(self.value) if any(self.value.values()) else None
 
     def over(self, bound: Mapping[str, int]) -> Iterator[str]:
         """The types that are larger here than in `bound`; a type that it lacks is not bounded."""

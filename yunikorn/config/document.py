@@ -234,18 +234,22 @@ class _Composer:
             self._enter(top, holder, key, node)
 
     def _enter(self, top: _Open, mapping: Mapping, key: Scalar, value: Node) -> None:
-        if key is _NO_KEY:
+        text = key.text
+        if text not in mapping.entries and text != "<<" and key is not _NO_KEY:
+            mapping.entries[text] = value
+            mapping.keys[text] = key
+        elif key is _NO_KEY:
             return
-        if key.text == "<<" and key.plain:
+        elif text == "<<" and key.plain:
             if top.merged is not None:
                 self._problem(key, "the key '<<' is given twice: merge a list, <<: [*first, *second]")
             top.merged = value
-        elif key.text in mapping.entries:
-            first = mapping.keys[key.text].line
-            self._problem(key, f"the key {quote(key.text)} is given twice, first in line {first}")
+        elif text in mapping.entries:
+            first = mapping.keys[text].line
+            self._problem(key, f"the key {quote(text)} is given twice, first in line {first}")
         else:
-            mapping.entries[key.text] = value
-            mapping.keys[key.text] = key
+            mapping.entries[text] = value
+            mapping.keys[text] = key
 
     def _merge(self, mapping: Mapping, value: Node) -> None:
         for source in value.items if isinstance(value, Listing) else [value]:
