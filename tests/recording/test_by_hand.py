@@ -1,0 +1,282 @@
+"""Recordings that are written by hand: a bug report is one file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.core.kit import configuration, queue
+from tests.recording.listening import Ear
+from tests.recording.script import TWO_QUEUES, amounts, app, ask, node, play, register, release
+from yunikorn.clock import SECOND
+from yunikorn.interface.messages import SchedulerAction
+from yunikorn.interface.wire import v0_11
+from yunikorn.interface.wire.json_form import to_json
+from yunikorn.registry import Registry
+
+USER = {"user": "ann"}
+
+
+def states(ear: Ear) -> list[tuple[float, str]]:
+    """When applications changed their states (s), and to which."""
+    return [
+        (at / SECOND, one.state) for at, _, response in ear.responses for one in response.updated_applications
+    ]
+
+
+# -- decisions and time -----------------------------------------------------------------------------------
+
+
+def test_a_file_that_never_says_schedule_is_scheduled_as_far_as_it_goes(registry: Registry) -> None:
+    ear, _ = play(registry, register(), node(memory=3), app(), ask(count=5, memory=1))
+    assert ear.placed() == [("k", "n1")] * 3
+
+
+def test_one_that_does_takes_so_many_decisions_there_and_then_stops(registry: Registry) -> None:
+    lines = [register(), node(memory=3), app(), ask(count=5, memory=1)]
+    assert play(registry, *lines, {"schedule": 0})[0].placed() == []
+    assert len(play(registry, *lines, {"schedule": 2})[0].placed()) == 2
+    assert len(play(registry, *lines, {"schedule": 1}, {"schedule": None})[0].placed()) == 3
+    # Where it says so once, nothing is decided elsewhere.
+    assert len(play(registry, *lines, {"schedule": 1}, node("n2", memory=9))[0].placed()) == 1
+
+
+def test_time_passes_by_advance_and_by_the_times_of_lines_and_timers_fire_when_due(
+    registry: Registry,
+) -> None:
+    ear, _ = play(
+        registry,
+        register(),
+        node(memory=3),
+        {"at": 10, **app()},
+        ask(memory=1),
+        {"at": 20.5, **release(allocationKey="k")},
+        {"advance": "29.9s"},
+        {"advance": 1},
+    )
+    assert states(ear)[-2:] == [(20.5, "Completing"), (50.5, "Completed")]
+    ear, _ = play(registry, register(), node(memory=3), app(), ask(memory=1), {"at": 300, "schedule": 1})
+    # Decided once, at the end: so it begins only then.
+    assert [at for at, state in states(ear) if state == "Starting"] == [300]
+
+
+def test_what_a_timer_sets_free_is_used_when_nobody_says_schedule(registry: Registry) -> None:
+    ear, _ = play(
+        registry,
+        register(),
+        node(memory=1),
+        app(executionTimeoutMilliSeconds=5000),
+        ask("short", memory=1),
+        app("next"),
+        ask("long", "next", memory=1),
+        {"advance": 5},
+        release(allocationKey="short", terminationType="TIMEOUT"),
+    )
+    assert ear.placed() == [("short", "n1"), ("long", "n1")]
+
+
+# -- who and what -----------------------------------------------------------------------------------------
+
+
+def test_several_resource_managers_speak_in_one_file(registry: Registry) -> None:
+    ear, _ = play(
+        registry,
+        register(),
+        {"rm": "two", "register": {"config": TWO_QUEUES}},
+        {"rm": "rm", **node(memory=1)},
+        {"rm": "two", **node("other", memory=1)},
+    )
+    assert [(rm, response.accepted_nodes[0].node_id) for _, rm, response in ear.responses] == [
+        ("rm", "n1"),
+        ("two", "other"),
+    ]
+
+
+def test_the_newer_layout_may_be_used_as_well(registry: Registry) -> None:
+    ear, _ = play(
+        registry,
+        register(),
+        {
+            "update_node": {
+                "nodes": [{"nodeID": "n1", "action": "CREATE", "schedulableResource": amounts(v=2)}]
+            }
+        },
+        {"update_application": {"new": [{"applicationID": "app", "queueName": "root.a", "ugi": USER}]}},
+        {
+            "update_allocation": {
+                "allocations": [
+                    {"allocationKey": "k", "applicationID": "app", "resourcePerAlloc": amounts(v=1)}
+                ]
+            }
+        },
+    )
+    assert ear.placed() == [("k", "n1")]
+
+
+def test_policy_groups_have_the_configurations_that_stand_above(registry: Registry) -> None:
+    batch = configuration(queue("batch"))
+    ear, _ = play(
+        registry,
+        {"configuration": {"group": "batch", "text": batch}},
+        {"register": {"rmID": "rm", "policyGroup": "batch"}},
+        app(queue_name="root.batch"),
+        app("b", "root.later"),
+        {"configuration": {"group": "batch", "text": configuration(queue("batch"), queue("later"))}},
+        {"reload": None},
+        app("c", "root.later"),
+    )
+    assert [one.application_id for _, _, said in ear.responses for one in said.accepted_applications] == [
+        "app",
+        "c",
+    ]
+
+
+def test_a_reload_may_bring_its_text(registry: Registry) -> None:
+    later = configuration(queue("later"))
+    ear, _ = play(registry, register(), {"reload": later}, app(queue_name="root.later"))
+    assert ear.responses[0][2].accepted_applications
+
+
+def test_what_an_rm_answers_may_be_said_and_else_it_says_yes(registry: Registry) -> None:
+    asked = configuration(queue("a"), predicates=[{"name": "rm"}])
+    answer = {"method": "predicates", "application": "app", "allocation": "k", "nodes": ["n1"]}
+    lines: list[dict[str, Any]] = [
+        {**register(asked), "callback": ["predicates"]},
+        node("n1", memory=4),
+        node("n2", memory=4),
+        app(),
+        ask(memory=1),
+    ]
+    ear, replay = play(registry, *lines, {"answer": {**answer, "refused": {"n1": "dark"}}})
+    assert ear.placed() == [("k", "n2")]
+    assert replay.answers.unknown == 1
+    ear, replay = play(registry, *lines, {"answer": {**answer, "raised": "OSError: gone"}})
+    assert ear.placed() == [("k", "n2")]
+    ear, replay = play(registry, *lines)
+    assert (ear.placed(), replay.answers.unknown) == ([("k", "n1")], 1)
+
+
+def test_everything_else_that_can_be_called_can_be_written(registry: Registry) -> None:
+    ear, _ = play(
+        registry,
+        register(),
+        node(memory=9),
+        app(),
+        {"stop_queue": {"queue": "root.a"}},
+        ask(memory=1),
+        {"start_queue": {"queue": "root.a"}},
+        {"stop_partition": {}},
+        ask("more", memory=1),
+        {"start_partition": {}},
+        {"fail_application": {"application": "app", "reason": "enough"}},
+        {"update_configuration": {"configs": configuration(queue("c"))}},
+        {"use_callback": ["predicates"]},
+        {"pause": "gone"},
+        {"reconnect": []},
+        {"resync": "to be sure"},
+        {"stop": True},
+        {"close": True},
+    )
+    assert ear.refusals == []
+    assert ear.placed() == [("k", "n1")]
+    resyncs = [response for _, _, response in ear.responses if response.action == SchedulerAction.RESYNC]
+    assert len(resyncs) == 2
+
+
+def test_plugins_are_code_which_is_said(registry: Registry) -> None:
+    ear, _ = play(registry, register(), {"register_plugin": "mine"})
+    assert ear.remarks == [(2, "plugin 'mine' of rm is code, which no recording has: left out")]
+
+
+def test_a_call_that_is_refused_is_told_with_its_line_and_the_rest_goes_on(registry: Registry) -> None:
+    ear, _ = play(
+        registry,
+        {"rm": "ghost", "update": {}},
+        register("partitions: 5"),
+        register(),
+        node(memory=1),
+    )
+    assert [line for line, _ in ear.refusals] == [1, 2]
+    assert "no resource manager 'ghost' is registered" in ear.refusals[0][1]
+    assert "partitions" in ear.refusals[1][1]
+    assert len(ear.responses) == 1
+
+
+# -- expectations -----------------------------------------------------------------------------------------
+
+BOOKS = [register(), node(memory=3), app(), ask(memory=1)]
+
+
+def with_responses(registry: Registry) -> list[dict[str, Any]]:
+    """The lines of `BOOKS`, each followed by its responses."""
+    lines: list[dict[str, Any]] = []
+    for length in range(1, len(BOOKS) + 1):
+        before, _ = play(registry, *BOOKS[: length - 1]) if length > 1 else (Ear(), None)
+        ear, _ = play(registry, *BOOKS[:length])
+        lines.append(BOOKS[length - 1])
+        lines += [to_line(*one) for one in ear.responses[len(before.responses) :]]
+    return lines
+
+
+def to_line(at: int, rm_id: str, response: Any) -> dict[str, Any]:
+    """A response as a line."""
+    return {"rm": rm_id, "response": to_json(v0_11.to_update_response(response))}
+
+
+def test_responses_that_are_written_are_compared(registry: Registry) -> None:
+    lines = with_responses(registry)
+    assert sum("response" in line for line in lines) == 4
+    _, replay = play(registry, *lines)
+    assert (replay.comparison.first, replay.comparison.equal) == (None, 4)
+    assert replay.comparison.is_possible
+
+
+PLACED = '"nodeID": "n1", "applicationID": "app"'
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            lambda text: text.replace(
+                '"nodeID": "n1", "applicationID": "app"', '"nodeID": "n7", "applicationID": "app"'
+            ),
+            "newAllocations[0].nodeID was 'n7', and is now 'n1'",
+        ),
+        (lambda text: text.replace('"Accepted"', '"Running"', 1), "was 'Running', and is now 'Accepted'"),
+    ],
+)
+def test_the_first_difference_is_named_with_its_line(registry: Registry, change: Any, told: str) -> None:
+    lines = with_responses(registry)
+    changed = [json.loads(change(json.dumps(line))) for line in lines]
+    (number,) = [n for n, (was, now) in enumerate(zip(lines, changed, strict=True), 1) if was != now]
+    _, replay = play(registry, *changed)
+    first = replay.comparison.first
+    assert first is not None
+    assert first.line == number
+    assert told in first.what
+
+
+def test_a_response_that_is_missing_or_new_is_a_difference(registry: Registry) -> None:
+    lines = with_responses(registry)
+    shorter = [line for line in lines if "maxAllocations" not in json.dumps(line)]
+    _, replay = play(registry, *shorter)
+    assert (
+        str(replay.comparison.first) == f"line {len(shorter) - 1}: the response to rm does not come any more"
+    )
+    _, replay = play(registry, *lines[:-1])
+    assert str(replay.comparison.first) == "a response to rm at 0 s is new"
+    fewer = [line for line in lines if "acceptedNodes" not in json.dumps(line)]
+    _, replay = play(registry, *fewer)
+    assert str(replay.comparison.first) == "line 4: a response to rm at 0 s is new"
+
+
+def test_one_to_somebody_else_is_a_difference(registry: Registry) -> None:
+    lines = [
+        {**line, "rm": "two"} if "acceptedNodes" in json.dumps(line) else line
+        for line in with_responses(registry)
+    ]
+    _, replay = play(registry, *lines)
+    assert str(replay.comparison.first) == "line 3: a response to two is now one to rm"
