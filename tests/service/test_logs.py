@@ -1,0 +1,78 @@
+"""Logs: levels by area, one line per entry, and nothing that moves a cursor."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+
+import pytest
+
+from yunikorn.errors import UsageError
+from yunikorn.service.logs import logging_to, parse_levels
+
+
+def logged(levels: tuple[str, ...], format_: str = "text") -> str:
+    """What some entries look like."""
+    stream = io.StringIO()
+    with logging_to(stream, parse_levels(levels), format_):
+        logging.getLogger("yunikorn.core").debug("a detail")
+        logging.getLogger("yunikorn.grpc").info("rm %s came", "one\x1b[2J")
+        logging.getLogger("yunikorn.grpc").debug("two\nlines")
+        logging.getLogger("elsewhere").warning("a warning")
+    return stream.getvalue()
+
+
+def test_text_lines() -> None:
+    first, last = logged(()).splitlines()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO     grpc: rm one\\x1b\[2J came", first)
+    assert last.endswith(" WARNING  elsewhere: a warning")
+
+
+def test_levels_by_area() -> None:
+    assert "two\n    lines" in logged(("grpc=DEBUG",))
+    assert "a detail" not in logged(("grpc=debug",))
+    assert "a detail" in logged(("debug", "grpc=error"))
+    assert "came" not in logged(("debug", "grpc=error"))
+
+
+def test_json_lines() -> None:
+    entries = [json.loads(line) for line in logged(("grpc=debug",), "json").splitlines()]
+    assert [(entry["level"], entry["area"], entry["message"]) for entry in entries] == [
+        ("info", "grpc", "rm one\x1b[2J came"),
+        ("debug", "grpc", "two\nlines"),
+        ("warning", "elsewhere", "a warning"),
+    ]
+
+
+def test_a_traceback_is_kept() -> None:
+    for format_ in ("text", "json"):
+        stream = io.StringIO()
+        with logging_to(stream, parse_levels(()), format_):
+            try:
+                raise LookupError("no such node")
+            except LookupError:
+                logging.getLogger("yunikorn.core").exception("it failed")
+        assert "Traceback (most recent call last)" in stream.getvalue()
+        assert "LookupError: no such node" in stream.getvalue()
+
+
+def test_afterwards_everything_is_as_before() -> None:
+    before = logging.getLogger("yunikorn.core").level, list(logging.getLogger().handlers)
+    logged(("core=debug",))
+    assert (logging.getLogger("yunikorn.core").level, list(logging.getLogger().handlers)) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("grcp=debug", "no area is called 'grcp', did you mean 'grpc'?; known: core, "),
+        ("loud", "no level is called 'loud'"),
+        ("core=", "no level is called ''"),
+        ("=debug", "no area is called ''"),
+    ],
+)
+def test_what_is_unknown_is_told(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        parse_levels([text])

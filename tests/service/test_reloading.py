@@ -1,0 +1,210 @@
+"""Configurations of a service: files by policy group, and reloads of all of them or none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.core.kit import configuration, partition
+from tests.service.kit import work
+from tests.service.stand import Stand, serve
+from yunikorn.errors import UsageError
+from yunikorn.registry import Registry
+from yunikorn.service.config_files import ConfigFiles, LoadedConfigurations
+from yunikorn.service.file_watch import FileWatch
+from yunikorn.service.reloading import Reloading
+
+SMALL = configuration({"name": "a"})
+BIGGER = configuration({"name": "a"}, {"name": "b"})
+PARENT = configuration({"name": "a", "queues": [{"name": "c"}]})
+BROKEN = "partitions: [{name: default, queues: 7}]"
+
+
+# -- which files ------------------------------------------------------------------------------------------
+
+
+def test_files_and_groups_and_folders(tmp_path: Path) -> None:
+    for name in ("plain.yaml", "gpu=x.yaml"):
+        (tmp_path / name).write_text(SMALL)
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    for name in ("batch.yaml", "night.yml", ".hidden.yaml", "notes.txt"):
+        (folder / name).write_text(SMALL)
+    files = ConfigFiles([str(tmp_path / "plain.yaml"), f"gpu={tmp_path / 'gpu=x.yaml'}", str(folder)]).paths()
+    assert {group: path.name for group, path in files.items()} == {
+        "": "plain.yaml",
+        "gpu": "gpu=x.yaml",
+        "batch": "batch.yaml",
+        "night": "night.yml",
+    }
+    assert ConfigFiles([str(tmp_path / "gpu=x.yaml")]).paths().keys() == {""}
+
+
+def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(SMALL)
+    (tmp_path / "a.yml").write_text(SMALL)
+    (tmp_path / "empty").mkdir()
+    file = str(tmp_path / "a.yaml")
+    with pytest.raises(UsageError, match="the default policy group has a file already"):
+        ConfigFiles([file, file])
+    with pytest.raises(UsageError, match="a folder has a group per file"):
+        ConfigFiles([f"gpu={tmp_path}"])
+    with pytest.raises(UsageError, match="policy group 'a' has a file already"):
+        ConfigFiles([str(tmp_path)]).paths()
+    with pytest.raises(UsageError, match=r"there is no GROUP\.yaml in this folder"):
+        ConfigFiles([str(tmp_path / "empty")]).paths()
+    with pytest.raises(UsageError, match="give a file, GROUP=FILE, or a folder"):
+        ConfigFiles(["=x"])
+
+
+def test_everything_that_is_wrong_with_any_file_is_told_at_once(tmp_path: Path, registry: Registry) -> None:
+    (tmp_path / "a.yaml").write_text(BROKEN)
+    (tmp_path / "b.yaml").write_text("partitions: 7")
+    files = ConfigFiles([str(tmp_path), f"gone={tmp_path}/gone"])
+    with pytest.raises(UsageError) as refused:
+        files.read(registry)
+    lines = str(refused.value).splitlines()
+    assert any(line.startswith(f"{tmp_path}/a.yaml: partitions[0].queues") for line in lines)
+    assert any(line.startswith(f"{tmp_path}/b.yaml: partitions") for line in lines)
+    assert f"{tmp_path}/gone: cannot be read: No such file or directory" in lines
+
+
+# -- reloads ----------------------------------------------------------------------------------------------
+
+
+class Files:
+    """Two policy groups in a folder, and a service that runs on them."""
+
+    def __init__(self, folder: Path, registry: Registry) -> None:
+        self.registry = registry
+        self.one, self.two = folder / "one.yaml", folder / "two.yaml"
+        self.one.write_text(SMALL)
+        self.two.write_text(SMALL)
+        self.files = ConfigFiles([str(folder)])
+        self.loaded = LoadedConfigurations(self.files.read(registry))
+
+    async def start(self, stand: Stand) -> Reloading:
+        """Register an RM per group; the first has an application in `root.a`."""
+        await stand.register("first", policy_group="one")
+        await stand.register("second", policy_group="two")
+        stream = stand.stream()
+        await stream.send(work(1, rm_id="first"))
+        await stream.allocations(1)
+        return Reloading(self.files, self.loaded, stand.core, self.registry, {})
+
+    @staticmethod
+    async def in_use(stand: Stand, rm_id: str) -> str:
+        """The text that an RM runs on."""
+        return await stand.core.call(lambda core: str(core.configuration(rm_id).text))
+
+
+def test_a_reload_reaches_every_resource_manager(tmp_path: Path, registry: Registry) -> None:
+    files = Files(tmp_path, registry)
+
+    async def story(stand: Stand) -> None:
+        reloading = await files.start(stand)
+        files.one.write_text(BIGGER)
+        files.two.write_text(PARENT)
+        assert await reloading.reload("test")
+        assert await files.in_use(stand, "first") == BIGGER
+        assert await files.in_use(stand, "second") == PARENT
+        await stand.register("third", policy_group="one")
+        assert await files.in_use(stand, "third") == BIGGER
+
+    serve(registry, story, configurations=files.loaded)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (BROKEN, "one.yaml: partitions[0].queues"),
+        (PARENT, "resource manager first: partitions[0]"),
+        (None, "no policy group is called 'one'"),
+    ],
+    ids=["broken", "in the way", "gone"],
+)
+def test_one_problem_anywhere_and_nothing_changes(
+    tmp_path: Path, registry: Registry, caplog: pytest.LogCaptureFixture, text: str | None, reason: str
+) -> None:
+    files = Files(tmp_path, registry)
+
+    async def story(stand: Stand) -> None:
+        reloading = await files.start(stand)
+        files.two.write_text(BIGGER)
+        if text is None:
+            files.one.unlink()
+        else:
+            files.one.write_text(text)
+        assert not await reloading.reload("test")
+        for rm_id in ("first", "second"):
+            assert await files.in_use(stand, rm_id) == SMALL
+        await stand.register("third", policy_group="two")
+        assert await files.in_use(stand, "third") == SMALL
+
+    serve(registry, story, configurations=files.loaded)
+    assert "nothing was changed" in caplog.text
+    assert reason in caplog.text
+
+
+def test_partitions_may_go_and_come(tmp_path: Path, registry: Registry) -> None:
+    files = Files(tmp_path, registry)
+
+    async def story(stand: Stand) -> None:
+        reloading = await files.start(stand)
+        from tests.core.kit import document
+
+        files.two.write_text(document(partition({"name": "a"}), partition({"name": "a"}, name="lab")))
+        assert await reloading.reload("test")
+        names = await stand.core.call(lambda core: core.session("second").partitions)
+        assert names == ("default", "lab")
+
+    serve(registry, story, configurations=files.loaded)
+
+
+# -- watching ---------------------------------------------------------------------------------------------
+
+
+def test_a_file_has_changed_when_it_is_not_being_written_any_more(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("1")
+    watch = FileWatch(lambda: [file])
+    assert not watch.settled()
+    file.write_text("1 and")
+    assert not watch.settled()
+    file.write_text("1 and more")
+    assert not watch.settled()
+    assert watch.settled()
+    assert not watch.settled()
+
+
+def test_files_that_are_replaced_or_moved_to_by_a_link_have_changed(tmp_path: Path) -> None:
+    old, new, link = tmp_path / "old", tmp_path / "new", tmp_path / "link"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "a.yaml").write_text("same size")
+        os.utime(folder / "a.yaml", (1, 1))
+    link.symlink_to(old)
+    watch = FileWatch(lambda: [link / "a.yaml"])
+    other = tmp_path / "other"
+    other.symlink_to(new)
+    other.replace(link)
+    assert not watch.settled()
+    assert watch.settled()
+    spare = tmp_path / "spare"
+    spare.write_text("same size")
+    os.utime(spare, (1, 1))
+    spare.replace(link / "a.yaml")
+    assert not watch.settled()
+    assert watch.settled()
+
+
+def test_files_that_come_and_go_have_changed(tmp_path: Path) -> None:
+    watch = FileWatch(lambda: sorted(tmp_path.iterdir()))
+    (tmp_path / "a.yaml").write_text("1")
+    assert not watch.settled()
+    assert watch.settled()
+    (tmp_path / "a.yaml").unlink()
+    assert not watch.settled()
+    assert watch.settled()

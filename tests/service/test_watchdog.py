@@ -1,0 +1,69 @@
+"""The watchdog: a core that hangs is found, and who makes it hang is named."""
+
+from __future__ import annotations
+
+import threading
+
+import attrs
+import pytest
+
+from tests.core.kit import configuration, with_plugins
+from tests.service.kit import PATIENCE, Ears, work
+from yunikorn.api import Ask, Node, Predicate
+from yunikorn.clock import SystemClock
+from yunikorn.interface.messages import RegisterResourceManagerRequest
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.threaded import ThreadedScheduler
+from yunikorn.registry import Registry
+from yunikorn.service.watchdog import Watchdog
+
+HANGING, RELEASE = threading.Event(), threading.Event()
+
+
+@attrs.frozen
+class Tarpit(Predicate):
+    """Does not come back until it is let go."""
+
+    name = "tarpit"
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        HANGING.set()
+        RELEASE.wait(PATIENCE)
+        return None
+
+
+def test_a_plugin_that_hangs_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    registry = with_plugins(predicates=[Tarpit])
+    core = ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock())
+    dog = Watchdog(core, 10.0)
+    HANGING.clear()
+    RELEASE.clear()
+    with core:
+        ears = Ears()
+        config = configuration({"name": "a"}, predicates=["tarpit"])
+        core.register_resource_manager(RegisterResourceManagerRequest("rm", config=config), ears)
+        assert not dog.look(0.0)
+        core.post(work(1))
+        assert HANGING.wait(PATIENCE)
+        assert not dog.look(1.0)
+        assert not dog.look(9.9)
+        assert dog.look(10.0)
+        assert dog.hangs
+        assert "the core has not moved for 10 s" in caplog.text
+        assert "tarpit" in caplog.text
+        assert not dog.look(30.0)
+        RELEASE.set()
+        ears.allocations(1)
+        core.call(lambda _: None)
+        assert dog.look(31.0)
+        assert not dog.hangs
+        assert "the core moves again" in caplog.text
+
+
+def test_an_idle_core_is_no_reason_to_bark(registry: Registry) -> None:
+    core = ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock())
+    dog = Watchdog(core, 10.0)
+    with core:
+        core.call(lambda _: None)
+        for moment in (0.0, 100.0, 1000.0):
+            assert not dog.look(moment)
