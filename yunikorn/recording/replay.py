@@ -283,7 +283,8 @@ def _say_nothing(_: object) -> None:
 
 
 def _register(replay: Replay, line: Line) -> None:
-    replay.core.register_resource_manager(line.content, replay.callback(line, line.offered))
+    request = line.content if replay.stand_in is None else attrs.evolve(line.content, config="")
+    replay.core.register_resource_manager(request, replay.callback(line, line.offered))
 
 
 def _fail(replay: Replay, line: Line) -> None:

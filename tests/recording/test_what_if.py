@@ -1,0 +1,144 @@
+"""A recording under another configuration: what would have been."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.core.kit import RM, configuration, queue
+from tests.recording.listening import Ear
+from tests.recording.living import Life
+from tests.recording.script import app, ask, node, play, register
+from yunikorn.clock import ManualClock
+from yunikorn.interface.messages import TerminationType
+from yunikorn.interface.taped import TapedScheduler
+from yunikorn.recording.reader import read_recording
+from yunikorn.recording.recorder import Recorder
+from yunikorn.recording.replay import Replay
+from yunikorn.registry import Registry
+
+
+def limited(most: int, **keys: object) -> str:
+    """A configuration in which `root.a` may use so much."""
+    return configuration(queue("a", resources={"max": {"memory": most}}), queue("b"), **keys)
+
+
+def what_if(file: Path, registry: Registry, config: str) -> tuple[Ear, Replay]:
+    """What is heard if it had been this configuration."""
+    ear = Ear()
+    replay = Replay(read_recording(file).lines, registry, ear, config)
+    replay.run()
+    return ear, replay
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where to record."""
+    return tmp_path / "run.jsonl"
+
+
+@pytest.fixture
+def rm(file: Path, registry: Registry) -> RM:
+    """An RM with a core that is recorded, `root.a` having a quota of 2."""
+    recorder = Recorder(file, print)
+    return RM(limited(2), scheduler=TapedScheduler(recorder, registry, ManualClock(10**18)))
+
+
+def test_a_larger_quota_lets_in_more_at_the_same_moments(rm: RM, file: Path, registry: Registry) -> None:
+    rm.node(memory=9)
+    rm.app()
+    rm.ask(count=5, memory=1)
+    rm.schedule(1)
+    rm.clock.advance(1)
+    rm.schedule(1)
+    assert len(rm.running) == 2
+    ear, replay = what_if(file, registry, limited(4))
+    assert {at for at, _, response in ear.responses if response.new_allocations} == {0}
+    assert len(ear.placed()) == 4
+    assert not replay.comparison.is_possible
+
+
+def test_what_ended_then_ends_now_although_it_is_called_otherwise(
+    rm: RM, file: Path, registry: Registry
+) -> None:
+    rm.node(memory=9)
+    rm.app("big", "root.a")
+    rm.app("other", "root.b")
+    rm.ask("big", "x", 3, memory=1)
+    rm.ask("other", "y", 1, memory=1)
+    rm.schedule(256)
+    # Of three x two were placed; now y has another number in its name.
+    for allocation in list(rm.running.values()):
+        rm.clock.advance(5)
+        rm.release(allocation.application_id, uuid=allocation.uuid)
+        rm.schedule(256)
+    ear, replay = what_if(file, registry, limited(9))
+    assert replay.stand_in is not None
+    assert replay.stand_in.strangers == 0
+    ended = [one for _, _, response in ear.responses for one in response.released_allocations]
+    assert sorted(one.allocation_key for one in ended) == ["x", "x", "y"]
+    assert {one.message for one in ended} == {"allocation remove as per RM request"}
+
+
+def test_an_end_of_what_is_not_there_is_counted(rm: RM, file: Path, registry: Registry) -> None:
+    rm.node(memory=9)
+    rm.app()
+    rm.ask(count=2, memory=1)
+    rm.schedule(256)
+    rm.release(uuid=list(rm.running)[1])
+    _, replay = what_if(file, registry, limited(1))
+    assert replay.stand_in is not None
+    assert replay.stand_in.strangers == 1
+
+
+def test_what_is_preempted_now_is_confirmed_although_nobody_did_then(file: Path, registry: Registry) -> None:
+    tree = [queue("a", resources={"guaranteed": {"memory": 4}}), queue("b")]
+    off, on = (configuration(*tree, preemption={"enabled": enabled}) for enabled in (False, True))
+    recorder = Recorder(file, print)
+    rm = RM(off, scheduler=TapedScheduler(recorder, registry, ManualClock(10**18)))
+    rm.node(memory=4)
+    rm.app("big", "root.b")
+    rm.ask("big", count=4, memory=1)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", count=2, memory=1)
+    for _ in range(20):
+        rm.clock.advance(10)
+        rm.scheduler.fire_timers()
+        rm.schedule(256)
+    assert not rm.said("released_allocations")
+    ear, _ = what_if(file, registry, on)
+    told = [one for _, _, response in ear.responses for one in response.released_allocations]
+    assert {one.termination_type for one in told} == {TerminationType.PREEMPTED_BY_SCHEDULER}
+    assert [key for key, _ in ear.placed()] == ["ask"] * (4 + len(told))
+    assert len(told) == 2
+
+
+def test_configurations_in_the_recording_are_passed_over(rm: RM, file: Path, registry: Registry) -> None:
+    rm.node(memory=9)
+    rm.app()
+    rm.reload(limited(3))
+    rm.ask(count=9, memory=1)
+    rm.schedule(256)
+    ear, _ = what_if(file, registry, limited(5))
+    assert ear.remarks == [(7, "reload is left out: --config stands for all of them")]
+    assert len(ear.placed()) == 5
+
+
+def test_a_life_under_another_configuration_does_no_harm(tmp_path: Path, registry: Registry) -> None:
+    for seed in range(3):
+        file = tmp_path / f"{seed}.jsonl"
+        life = Life(seed, file, registry)
+        life.live(200)
+        ear, _ = what_if(file, registry, limited(2))
+        again, _ = what_if(file, registry, limited(2))
+        assert ear.responses == again.responses
+        assert ear.placed()
+
+
+def test_one_by_hand_may_be_played_so_too(registry: Registry) -> None:
+    lines = [register(limited(1)), node(memory=9), app(), ask(count=5, memory=1)]
+    assert len(play(registry, *lines)[0].placed()) == 1
+    assert len(play(registry, *lines, config=limited(3))[0].placed()) == 3
+    assert len(play(registry, *lines, {"schedule": 2}, config=limited(3))[0].placed()) == 2
