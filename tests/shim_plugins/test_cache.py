@@ -98,3 +98,40 @@ def test_a_cache_that_fails_is_reported_and_nothing_else() -> None:
     assert rm.schedule() == [("app", "k", "n1")]
     assert "bringing its cache up to date" in rm.faults()[0]
     assert rm.scheduler.session_state("rm") == "Running"
+
+
+def test_what_the_rm_says_from_within_is_answered_after_the_response_that_is_on_its_way() -> None:
+    class Hasty(Caching):
+        """Adds a node as soon as something is placed."""
+
+        def resync_scheduler_cache(self, args: ReSyncSchedulerCacheArgs) -> None:
+            super().resync_scheduler_cache(args)
+            if "n9" not in self.at_work().partition.nodes:
+                self.node("n9", vcore=1)
+
+    rm = Hasty(configuration(queue("a")))
+    rm.node("n1", vcore=1)
+    rm.app()
+    rm.ask(key="k", count=2, vcore=1)
+    rm.heard()
+    rm.scheduler.schedule(1)
+    assert [(len(one.new_allocations), len(one.accepted_nodes)) for one in rm.responses] == [(1, 0), (0, 1)]
+    assert len(rm.changes) == 1
+    rm.scheduler.schedule()
+    assert [one.node_id for one in rm.changes[1].assumed_allocations] == ["n9"]
+
+
+def test_an_rm_that_stops_from_within_is_told_nothing_more() -> None:
+    class Fed(Caching):
+        """Has had enough."""
+
+        def resync_scheduler_cache(self, args: ReSyncSchedulerCacheArgs) -> None:
+            self.scheduler.stop("rm")
+
+    rm = Fed(configuration(queue("a")))
+    rm.node("n1", vcore=1)
+    rm.app()
+    rm.ask(key="k", vcore=1)
+    rm.heard()
+    assert rm.scheduler.schedule() == 1
+    assert rm.responses == []

@@ -262,6 +262,16 @@ def test_one_whose_object_cannot_be_made_is_not_taken() -> None:
     assert rm.schedule() == [("app", "k", "n1")]
 
 
+@pytest.mark.parametrize("plugins", ["healthy", 7, Quarantine()])
+def test_plugins_that_are_no_list(plugins: object) -> None:
+    class Lonely(RM):
+        """Has one plugin, and says so."""
+
+    Lonely.plugins = plugins  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match="resource manager rm: 'plugins' of its callback must be a list"):
+        Lonely(configuration())
+
+
 def test_an_rm_that_nobody_knows_brings_no_plugins() -> None:
     rm = RM(configuration())
     with pytest.raises(UsageError, match="no resource manager 'who' is registered"):

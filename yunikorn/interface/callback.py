@@ -112,6 +112,11 @@ class Reach:
         self._faults = faults
         self._optional: Any = callback
         """The same object, for the methods that not every callback has."""
+        self.answers_at_once = "node_predicates" in self.methods
+        """Whether it is asked about many nodes at once, instead of one by one."""
+        self.answers = self.answers_at_once or "predicates" in self.methods
+        """Whether it has a say in which node takes a request."""
+        self._predicates: Any = getattr(callback, "predicates", None)
 
     @property
     def hears_states(self) -> bool:
@@ -145,9 +150,14 @@ class Reach:
 
     def refusal(self, args: PredicatesArgs) -> str | None:
         """Why a node may not take a request, None if it may; raises `CallbackError`."""
-        reason: str | None = self._ask("answering predicates", self._optional.predicates, args)
+        deed = "answering predicates"
+        try:
+            # Called for every node and request: without a step in between.
+            reason: str | None = self._predicates(args)
+        except CONTAINED as error:
+            raise CallbackError(self.whose, deed, error) from error
         if reason is not None and not isinstance(reason, str):
-            raise _useless("answering predicates", self.whose, f"{reason!r}, not None or a text")
+            raise _useless(deed, self.whose, f"{reason!r}, not None or a text")
         return reason
 
     def refusals(self, args: NodePredicatesArgs) -> Mapping[str, str]:

@@ -23,27 +23,27 @@ class RMLink:
     @property
     def answers_at_once(self) -> bool:
         """Whether its callback implements `node_predicates`, which goes before `predicates`."""
-        return "node_predicates" in self.reach.methods
+        return self.reach.answers_at_once
 
     def refusal(self, ask: Ask, node: Node, *, allocate: bool) -> str | None:
         """None if it lets the request be placed on the node, or kept for it, else its reason.
 
         Raises `CallbackError`.
         """
-        methods = self.reach.methods
-        if "node_predicates" in methods:
+        reach = self.reach
+        if reach.answers_at_once:
             return self.refusals(ask, [node], allocate=allocate)[0]
-        if "predicates" in methods:
-            return self.reach.refusal(PredicatesArgs(ask.key, node.id, allocate, ask.app.id))
+        if reach.answers:
+            return reach.refusal(PredicatesArgs(ask.key, node.id, allocate, ask.app.id))
         return None
 
     def refusals(self, ask: Ask, nodes: Sequence[Node], *, allocate: bool) -> Sequence[str | None]:
         """The same for several nodes; raises `CallbackError`."""
-        if not self.answers_at_once:
+        if not self.reach.answers_at_once:
             return [self.refusal(ask, node, allocate=allocate) for node in nodes]
-        args = NodePredicatesArgs(ask.key, ask.app.id, [node.id for node in nodes], allocate)
-        reasons = self.reach.refusals(args)
-        return [reasons.get(node.id) for node in nodes]
+        ids = [node.id for node in nodes]
+        reasons = self.reach.refusals(NodePredicatesArgs(ask.key, ask.app.id, ids, allocate))
+        return [reasons.get(node_id) for node_id in ids]
 
     def send_events(self, batch: Sequence[Event]) -> None:
         """Hand events over as records; raises `CallbackError`."""

@@ -7,16 +7,16 @@ stands among the others and with which options, `plugins: {disable: [...]}` swit
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import attrs
 
 from yunikorn.config.schema import PluginRef, SchedulerConfig
+from yunikorn.errors import UsageError
 from yunikorn.registry import EVENT_SINK, PREDICATE, Kind, Registry, describe_origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from yunikorn.interface.callback import Reach
     from yunikorn.scheduling.faults import FaultLog
 
@@ -43,19 +43,26 @@ def add_plugin(plugin: object, name: str, rm_id: str, registry: Registry, faults
 
 
 def registry_for(rm_id: str, callback: object, registry: Registry, faults: FaultLog) -> Registry:
-    """The plugins that an RM finds: those of `registry`, and what its callback has in `plugins`."""
+    """The plugins that an RM finds: those of `registry`, and what its callback has in `plugins`.
+
+    Raises `UsageError` if that is no list.
+    """
     own = registry.extended()
-    for plugin in getattr(callback, "plugins", None) or ():
+    plugins = getattr(callback, "plugins", None) or ()
+    if isinstance(plugins, str) or not isinstance(plugins, Iterable):
+        raise UsageError(
+            f"resource manager {rm_id}: 'plugins' of its callback must be a list, it is {plugins!r}"
+        )
+    for plugin in plugins:
         add_plugin(plugin, plugin_name(plugin), rm_id, own, faults)
     return own
 
 
 def with_rm(config: SchedulerConfig, enabled: Registry, reach: Reach) -> SchedulerConfig:
     """The configuration as it holds for an RM: with what it brings along, without what it does not have."""
-    asked = bool(reach.methods & {"predicates", "node_predicates"})
     told = "send_events" in reach.methods
     partitions = tuple(
-        attrs.evolve(one, predicates=_with(one.predicates, PREDICATE, enabled, asked))
+        attrs.evolve(one, predicates=_with(one.predicates, PREDICATE, enabled, reach.answers))
         for one in config.partitions
     )
     return attrs.evolve(config, partitions=partitions, sinks=_with(config.sinks, EVENT_SINK, enabled, told))

@@ -26,6 +26,7 @@ from yunikorn.interface.intake import Intake
 from yunikorn.interface.messages import (
     ContainerSchedulingState,
     RegisterResourceManagerRequest,
+    ReSyncSchedulerCacheArgs,
     SchedulerAction,
     UpdateContainerSchedulingStateRequest,
     UpdateResponse,
@@ -76,6 +77,8 @@ class Session:
         self.reach = Reach(rm_id, callback, faults)
         self.config = config
         self.state = SESSION.initial
+        self._syncing = self._again = False
+        """Whether the RM is told of its cache, and whether it calls from within."""
         self.absence: Absence | None = None
         """Set while it is paused."""
         self.registry = registry
@@ -169,25 +172,41 @@ class Session:
         """Hand out what there is to say, events to the sinks and one response to the RM."""
         if self.state == STOPPED:  # by another that was called before
             return
+        if self._syncing:
+            self._again = True
+            return
         for partition in self._partitions.values():
             self._send_events(partition.partition.journal)
         if self.absence is not None:
             self._hold_back(self.absence)
             return
-        self._sync_cache()
-        self._deliver(collect(self._outboxes()))
+        changes = self._cache_changes()
+        response = collect(self._outboxes())
+        if changes is not None:
+            self._sync_cache(changes)
+        self._deliver(response)
         if self.reach.hears_states and self.absence is None:
             self._send_states()
+        if self._again:
+            self._again = False
+            self.flush()
 
-    def _sync_cache(self) -> None:
-        if "resync_scheduler_cache" in self.reach.methods:
-            changes = cache_changes(outbox for _, outbox in self._outboxes())
-            if changes is not None:
-                self.reach.sync_cache(changes)
+    def _cache_changes(self) -> ReSyncSchedulerCacheArgs | None:
+        if "resync_scheduler_cache" not in self.reach.methods:
+            return None
+        return cache_changes(outbox for _, outbox in self._outboxes())
+
+    def _sync_cache(self, changes: ReSyncSchedulerCacheArgs) -> None:
+        """Tell of the cache before the response; what the RM does from within has its response after that."""
+        self._syncing = True
+        self.reach.sync_cache(changes)
+        self._syncing = False
 
     def _deliver(self, response: UpdateResponse | None) -> None:
         """Hand over a response; one that the callback failed to take leaves the RM out of step."""
-        if response is not None and not self.reach.deliver(response) and self.state != STOPPED:
+        if response is None or self.state == STOPPED:
+            return
+        if not self.reach.deliver(response) and self.state != STOPPED:
             self.pause("its callback failed to take a response", reachable=True)
 
     # -- out of step --------------------------------------------------------------------------------

@@ -73,8 +73,7 @@ class AskedAhead:
             if upcoming is node:
                 break
         size, self._size = self._size, min(2 * self._size, MOST)
-        hopeful = (one for one in self._upcoming if not self._excludes(ask, one))
-        return islice(hopeful, size - 1)
+        return islice((one for one in self._upcoming if not self._excludes(ask, one)), size - 1)
 
     def _question(self, ask: Ask, nodes: Sequence[Node], *, allocate: bool) -> Sequence[str | None]:
         answers = self._predicate.check_nodes(ask, nodes, allocate=allocate)

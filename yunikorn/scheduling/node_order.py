@@ -313,4 +313,7 @@ class NodeOrder:
 
 def _has_room(node: Node, shape: Shape) -> bool:
     available = node.available
-    return all(available.get(name, 0) >= amount for name, amount in shape.pairs)
+    for name, amount in shape.pairs:
+        if available.get(name, 0) < amount:
+            return False
+    return True
