@@ -27,6 +27,7 @@ BROKEN_PIPE = 141
 COMMANDS = {
     "simulate": "Run a workload on a virtual clock and report what was scheduled.",
     "workload": "Draw a workload from named distributions and a seed.",
+    "compare": "Run a workload under several configurations or settings, side by side.",
     "validate": "Check queues.yaml files and list everything that is wrong.",
     "place": "Say which queue an application would land in, and by which rule.",
     "plugins": "List the installed plugins, their options, and what is broken.",

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-def _time(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+def parse_until(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    """A time on the command line, in nanoseconds."""
     try:
         return None if value is None else parse_time(value)
     except ValueError as error:
@@ -56,7 +57,9 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> int | Non
 @click.option("--tasks", is_flag=True, help="Also write tasks.csv to --out: a row for each task.")
 @click.option("--no-plots", is_flag=True, help="Leave plots and report.html out of --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@click.option("--until", metavar="TIME", callback=_time, help="End at this simulated time, such as 36h.")
+@click.option(
+    "--until", metavar="TIME", callback=parse_until, help="End at this simulated time, such as 36h."
+)
 @click.option(
     "--explain",
     "questions",

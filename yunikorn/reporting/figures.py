@@ -61,6 +61,9 @@ class Curves:
     waits: dict[str, list[float]]
     """By queue, seconds until the start of the last task."""
     slowdowns: dict[str, list[float]]
+    all_waits: list[float]
+    """Of all queues together."""
+    all_slowdowns: list[float]
 
 
 @attrs.frozen
@@ -86,6 +89,8 @@ def make_account(observer: Observer) -> Account:
         curves=Curves(
             waits={name: group.whole_waits.curve(CURVE) for name, group in named.items()},
             slowdowns={name: group.slowdowns.curve(CURVE) for name, group in named.items()},
+            all_waits=observer.everything.whole_waits.curve(CURVE),
+            all_slowdowns=observer.everything.slowdowns.curve(CURVE),
         ),
     )
 

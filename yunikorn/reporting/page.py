@@ -29,6 +29,7 @@ def render_page(result: FullReport, pictures: dict[str, bytes]) -> str:
         facts=_facts(report),
         parts=sections(result.figures),
         pictures=pictures,
+        captions=CAPTIONS,
     )
 
 
@@ -38,6 +39,7 @@ def render(
     facts: list[tuple[str, str]],
     parts: list[Section],
     pictures: dict[str, bytes],
+    captions: dict[str, str],
     paragraphs: list[str] | None = None,
 ) -> str:
     """A page: facts in a list, paragraphs, pictures with their captions, tables. Everything is escaped."""
@@ -47,7 +49,7 @@ def render(
     )
     template = files("yunikorn.reporting").joinpath("page.html").read_text("utf-8")
     shown = [
-        (name, CAPTIONS.get(name, ""), base64.b64encode(content).decode("ascii"))
+        (name, captions[name], base64.b64encode(content).decode("ascii"))
         for name, content in pictures.items()
     ]
     return environment.from_string(template).render(

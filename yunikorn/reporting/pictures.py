@@ -19,13 +19,13 @@ PICTURES = (CLUSTER, QUEUES, LENGTHS, WAITS, NODES)
 NEEDED = ("matplotlib", "jinja2")
 
 
-def missing_extra() -> str:
+def missing_extra(page: str = PAGE) -> str:
     """What to install for pictures, as a sentence; empty if everything is there."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if not missing:
         return ""
     return (
-        f"{PAGE} and the plots are left out: {' and '.join(missing)} "
+        f"{page} and the plots are left out: {' and '.join(missing)} "
         f"{'is' if len(missing) == 1 else 'are'} not installed; pip install 'yunikorn[plots]' brings them"
     )
 

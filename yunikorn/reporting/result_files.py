@@ -11,6 +11,7 @@ from yunikorn.reporting.csv_files import ApplicationsFile, TasksFile, write_queu
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.pictures import PAGE, PICTURES, write_pictures
 from yunikorn.simulation.decisions import REPORT, FolderRecorder
+from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorders
 
 OUTDATED = (PAGE, csv_files.TASKS, *PICTURES)
@@ -23,14 +24,21 @@ class ResultFiles(Recorders):
     Nothing has its name before everything is written (`OutFolder`).
     """
 
-    def __init__(self, folder: Path, *, tasks: bool = False, pictures: bool = True) -> None:
-        """`tasks` asks for tasks.csv, `pictures` for plots and the page."""
-        self._lines = FolderRecorder(folder)
-        self._folder = self._lines.folder
+    def __init__(
+        self, path: Path, *, tasks: bool = False, pictures: bool = True, decisions: bool = True
+    ) -> None:
+        """`tasks` asks for tasks.csv, `pictures` for plots and the page, `decisions` for the JSON lines."""
+        lines = FolderRecorder(path) if decisions else None
+        self._folder = lines.folder if lines is not None else OutFolder(path)
         self._tasks = TasksFile(self._folder) if tasks else None
         self._applications = ApplicationsFile(self._folder)
         self._pictures = pictures
-        super().__init__(self._lines, self._applications, *([self._tasks] if self._tasks else []))
+        super().__init__(*filter(None, (lines, self._applications, self._tasks)))
+
+    def begin(self) -> None:
+        """Open the files; raises `UsageError` when the folder cannot be written."""
+        self._folder.prepare()
+        super().begin()
 
     def __call__(self, row: ApplicationRow) -> None:
         """An application came to its end, or is left at the end."""

@@ -1,0 +1,220 @@
+"""`yunikorn compare` as it is called: variants, differences, files, and bad input before anything runs."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yunikorn.cli import compare
+from yunikorn.cli.main import main
+
+CONFIG = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - {name: a, properties: {application.sort.policy: fifo}, resources: {guaranteed: {vcore: 1}}}
+          - {name: b, resources: {max: {vcore: 2}}}
+"""
+POLICY = "partitions[0].queues[0].queues[0].properties.application.sort.policy"
+LIMIT = "partitions[0].queues[0].queues[1].resources.max.vcore"
+# Of two cores the long job takes both again and again under fifo; under fair the short ones come between.
+WORKLOAD = """
+nodes: [{name: n, count: 2, resources: {vcore: 1}}]
+applications:
+  - {id: long, queue: root.a, user: ann, tasks: [{name: t, count: 10, resources: {vcore: 1}, runtime: 60}]}
+  - {id: short, count: 3, submit: 10, every: 50, queue: root.a, user: bob,
+     tasks: [{name: t, resources: {vcore: 1}, runtime: 20}]}
+"""
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Runs `yunikorn compare` in this process; answers exit status, standard output, standard error."""
+
+    def run(*arguments: str, config: str = CONFIG, workload: str = WORKLOAD, jobs: int = 1) -> Any:
+        (tmp_path / "queues.yaml").write_text(config, "utf-8")
+        (tmp_path / "workload.yaml").write_text(workload, "utf-8")
+        files = ["--config", str(tmp_path / "queues.yaml"), "--workload", str(tmp_path / "workload.yaml")]
+        status = main(["compare", *files, "--jobs", str(jobs), *arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return status, out, err
+
+    return run
+
+
+def rows(found: Any) -> dict[tuple[str, str], Any]:
+    """The rows of a comparison in JSON by section and name."""
+    return {(row["section"], row["name"]): row for row in found["rows"]}
+
+
+def test_one_setting_is_compared_with_the_configuration_as_it_is(call: Call) -> None:
+    status, out, err = call("--set", f"{POLICY}=fair", "--json")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert found["variants"] == ["queues", "fair"]
+    assert found["seeds"] == []
+    table = rows(found)
+    # Under fifo a short job waits for all of the long one's tasks that were there before it.
+    first, fair = table["applications", "wait, first task, mean"]["values"]
+    assert first > 2 * fair
+    assert table["applications", "wait, first task, mean"]["differs"] == [False, True]
+    assert table["in all", "applications finished"] == {
+        "section": "in all",
+        "name": "applications finished",
+        "values": [4, 4],
+        "halves": [None, None],
+        "differs": [False, False],
+    }
+    assert [len(reports) for reports in found["reports"]] == [1, 1]
+    assert found["reports"][1][0]["figures"]["queues"][0]["name"] == "root.a"
+
+
+def test_the_sentence_says_where_two_runs_part_and_why(call: Call) -> None:
+    _, out, _ = call("--set", f"{POLICY}=fifo,fair,stateaware", "--json")
+    found = json.loads(out)
+    assert found["variants"] == ["fifo", "fair", "stateaware"]
+    fair, stateaware = found["partings"]
+    assert fair["time"] == 60
+    # At 60 both places are free again: the long job has nothing and comes first, then the two part.
+    assert fair["equal"] == 3
+    assert fair["sentence"].startswith(
+        "At 1m, after 3 equal decisions, fifo places t of long (root.a) on n-2, "
+        "while fair places t of short-1 (root.a) on n-2; under fair long is stopped by: "
+    )
+    assert "it stands " in fair["sentence"]
+    assert stateaware["variant"] == "stateaware"
+
+
+def test_the_table_marks_what_differs(call: Call) -> None:
+    _, out, _ = call("--set", f"{POLICY}=fifo,fair")
+    lines = {line.split("  ")[1].strip(): line for line in out.splitlines() if line.startswith("   ")}
+    assert "2 variants of workload.yaml" in out
+    assert "▼" in lines["wait, first task, mean"]
+    assert "▼" not in lines["applications finished"]
+    assert "▲" not in lines["applications finished"]
+    assert "larger or smaller than under fifo" in out
+
+
+def test_variants_are_all_combinations_of_configurations_and_settings(call: Call, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(CONFIG.replace("max: {vcore: 2}", "max: {vcore: 5}"), "utf-8")
+    arguments = ("--config", str(other), "--set", f"{POLICY}=fifo,fair", "--set", f"{LIMIT}=1,2", "--json")
+    _, out, _ = call(*arguments)
+    assert json.loads(out)["variants"] == [
+        f"{config} application.sort.policy={policy} vcore={limit}"
+        for config in ("queues", "other")
+        for policy in ("fifo", "fair")
+        for limit in (1, 2)
+    ]
+
+
+def test_files_of_a_comparison(call: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    status, out, _ = call("--set", f"{POLICY}=fifo,fair", "--out", str(folder), "--json")
+    assert status == 0
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "1-fifo",
+        "2-fair",
+        "compare-queues.png",
+        "compare-shares.png",
+        "compare-time.png",
+        "compare-waits.png",
+        "compare.csv",
+        "compare.html",
+        "compare.json",
+    ]
+    names = ["applications.csv", "queues.csv", "report.json", "utilisation.csv"]
+    assert sorted(path.name for path in (folder / "2-fair").iterdir()) == names
+    assert (folder / "compare.json").read_text("utf-8") == out
+    with (folder / "compare.csv").open(encoding="utf-8", newline="") as file:
+        (found,) = [
+            row
+            for row in csv.DictReader(file)
+            if (row["figure"], row["variant"]) == ("wait of tasks, mean", "fair")
+        ]
+    (row,) = [row for row in json.loads(out)["rows"] if row["name"] == "wait of tasks, mean"]
+    assert (float(found["value"]), found["differs"]) == (row["values"][1], "1")
+    page = (folder / "compare.html").read_text("utf-8")
+    assert page.count("data:image/png;base64,") == 4
+    assert "after 3 equal decisions" in page
+    assert "http" not in page
+
+
+def test_other_processes_give_the_same_bytes(call: Call, tmp_path: Path) -> None:
+    arguments = ("--set", f"{POLICY}=fifo,fair", "--json", "--no-plots", "--out")
+    alone = call(*arguments, str(tmp_path / "one"), jobs=1)
+    together = call(*arguments, str(tmp_path / "two"), jobs=2)
+    assert alone == together
+    for path in (tmp_path / "one").rglob("*.*"):
+        if path.is_file():
+            other = tmp_path / "two" / path.relative_to(tmp_path / "one")
+            assert path.read_bytes() == other.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "there is nothing to compare: name two configurations, --config A --config B, or set something"),
+        (("--set", "partitons[0].name=x"), "did you mean 'partitions'?"),
+        (("--set", f"{LIMIT}=1,many"), f"--set {LIMIT}=many: {LIMIT}: expected a whole number"),
+        (("--set", f"{POLICY}=fare"), "did you mean 'fair'?"),
+        (("--set", "nonsense"), "expected PATH=VALUE"),
+        (("--no-plots",), "--no-plots is for the files of --out"),
+        (("--set", f"{POLICY}=fair", "--seeds", "1-"), "expected whole numbers such as 1,2,7"),
+        (("--set", f"{POLICY}=fair", "--seeds", "5-3"), "expected whole numbers"),
+        (("--set", f"{POLICY}=fair", "--seeds", "1-3"), "a seed changes nothing"),
+        (("--set", f"{POLICY}=fair", "--out", "/dev/null/x"), "cannot write to /dev/null/x"),
+        (("--set", f"{LIMIT}={','.join(map(str, range(1, 70)))}"), "69 variants are too many"),
+    ],
+)
+def test_bad_calls_are_one_message_before_anything_runs(
+    call: Call, arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "compare", lambda *_, **__: pytest.fail("it ran"))
+    status, out, err = call(*arguments)
+    assert (status, out) == (2, "")
+    assert said in err
+
+
+def test_all_bad_settings_are_said_at_once(call: Call) -> None:
+    _, _, err = call("--set", f"{LIMIT}=1,many,-5", "--set", f"{POLICY}=fifo,fare")
+    assert f"{LIMIT}=many" in err
+    assert f"{LIMIT}=-5" in err
+    assert "fare" in err
+
+
+def test_an_invalid_configuration_is_said_as_that(call: Call, tmp_path: Path) -> None:
+    status, _, err = call("--set", f"{POLICY}=fair", config=CONFIG.replace("submitacl", "submitcal"))
+    assert status == 2
+    assert "queues.yaml: line " in err
+    assert "did you mean 'submitacl'?" in err
+    assert "--set" not in err
+
+
+def test_a_real_trace_under_three_policies(
+    traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "queues.yaml"
+    config.write_text(CONFIG.replace("max: {vcore: 2}", "max: {vcore: 200}"), "utf-8")
+    arguments = ["--workload", str(traces / "swf" / "hpc2n.swf"), "--swf-queue", "root.a", "--until", "192h"]
+    policies = f"{POLICY}=fifo,fair,stateaware"
+    options = ["--swf-jobs", "atomic", "--jobs", "1", "--json"]
+    assert main(["compare", "--config", str(config), "--set", policies, *arguments, *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    fair, stateaware = found["partings"]
+    # Rigid jobs that wait have nothing, all of them: fair is fifo.
+    assert fair["time"] is None
+    assert stateaware["time"] is not None
+    values = rows(found)["applications", "bounded slowdown, mean"]["values"]
+    assert values[0] == values[1] < values[2]

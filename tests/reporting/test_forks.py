@@ -1,0 +1,116 @@
+"""Where two runs part: found exactly, and told in a sentence that gives the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yunikorn.clock import SECOND
+from yunikorn.interface.messages import Allocation
+from yunikorn.reporting.chronicle import PLACES, Chronicle, Decision, Fork, find_fork, unpack
+from yunikorn.reporting.parting import describe, question
+from yunikorn.resources import Resource
+from yunikorn.simulation.answers import Answer, Cause, WaitingRequest
+
+DECISIONS = st.lists(
+    st.builds(
+        Decision,
+        st.integers(0, 3),
+        st.sampled_from([PLACES, "preempted"]),
+        st.sampled_from(["a", "b"]),
+        st.just("t"),
+        st.sampled_from(["n", "m"]),
+        st.just("root.q"),
+    ),
+    max_size=5,
+)
+
+
+def packed(decisions: Sequence[Decision]) -> bytes:
+    """What a run with these decisions leaves."""
+    chronicle = Chronicle()
+    for one in decisions:
+        place = Allocation(one.task, one.application, "id", one.node, Resource(vcore=1), one.queue)
+        if one.is_placing:
+            chronicle.allocated(one.time, place)
+        else:
+            chronicle.released(one.time, place, one.kind)
+    chronicle.released(9, Allocation("t", "a", "id", "n", Resource(vcore=1), "root.q"), "ended")
+    return chronicle.pack()
+
+
+@given(DECISIONS, DECISIONS)
+def test_the_fork_is_the_first_difference(one: list[Decision], other: list[Decision]) -> None:
+    assert list(unpack(packed(one))) == one
+    fork = find_fork(packed(one), packed(other))
+    if one == other:
+        assert fork is None
+    else:
+        assert fork is not None
+        assert one[: fork.equal] == other[: fork.equal]
+        assert (fork.one, fork.other) == (
+            one[fork.equal] if fork.equal < len(one) else None,
+            other[fork.equal] if fork.equal < len(other) else None,
+        )
+
+
+def test_a_long_chronicle_is_unpacked_in_pieces() -> None:
+    long = [
+        Decision(number, PLACES, f"app-{number * 7919 % 10007}", "t", "n", "q") for number in range(30_000)
+    ]
+    assert len(packed(long)) > 1 << 16
+    assert list(unpack(packed(long))) == long
+
+
+def placing(time: int, application: str, node: str = "n1") -> Decision:
+    """A task of an application gets its place; `time` in seconds."""
+    return Decision(time * SECOND, PLACES, application, "task", node, "root.a")
+
+
+def answer(*causes: str) -> Answer:
+    """It waits, for these reasons."""
+    found = [Cause("order", cause, cause) for cause in causes]
+    request = WaitingRequest("task", 1, {}, found, "2nd of 3 requests that wait", [])
+    return Answer("x", 90, "root.a", "1 waiting", [request], None)
+
+
+def test_the_sentence_says_what_each_did_and_what_stopped_the_other() -> None:
+    fork = Fork(1200, placing(90, "x"), placing(90, "y"))
+    assert str(question(fork)) == "x@1m30s"
+    parting = describe("fifo", "fair", fork, 1200, answer("the cluster is full"))
+    assert (parting.variant, parting.equal, parting.time) == ("fair", 1200, 90)
+    assert parting.sentence == (
+        "At 1m30s, after 1,200 equal decisions, fifo places task of x (root.a) on n1, "
+        "while fair places task of y (root.a) on n1; under fair x is stopped by: the cluster is full; "
+        "it stands 2nd of 3 requests that wait."
+    )
+
+
+def test_another_node_for_the_same_task_is_the_order_of_nodes() -> None:
+    fork = Fork(0, placing(5, "x"), placing(5, "x", "n2"))
+    sentence = describe("a", "b", fork, 0, answer("anything")).sentence
+    assert sentence == (
+        "At 5s, with the first decision, a places task of x (root.a) on n1, "
+        "while b places task of x (root.a) on n2: the order of nodes is another one."
+    )
+
+
+def test_who_does_nothing_or_decides_later_is_said_so() -> None:
+    later = Fork(1, placing(5, "x"), placing(8, "y"))
+    assert str(question(later)) == "x@5s"
+    assert "b does nothing until 8s, when it places task of y" in describe("a", "b", later, 1, None).sentence
+    over = Fork(1, placing(5, "x"), None)
+    assert "while b decides nothing more" in describe("a", "b", over, 1, None).sentence
+    taken = Fork(1, Decision(5 * SECOND, "preempted", "x", "t", "n", "q"), None)
+    assert question(taken) is None
+    assert "a takes t of x (q) off n (preempted)" in describe("a", "b", taken, 1, None).sentence
+
+
+def test_equal_runs_are_said_to_be_equal() -> None:
+    parting = describe("a", "b", None, 4321, None)
+    assert (parting.time, parting.sentence) == (
+        None,
+        "b decides exactly as a does, in all of 4,321 decisions.",
+    )

@@ -1,0 +1,157 @@
+"""Setting something in a configuration by the paths that `yunikorn validate` prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+import pytest
+
+from yunikorn.config.load import check_config, load_config
+from yunikorn.config.schema import PartitionConfig
+from yunikorn.errors import UsageError
+from yunikorn.registry import Registry
+from yunikorn.reporting.settings import Setting, change, check_change, parse_settings
+
+CHECKOUT = Path(__file__).parent.parent.parent
+CONFIG = """
+x: &limit {vcore: 10}
+partitions:
+  - name: default
+    placementrules: [{name: tag, value: namespace, create: true}]
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - &first
+            name: "no"
+            maxapplications: 5
+            resources: {max: *limit}
+            properties: {application.sort.policy: fair, priority.offset: "3"}
+          - <<: *first
+            name: b
+""".replace("x: &limit {vcore: 10}\n", "").replace("*limit", "{vcore: 10, nvidia.com/gpu: 1}")
+LEAF = "partitions[0].queues[0].queues[0]"
+
+
+def partition(text: str, registry: Registry) -> PartitionConfig:
+    """The first partition of a configuration."""
+    return load_config(text, registry).partitions[0]
+
+
+def put(path: str, value: str, registry: Registry) -> PartitionConfig:
+    """The first partition with one setting."""
+    return partition(change(CONFIG, [Setting(path, value)]), registry)
+
+
+def test_what_is_not_set_stays_as_it_was(registry: Registry) -> None:
+    for file in [*CHECKOUT.glob("examples/**/*.yaml")]:
+        text = file.read_text("utf-8")
+        before = check_config(text, registry).config
+        if before is not None:
+            after = load_config(change(text, []), registry)
+            assert attrs.evolve(after, text="", checksum="") == attrs.evolve(before, text="", checksum="")
+    assert partition(change(CONFIG, []), registry) == partition(CONFIG, registry)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "found"),
+    [
+        (f"{LEAF}.maxapplications", "7", lambda leaf: leaf.max_applications == 7),
+        (f"{LEAF}.resources.max.vcore", "3", lambda leaf: leaf.max["vcore"] == 3000),
+        (f"{LEAF}.resources.max.nvidia.com/gpu", "4", lambda leaf: leaf.max["nvidia.com/gpu"] == 4),
+        (f"{LEAF}.resources.max.example.com/fpga", "2", lambda leaf: leaf.max["example.com/fpga"] == 2),
+        (f"{LEAF}.resources.guaranteed.memory", "5Gi", lambda leaf: leaf.guaranteed == {"memory": 5 * 2**30}),
+        (
+            f"{LEAF}.resources.max",
+            "{vcore: 1, memory: 2}",
+            lambda leaf: leaf.max == {"vcore": 1000, "memory": 2},
+        ),
+        (f"{LEAF}.resources.max", "", lambda leaf: leaf.max is None),
+        (f"{LEAF}.properties.priority.offset", "-2", lambda leaf: leaf.properties["priority.offset"] == "-2"),
+        (
+            f"{LEAF}.properties.preemption.delay",
+            "1m",
+            lambda leaf: leaf.properties["preemption.delay"] == "1m",
+        ),
+        (f"{LEAF}.submitacl", "*", lambda leaf: leaf.submit_acl.allows("anybody", ())),
+        (f"{LEAF}.submitacl", "'ann,bob science'", lambda leaf: leaf.submit_acl.allows("bob", ())),
+        (f"{LEAF}.name", "yes", lambda leaf: leaf.name == "yes"),
+    ],
+)
+def test_values_reach_their_place(path: str, value: str, found: object, registry: Registry) -> None:
+    assert callable(found)
+    leaf, other = put(path, value, registry).root.queues
+    assert found(leaf)
+    # The second queue took everything over from the first with `<<`: it has its own all the same.
+    assert other == partition(CONFIG, registry).root.queues[1]
+
+
+def test_lists_and_other_parts_can_be_set_too(registry: Registry) -> None:
+    found = put("partitions[0].placementrules[0].value", "team", registry)
+    assert found.placement_rules[0].value == "team"
+    assert put("partitions[0].nodesortpolicy.type", "binpacking", registry).node_sort.name == "binpacking"
+    assert put("partitions[0].preemption.enabled", "false", registry).preemption.enabled is False
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (
+            "partitons[0].name",
+            "there is no list 'partitons' in the configuration, did you mean 'partitions'?",
+        ),
+        ("partitions[3].name", "there is no entry '[3].name' in partitions: it has 1, counted from 0"),
+        ("partitions.name", "there is no entry 'name' in partitions: it is a list of 1, write [0]"),
+        (f"{LEAF}.queues[0].name", f"there is no list 'queues' in {LEAF}"),
+        (f"{LEAF}.name.first", "nothing can be set below name, it is 'no'"),
+        (f"{LEAF}.properties.application.sort.polcy", "did you mean 'application.sort.policy'?; known: "),
+        (f"{LEAF}.[0]", "expected a name where"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_said_with_what_is_near(path: str, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        change(CONFIG, [Setting(path, "1")])
+    assert str(refused.value).startswith(f"--set {path}=1: ")
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (f"{LEAF}.maxaplications", "5", "unknown key, did you mean 'maxapplications'?"),
+        (f"{LEAF}.resources.max.vcore", "many", "expected a whole number"),
+        (f"{LEAF}.properties.application.sort.policy", "fare", "fair"),
+        (f"{LEAF}.properties.priority.offset", "much", "expected a whole number"),
+    ],
+)
+def test_a_value_that_is_wrong_or_ignored_is_named(
+    path: str, value: str, said: str, registry: Registry
+) -> None:
+    setting = Setting(path, value)
+    problems = check_change(change(CONFIG, [setting]), [setting], registry)
+    assert problems
+    assert all(problem.startswith(f"--set {setting}: ") for problem in problems)
+    assert said in problems[0]
+
+
+def test_values_are_split_at_commas_outside_of_brackets_and_quotes() -> None:
+    (found,) = parse_settings(["a.b={x: 1, y: [2, 3]}, 'c,d',,5"])
+    assert [(setting.path, setting.value) for setting in found] == [
+        ("a.b", "{x: 1, y: [2, 3]}"),
+        ("a.b", "'c,d'"),
+        ("a.b", ""),
+        ("a.b", "5"),
+    ]
+
+
+def test_all_that_is_wrong_with_settings_is_said_at_once() -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_settings(["nothing", "a=1", "a=2", "b=1,1"])
+    lines = str(refused.value).splitlines()
+    assert len(lines) == 3
+    assert "expected PATH=VALUE" in lines[0]
+    assert "a is set twice" in lines[1]
+    assert "the same value stands there twice" in lines[2]
+    with pytest.raises(UsageError, match="the value cannot be read"):
+        change(CONFIG, [Setting("a", "{b: ")])

@@ -1,0 +1,70 @@
+"""Means over seeds, their confidence intervals, and when two variants differ; and Jain's index."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yunikorn.reporting.fairness import jain_index
+from yunikorn.reporting.sample import Sample
+from yunikorn.reporting.spread import Spread, differ, quantile, spread
+
+
+def test_the_interval_of_a_textbook() -> None:
+    # Mean 3, standard deviation 1.581139, t(4) = 2.776: 2.776 * 1.581139 / sqrt(5).
+    assert spread([1, 2, 3, 4, 5]) == Spread(3, 1.962928, 5)
+    assert spread([7]) == Spread(7, None, 1)
+    assert spread([]) is None
+
+
+def test_quantiles_never_fall_below_the_true_ones() -> None:
+    values = [quantile(freedom) for freedom in range(1, 400)]
+    assert values == sorted(values, reverse=True)
+    assert (values[0], values[8], values[29], values[-1]) == (12.706, 2.262, 2.042, 1.98)
+
+
+def test_one_run_differs_by_any_difference() -> None:
+    assert differ([1.0], [1.000001])
+    assert not differ([1.0], [1.0])
+    assert differ([None], [1.0])
+    assert not differ([None], [None])
+
+
+def test_several_runs_are_compared_seed_by_seed() -> None:
+    # Seeds change a lot, the variant always adds one: the intervals overlap, the differences are certain.
+    assert differ([10, 20, 30, 40], [11, 21, 31, 41.1])
+    assert not differ([10, 20, 30, 40], [12, 18, 33, 38])
+    assert differ([None, 10, 20], [5, 11, 21])
+
+
+def test_jains_index_of_known_cases() -> None:
+    assert jain_index([1, 1, 1, 1]) == 1
+    assert jain_index([1, 0, 0, 0]) == 0.25
+    assert jain_index([4, 2]) == 0.9
+    assert jain_index([]) is None
+    assert jain_index([0, 0]) is None
+
+
+@given(st.lists(st.floats(0, 1e300), min_size=1, max_size=20))
+def test_jains_index_lies_between_a_nth_and_one(numbers: list[float]) -> None:
+    index = jain_index(numbers)
+    if any(numbers):
+        assert index is not None
+        assert 1 / len(numbers) - 1e-6 <= index <= 1 + 1e-6
+
+
+def test_summaries_and_curves_of_samples() -> None:
+    sample = Sample([5, 1, 4, 2, 3, 100])
+    summary = sample.summary()
+    assert summary is not None
+    assert (summary.count, summary.mean, summary.median, summary.p95, summary.max) == (
+        6,
+        19.166667,
+        3.5,
+        100,
+        100,
+    )
+    assert sample.curve(10) == [1, 2, 3, 4, 5, 100]
+    assert sample.curve(3) == [1, 3, 100]
+    assert Sample().summary() is None
+    assert Sample().curve(5) == []

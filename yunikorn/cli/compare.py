@@ -1,0 +1,175 @@
+"""`yunikorn compare`: one workload under several configurations or settings, side by side.
+
+Exit status: 0 when all variants were played, 2 when the call, a configuration or the input cannot be used
+(then nothing was played), 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from pathlib import Path
+
+import attrs
+import click
+
+from yunikorn.cli.simulate import parse_until, read_config
+from yunikorn.cli.workload_source import FILE, WorkloadSource, workload_options
+from yunikorn.errors import UsageError, printable
+from yunikorn.registry import Registry
+from yunikorn.reporting.comparing import Drawn, compare
+from yunikorn.reporting.comparison import Comparison
+from yunikorn.reporting.comparison_files import PAGE, PICTURES, write_comparison
+from yunikorn.reporting.comparison_sections import whole_table
+from yunikorn.reporting.runs import HereAndNow, ignore_interrupts
+from yunikorn.reporting.settings import parse_settings
+from yunikorn.reporting.variants import make_plans
+from yunikorn.simulation.out_folder import OutFolder
+from yunikorn.simulation.workload import PREEMPTED, RESTART
+
+MOST_SEEDS = 1_000
+_SEEDS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?\Z")
+
+
+def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int]:
+    """`1-5` or `3,8,9`."""
+    found: dict[int, None] = {}
+    for part in value.split(",") if value else ():
+        match = _SEEDS.match(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if last < first or last - first >= MOST_SEEDS:
+            raise click.BadParameter(f"expected whole numbers such as 1,2,7 or 1-{MOST_SEEDS}, got '{part}'")
+        found.update(dict.fromkeys(range(first, last + 1)))
+    return list(found)
+
+
+@click.command("compare")
+@click.option(
+    "--config",
+    "configs",
+    required=True,
+    multiple=True,
+    type=FILE,
+    help="A queues.yaml to schedule under; may be given several times.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="PATH=VALUE[,VALUE...]",
+    help="Set something in each configuration, as `validate` writes paths; may be given several times.",
+)
+@workload_options
+@click.option(
+    "--seeds", metavar="N[,N...]", callback=_seeds, help="Draw the workload from each of these, such as 1-10."
+)
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for table, page, plots and runs."
+)
+@click.option("--no-plots", is_flag=True, help="Leave plots and compare.html out of --out.")
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+@click.option(
+    "--until", metavar="TIME", callback=parse_until, help="End at this simulated time, such as 36h."
+)
+@click.option(
+    "--preempted",
+    type=click.Choice(PREEMPTED),
+    default=RESTART,
+    show_default=True,
+    help="What becomes of preempted tasks, where their application says nothing of it.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    help="How many runs at a time; as many as there are cores if missing.",
+)
+def command(
+    configs: tuple[Path, ...],
+    settings: tuple[str, ...],
+    source: WorkloadSource,
+    seeds: list[int],
+    out: Path | None,
+    no_plots: bool,
+    as_json: bool,
+    until: int | None,
+    preempted: str,
+    jobs: int | None,
+) -> int:
+    """Play one workload under several configurations or settings, and show what differs.
+
+    Every combination of --config and the values of each --set is a variant; the first one is what the
+    others are compared with. With one configuration and one value the configuration as it is comes first.
+    """
+    if out is None and no_plots:
+        raise UsageError("--no-plots is for the files of --out: name a folder")
+    texts = [(path, read_config(path)) for path in configs]
+    plans = make_plans(texts, parse_settings(settings), Registry.load())
+    workloads = [Drawn(attrs.evolve(source, seed=seed), seed) for seed in seeds] or [
+        Drawn(source, source.seed)
+    ]
+    for remark in workloads[0].source.read().remarks:
+        click.echo(f"note: {printable(remark)}", err=True)
+    folder = OutFolder(out) if out else None
+    if folder is not None:
+        folder.prepare()
+    with _workers(jobs, len(plans) * len(workloads)) as executor, _told() as told:
+        found = compare(plans, workloads, executor, until=until, preempted=preempted, folder=out, told=told)
+    if folder is not None:
+        with folder:
+            left_out = write_comparison(folder, found, pictures=not no_plots)
+        folder.remove((PAGE, *PICTURES))
+        if left_out:
+            click.echo(f"note: {left_out}", err=True)
+    _show(found, as_json)
+    return 0
+
+
+@contextlib.contextmanager
+def _workers(jobs: int | None, runs: int) -> Iterator[Executor]:
+    """As many processes as make sense, ended at once when something goes wrong here; none for one job."""
+    wanted = min(jobs or len(os.sched_getaffinity(0)), runs)
+    if wanted == 1:
+        yield HereAndNow()
+        return
+    # Spawned: the same on every system, and nothing of this process leaks into a run.
+    executor = ProcessPoolExecutor(
+        wanted, multiprocessing.get_context("spawn"), initializer=ignore_interrupts
+    )
+    try:
+        yield executor
+    except BaseException:
+        for child in multiprocessing.active_children():
+            child.terminate()
+        executor.shutdown(wait=True, cancel_futures=True)
+        raise
+    executor.shutdown()
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[Callable[[int, int], None] | None]:
+    """A line that says how many runs are done, while standard error is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("playing") as status:
+        yield lambda done, all_: status.update(f"{done} of {all_} runs are done")
+
+
+def _show(found: Comparison, as_json: bool) -> None:
+    if as_json:
+        click.echo(found.to_json(), nl=False)
+        return
+    from yunikorn.reporting.tables import print_sections
+    from yunikorn.simulation.table import report_console
+
+    console = report_console(None if sys.stdout.isatty() else 160)
+    print_sections(whole_table(found), console)
+    for parting in found.partings:
+        console.print(parting.sentence, soft_wrap=True)

@@ -1,0 +1,105 @@
+"""Playing all variants of a comparison, and finding out where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+
+import attrs
+
+from yunikorn.reporting.chronicle import Fork, find_fork, unpack
+from yunikorn.reporting.comparison import Comparison, Variant, make_rows
+from yunikorn.reporting.parting import Parting, Question, describe, question
+from yunikorn.reporting.runs import Order, Played, Source, play_all
+from yunikorn.reporting.variants import Plan
+from yunikorn.simulation.answers import Answer
+from yunikorn.simulation.workload import RESTART
+
+
+@attrs.frozen
+class Drawn:
+    """A workload to be played under every variant; with the seed that it was drawn from, if any."""
+
+    source: Source
+    seed: int | None = None
+
+
+def compare(
+    plans: Sequence[Plan],
+    workloads: Sequence[Drawn],
+    executor: Executor,
+    *,
+    until: int | None = None,
+    preempted: str = RESTART,
+    folder: Path | None = None,
+    told: Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Play every plan with every workload; raises `RunFailed`.
+
+    Partings are those with the first workload. `folder` takes the files of each run, in folders of their own.
+    """
+    orders = [
+        Order(
+            plan.name,
+            plan.config,
+            drawn.source,
+            drawn.seed,
+            until,
+            preempted,
+            _folder(folder, plan, number, drawn),
+        )
+        for number, plan in enumerate(plans, 1)
+        for drawn in workloads
+    ]
+    played = play_all(orders, executor, told)
+    each = len(workloads)
+    groups = [played[start : start + each] for start in range(0, len(played), each)]
+    variants = [
+        Variant(plan.name, [run.result for run in group if run.result is not None])
+        for plan, group in zip(plans, groups, strict=True)
+    ]
+    return Comparison(
+        workload=variants[0].results[0].report.workload,
+        seeds=[drawn.seed for drawn in workloads if drawn.seed is not None],
+        variants=variants,
+        rows=make_rows(variants),
+        partings=_partings([group[0] for group in groups], orders[::each], executor),
+    )
+
+
+def _folder(folder: Path | None, plan: Plan, number: int, drawn: Drawn) -> Path | None:
+    if folder is None:
+        return None
+    own = folder / plan.folder(number)
+    return own if drawn.seed is None else own / f"seed-{drawn.seed}"
+
+
+def _partings(played: list[Played], orders: list[Order], executor: Executor) -> list[Parting]:
+    first = played[0]
+    forks = [find_fork(first.decisions, other.decisions) for other in played[1:]]
+    asked = [None if fork is None else question(fork) for fork in forks]
+    answers = _ask(orders[1:], asked, executor)
+    return [
+        describe(first.name, other.name, fork, _decisions(first, fork), answer)
+        for other, fork, answer in zip(played[1:], forks, answers, strict=True)
+    ]
+
+
+def _decisions(first: Played, fork: Fork | None) -> int:
+    return sum(1 for _ in unpack(first.decisions)) if fork is None else fork.equal
+
+
+def _ask(orders: list[Order], asked: list[Question | None], executor: Executor) -> list[Answer | None]:
+    """Play runs again up to the moment of their question; None where there is none."""
+    again = [
+        attrs.evolve(order, until=one.moment, questions=(str(one),), folder=None)
+        for order, one in zip(orders, asked, strict=True)
+        if one is not None
+    ]
+    found = iter(play_all(again, executor))
+    answers: list[Answer | None] = []
+    for one in asked:
+        result = None if one is None else next(found).result
+        answers.append(None if result is None else result.report.explanations[0])
+    return answers

@@ -1,0 +1,154 @@
+"""Several variants side by side: one row for each figure, differences to the first variant marked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import IO, Any
+
+import attrs
+
+from yunikorn.reporting.csv_files import CsvFile
+from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.measures import Spell, measures
+from yunikorn.reporting.parting import Parting
+from yunikorn.reporting.spread import Spread, differ, spread
+
+CSV = "compare.csv"
+JSON = "compare.json"
+
+
+@attrs.frozen
+class Variant:
+    """A configuration with its settings, and what came of it, seed by seed."""
+
+    name: str
+    results: list[FullReport]
+
+
+@attrs.frozen
+class Cell:
+    """A figure of one variant over all seeds; None where it has none."""
+
+    value: Spread | None
+    differs: bool
+    """From the first variant, and not by chance."""
+
+
+@attrs.frozen
+class Row:
+    """A figure of all variants."""
+
+    section: str
+    name: str
+    cells: list[Cell]
+    spell: Spell = attrs.field(eq=False)
+
+    @property
+    def differs(self) -> bool:
+        """Whether any variant differs from the first."""
+        return any(cell.differs for cell in self.cells)
+
+    def text(self, number: int) -> str:
+        """What stands in the table for one variant: the mean, its interval, how far it is from the first."""
+        cell = self.cells[number]
+        if cell.value is None:
+            return self.spell(None)
+        text = self.spell(cell.value.mean)
+        if cell.value.half:
+            text += f" ± {self.spell(cell.value.half)}"
+        return f"{text} {self.mark(number)}" if cell.differs else text
+
+    def mark(self, number: int) -> str:
+        """`▲ 12 %`, `▼ 3 %`: how much larger or smaller than that of the first variant."""
+        first, value = self.cells[0].value, self.cells[number].value
+        if first is None or value is None or not first.mean:
+            return "▲" if value is not None and value.mean > 0 else "◆"
+        change = value.mean / first.mean - 1
+        size = f"{abs(change):.0%}" if abs(change) >= 0.095 else f"{abs(change):.1%}"
+        if abs(change) < 0.0005:
+            size = "< 0.1%"
+        if abs(change) >= 10:
+            size = f"{value.mean / first.mean:,.0f}x"
+        return f"{'▲' if change > 0 else '▼'} {size}"
+
+
+@attrs.frozen
+class Comparison:
+    """All there is to say of several variants of one workload."""
+
+    workload: str
+    seeds: list[int]
+    """Empty when nothing was drawn."""
+    variants: list[Variant]
+    rows: list[Row]
+    partings: list[Parting]
+    """Of each variant but the first."""
+
+    def to_json(self) -> str:
+        """As JSON text with a final newline: the table, and each run's report."""
+        rows: list[dict[str, Any]] = [
+            {
+                "section": row.section,
+                "name": row.name,
+                "values": [None if cell.value is None else cell.value.mean for cell in row.cells],
+                "halves": [None if cell.value is None else cell.value.half for cell in row.cells],
+                "differs": [cell.differs for cell in row.cells],
+            }
+            for row in self.rows
+        ]
+        whole = {
+            "workload": self.workload,
+            "seeds": self.seeds,
+            "variants": [variant.name for variant in self.variants],
+            "rows": rows,
+            "partings": [attrs.asdict(parting) for parting in self.partings],
+            "reports": [
+                [json.loads(result.to_json()) for result in variant.results] for variant in self.variants
+            ],
+        }
+        return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+    def write_csv(self, file: IO[str]) -> None:
+        """compare.csv: a row for each figure and variant."""
+        table = CsvFile(
+            file, ("section", "figure", "variant", "value", "half_width_of_95_percent_interval", "differs")
+        )
+        for row in self.rows:
+            for variant, cell in zip(self.variants, row.cells, strict=True):
+                value, half = (cell.value.mean, cell.value.half) if cell.value else (None, None)
+                table.write(row.section, row.name, variant.name, value, half, int(cell.differs))
+
+
+def make_rows(variants: Sequence[Variant]) -> list[Row]:
+    """The table of at least one variant; each has as many results, in the order of the seeds."""
+    found: dict[tuple[str, str], list[list[float | None]]] = {}
+    spells: dict[tuple[str, str], Spell] = {}
+    for number, variant in enumerate(variants):
+        for seed, result in enumerate(variant.results):
+            for measure in measures(result):
+                key = (measure.section, measure.name)
+                spells.setdefault(key, measure.spell)
+                table = found.setdefault(key, [[None] * len(one.results) for one in variants])
+                table[number][seed] = measure.value
+    return [
+        Row(section, name, _cells(values), spells[section, name])
+        for (section, name), values in _together(found)
+        if any(value for numbers in values for value in numbers)
+    ]
+
+
+def _together(
+    found: dict[tuple[str, str], list[list[float | None]]],
+) -> list[tuple[tuple[str, str], list[list[float | None]]]]:
+    """Rows of one section stand together, also those that only a later variant has."""
+    sections = list(dict.fromkeys(section for section, _ in found))
+    return sorted(found.items(), key=lambda item: sections.index(item[0][0]))
+
+
+def _cells(values: list[list[float | None]]) -> list[Cell]:
+    first = values[0]
+    return [
+        Cell(spread([value for value in numbers if value is not None]), number > 0 and differ(first, numbers))
+        for number, numbers in enumerate(values)
+    ]

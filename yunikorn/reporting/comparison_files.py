@@ -1,0 +1,61 @@
+"""The files of a comparison: table, page and plots."""
+
+from __future__ import annotations
+
+from yunikorn.reporting.comparison import CSV, JSON, Comparison
+from yunikorn.reporting.comparison_sections import whole_table
+from yunikorn.reporting.pictures import missing_extra
+from yunikorn.simulation.out_folder import OutFolder
+
+PAGE = "compare.html"
+WAITS, BARS, TIME, SHARES = (
+    "compare-waits.png",
+    "compare-queues.png",
+    "compare-time.png",
+    "compare-shares.png",
+)
+PICTURES = (WAITS, BARS, TIME, SHARES)
+CAPTIONS = {
+    WAITS: "Which part of the applications waited no longer, and was slowed down no more, than that.",
+    BARS: "Waits and slowdowns of the queues that waited longest.",
+    TIME: "How full the cluster was, and how many tasks waited.",
+    SHARES: "What the queues that used most had of the busiest resource type.",
+}
+
+
+def draw_comparison(comparison: Comparison) -> dict[str, bytes]:
+    """Each picture as PNG, by file name."""
+    from yunikorn.reporting.canvas import png, styled
+    from yunikorn.reporting.plot_comparison import plot_all_waits, plot_bars, plot_over_time, plot_shares
+
+    with styled():
+        return {
+            WAITS: png(plot_all_waits(comparison)),
+            BARS: png(plot_bars(comparison)),
+            TIME: png(plot_over_time(comparison)),
+            SHARES: png(plot_shares(comparison)),
+        }
+
+
+def write_comparison(folder: OutFolder, comparison: Comparison, *, pictures: bool) -> str:
+    """Write all files; returns what was left out and what to do, or nothing."""
+    folder.open(JSON).write(comparison.to_json())
+    comparison.write_csv(folder.open(CSV))
+    missing = missing_extra(PAGE) if pictures else ""
+    if missing or not pictures:
+        return missing
+    from yunikorn.reporting.page import render
+
+    drawn = draw_comparison(comparison)
+    for name, content in drawn.items():
+        folder.part(name).write_bytes(content)
+    page = render(
+        title=f"Comparison of {len(comparison.variants)} variants of {comparison.workload}",
+        facts=[("variants", ", ".join(variant.name for variant in comparison.variants))],
+        paragraphs=[parting.sentence for parting in comparison.partings],
+        parts=list(whole_table(comparison)),
+        pictures=drawn,
+        captions=CAPTIONS,
+    )
+    folder.open(PAGE).write(page)
+    return ""

@@ -1,0 +1,80 @@
+"""Where two runs of one workload part, and why, in a sentence."""
+
+from __future__ import annotations
+
+import attrs
+
+from yunikorn.clock import SECOND
+from yunikorn.config.durations import spell_duration
+from yunikorn.errors import printable
+from yunikorn.reporting.chronicle import Decision, Fork
+from yunikorn.simulation.answers import Answer
+
+
+@attrs.frozen
+class Question:
+    """What has to be asked of the other run: why it did not do the same. `moment` in nanoseconds."""
+
+    application: str
+    moment: int
+
+    def __str__(self) -> str:
+        return f"{self.application}@{spell_duration(self.moment)}"
+
+
+@attrs.frozen
+class Parting:
+    """The first decision at which a variant leaves the way of the baseline."""
+
+    variant: str
+    equal: int
+    """How many decisions were the same before; all of them if `time` is None."""
+    time: float | None
+    """When the two part, in seconds."""
+    sentence: str
+
+
+def question(fork: Fork) -> Question | None:
+    """What to ask of the other run: why what the first one placed was not placed there."""
+    one, other = fork.one, fork.other
+    if one is None or not one.is_placing:
+        return None
+    return Question(one.application, one.time if other is None else min(one.time, other.time))
+
+
+def describe(first: str, second: str, fork: Fork | None, decisions: int, answer: Answer | None) -> Parting:
+    """Where the run `second` leaves that of `first`; `answer` is the second one's to the `question`."""
+    if fork is None:
+        text = f"{second} decides exactly as {first} does, in all of {decisions:,} decisions."
+        return Parting(second, decisions, None, printable(text))
+    moments = [one.time for one in (fork.one, fork.other) if one is not None]
+    moment = min(moments)
+    here, there = _deed(first, fork.one, moment), _deed(second, fork.other, moment)
+    before = f"after {fork.equal:,} equal decisions" if fork.equal else "with the first decision"
+    text = f"At {spell_duration(moment)}, {before}, {here}, while {there}{_reason(second, fork, answer)}."
+    return Parting(second, fork.equal, moment / SECOND, printable(text))
+
+
+def _deed(who: str, decision: Decision | None, moment: int) -> str:
+    if decision is None:
+        return f"{who} decides nothing more"
+    what = f"{decision.task} of {decision.application} ({decision.queue})"
+    deed = f"places {what} on {decision.node}"
+    if not decision.is_placing:
+        deed = f"takes {what} off {decision.node} ({decision.kind})"
+    if decision.time > moment:
+        return f"{who} does nothing until {spell_duration(decision.time)}, when it {deed}"
+    return f"{who} {deed}"
+
+
+def _reason(who: str, fork: Fork, answer: Answer | None) -> str:
+    one, other = fork.one, fork.other
+    if one is None or answer is None:
+        return ""
+    if other is not None and (one.application, one.task) == (other.application, other.task):
+        return "" if one.node == other.node else ": the order of nodes is another one"
+    if not answer.requests:
+        return f"; there {one.application} gets its place in the same instant"
+    request = next((each for each in answer.requests if each.ask == one.task), answer.requests[0])
+    stopped = f"is stopped by: {request.causes[0].detail}; it" if request.causes else "is stopped by nothing;"
+    return f"; under {who} {one.application} {stopped} stands {request.place}"

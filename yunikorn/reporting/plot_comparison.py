@@ -1,0 +1,188 @@
+"""Plots of several variants of one workload."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from yunikorn.reporting.canvas import (
+    COLOURS,
+    INK,
+    amount_scale,
+    empty,
+    paper,
+    shorten,
+    time_scale,
+    top,
+)
+from yunikorn.reporting.comparison import Comparison, Row
+from yunikorn.reporting.figures import Curves
+from yunikorn.reporting.history import History
+from yunikorn.reporting.plot_use import busiest_type
+from yunikorn.reporting.plot_waits import plot_distributions
+
+SHOWN = len(COLOURS)
+QUEUES = 8
+BARS = (
+    ("wait, all tasks, mean", "Wait until the last task started, mean (hours)", 3600.0),
+    ("bounded slowdown, mean", "Bounded slowdown, mean (times)", 1.0),
+)
+
+
+def plot_all_waits(comparison: Comparison) -> Figure:
+    """The distributions of waits and slowdowns, a line for each variant."""
+    curves = [variant.results[0].account.curves for variant in comparison.variants]
+    names = [variant.name for variant in comparison.variants]
+    waits = {name: curve.all_waits for name, curve in zip(names, curves, strict=True)}
+    slowdowns = {name: curve.all_slowdowns for name, curve in zip(names, curves, strict=True)}
+    return plot_distributions(Curves(waits, slowdowns, [], []), "variants")
+
+
+def plot_bars(comparison: Comparison) -> Figure:
+    """Waits and slowdowns of each queue, a bar for each variant."""
+    found = [(title, unit, _rows(comparison, name)) for name, title, unit in BARS]
+    if not any(rows for _, _, rows in found):
+        return empty("no queue started anything, so there are no waits to show")
+    most = max(len(rows) for _, _, rows in found)
+    variants = comparison.variants[:SHOWN]
+    figure, axes = paper(1.4 + 0.22 * most * (len(variants) + 1), 1, 2)
+    for one, (title, unit, rows) in zip(axes, found, strict=True):
+        _bars(one, rows, len(variants), unit)
+        one.set_title(title)
+    handles, _ = axes[0].get_legend_handles_labels()
+    labels = [shorten(variant.name, 40) for variant in variants]
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 3))
+    return figure
+
+
+def _rows(comparison: Comparison, name: str) -> list[Row]:
+    leaves = {queue.name for variant in comparison.variants for queue in variant.results[0].figures.queues}
+    rows = [row for row in comparison.rows if row.name == name and row.section.rpartition(": ")[2] in leaves]
+    ranked = sorted(rows, key=lambda row: -max(cell.value.mean for cell in row.cells if cell.value))
+    return [row for row in rows if row in ranked[:QUEUES]]
+
+
+def _bars(axes: Axes, rows: list[Row], variants: int, unit: float) -> None:
+    width = 0.8 / variants
+    for number in range(variants):
+        values = [row.cells[number].value for row in rows]
+        places = [at - 0.4 + width * (number + 0.5) for at in range(len(rows))]
+        axes.barh(
+            places,
+            [value.mean / unit if value else 0.0 for value in values],
+            height=width * 0.92,
+            color=COLOURS[number],
+            label=str(number),
+            xerr=[(value.half or 0.0) / unit if value else 0.0 for value in values]
+            if any(value and value.half for value in values)
+            else None,
+            error_kw={"lw": 1, "capsize": 2},
+        )
+    axes.set_yticks(range(len(rows)), [shorten(row.section, 28) for row in rows])
+    axes.invert_yaxis()
+    axes.grid(False, axis="y")
+    axes.set_xlim(left=0)
+
+
+def plot_over_time(comparison: Comparison) -> Figure:
+    """Use of the busiest resource type and the number of waiting tasks, a line for each variant."""
+    variants = comparison.variants[:SHOWN]
+    histories = [variant.results[0].account.history for variant in variants]
+    if not any(history.count for history in histories):
+        return empty("nothing was submitted, so there is nothing to show over time")
+    longest = max(histories, key=lambda history: history.end)
+    name = busiest_type(longest)
+    time, text = time_scale(longest.edges)
+    figure, (use, waiting) = paper(5.0, 2, share=True)
+    heights = [0.0]
+    for variant, history, colour in zip(variants, histories, COLOURS, strict=False):
+        if not history.count:
+            continue
+        edges = [edge / time for edge in history.edges]
+        shares = _shares(history, name)
+        lengths = [sum(each.waiting[index] for each in history.partitions) for index in range(history.count)]
+        heights += lengths
+        label = shorten(variant.name, 30)
+        width = _width(colour)
+        use.stairs(shares, edges, baseline=None, color=colour, lw=width, label=label)
+        waiting.stairs(lengths, edges, baseline=None, color=colour, lw=width)
+    use.set_title(f"Use of {shorten(name, 40)}" if name else "Use")
+    use.set_ylim(0, 1.05)
+    use.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
+    waiting.set_title("Tasks that wait")
+    waiting.set_ylabel("tasks")
+    waiting.set_ylim(0, top(heights))
+    waiting.set_xlabel(f"simulated time ({text})")
+    waiting.set_xlim(longest.start / time, longest.end / time)
+    figure.legend(loc="outside right upper")
+    return figure
+
+
+def _width(colour: str) -> float:
+    """Thinner for each further variant: where lines are the same, all of them can be seen."""
+    return max(3.2 - 1.0 * COLOURS.index(colour), 1.0)
+
+
+def _shares(history: History, name: str) -> list[float]:
+    found = []
+    for index in range(history.count):
+        used = sum(each.used[name][index] for each in history.partitions if name in each.used)
+        had = sum(each.capacity[name][index] for each in history.partitions if name in each.capacity)
+        found.append(used / had if had else 0.0)
+    return found
+
+
+def plot_shares(comparison: Comparison) -> Figure:
+    """What each queue used of the busiest type, a line for each variant, with the first one's guarantee."""
+    variants = comparison.variants[:SHOWN]
+    histories = [variant.results[0].account.history for variant in variants]
+    longest = max(histories, key=lambda history: history.end)
+    name = busiest_type(longest)
+    totals: dict[tuple[str, str], float] = {}
+    for history in histories:
+        for queue in history.queues:
+            if queue.is_leaf and name in queue.used:
+                key = (queue.partition, queue.queue)
+                totals[key] = max(totals.get(key, 0.0), sum(queue.used[name]) * history.width)
+    ranked = sorted(totals, key=lambda key: -totals[key])[:QUEUES]
+    if not ranked:
+        return empty("no queue had anything, so there is no use to show")
+    shown = sorted(ranked)
+    time, text = time_scale(longest.edges)
+    figure, axes = paper(1.0 + 1.8 * len(shown), len(shown), share=True)
+    for one, key in zip(axes, shown, strict=True):
+        _share(one, histories, key, name, time)
+        several = len({partition for partition, _ in shown}) > 1
+        one.set_title(shorten(f"{key[0]}: {key[1]}" if several else key[1], 60))
+        one.set_xlim(longest.start / time, longest.end / time)
+    axes[-1].set_xlabel(f"simulated time ({text})")
+    handles, _ = axes[0].get_legend_handles_labels()
+    labels = [shorten(variant.name, 30) for variant in variants]
+    title = f"{shorten(name, 30)}\n(dashed: guaranteed\nunder the first)"
+    figure.legend(handles[: len(labels)], labels, loc="outside right upper", title=title)
+    return figure
+
+
+def _share(axes: Axes, histories: list[History], key: tuple[str, str], name: str, time: float) -> None:
+    heights = [0.0]
+    drawn = []
+    for history in histories:
+        queue = next((one for one in history.queues if (one.partition, one.queue) == key), None)
+        drawn.append((history, queue))
+        if queue is not None:
+            heights += queue.used.get(name, [])
+            heights += [step.guaranteed.get(name, 0) for step in queue.quotas]
+    unit, text = amount_scale(name, max(heights))
+    for (history, queue), colour in zip(drawn, COLOURS, strict=False):
+        edges = [edge / time for edge in history.edges]
+        used = queue.used.get(name) if queue is not None else None
+        values = [value / unit for value in used] if used else [0.0] * history.count
+        axes.stairs(values, edges, baseline=None, color=colour, lw=_width(colour), label="used")
+    history, queue = drawn[0]
+    if queue is not None and any(step.guaranteed.get(name) for step in queue.quotas):
+        times = [max(step.time, history.start) / time for step in queue.quotas] + [history.end / time]
+        guaranteed = [step.guaranteed.get(name, 0) / unit for step in queue.quotas]
+        axes.stairs(guaranteed, times, baseline=None, color=INK, lw=1.2, ls="--")
+    axes.set_ylim(0, top([height / unit for height in heights]))
+    axes.set_ylabel(text)

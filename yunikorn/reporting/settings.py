@@ -1,0 +1,225 @@
+"""Configurations with something in them set otherwise: `partitions[0].queues[0].maxapplications=5,10`.
+
+Paths are those that `yunikorn validate` prints. What is on the way and missing is made, so that a limit can
+be set where there was none; what makes no sense there is for the check of the configuration to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import attrs
+import yaml
+
+from yunikorn.config.document import Listing, Mapping, Node, Scalar, compose
+from yunikorn.config.load import check_config
+from yunikorn.config.properties import KNOWN, POLICIES
+from yunikorn.errors import ConfigError, UsageError
+from yunikorn.registry import Registry
+from yunikorn.suggestions import suggest
+
+FREE = ("properties", "guaranteed", "max", "maxresources", "resourceweights", "priorityclasses")
+"""Mappings whose keys the text chooses: what follows is one key, dots and all."""
+
+_STRING = "tag:yaml.org,2002:str"
+_INDEX = re.compile(r"\[([0-9]{1,9})\]")
+_NAME = re.compile(r"[^.\[\]]+")
+_CLOSING = {"{": "}", "[": "]"}
+
+
+@attrs.frozen
+class Setting:
+    """One value for one path, as the command line has it."""
+
+    path: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.path}={self.value}"
+
+
+def parse_settings(texts: Sequence[str]) -> list[list[Setting]]:
+    """For each `PATH=VALUE[,VALUE...]` its settings; raises `UsageError` with all that is wrong."""
+    found: list[list[Setting]] = []
+    problems: list[str] = []
+    for text in texts:
+        path, equals, values = text.partition("=")
+        if not equals or not path.strip():
+            problems.append(f"--set {text}: expected PATH=VALUE, such as partitions[0].queues[0].name=a")
+            continue
+        settings = [Setting(path.strip(), value) for value in _split(values)]
+        if len({setting.value for setting in settings}) < len(settings):
+            problems.append(f"--set {text}: the same value stands there twice")
+        if any(setting.path == other[0].path for other in found for setting in settings[:1]):
+            problems.append(f"--set {text}: {path.strip()} is set twice; give all its values in one --set")
+        found.append(settings)
+    if problems:
+        raise UsageError("\n".join(problems))
+    return found
+
+
+def _split(text: str) -> list[str]:
+    """At commas that are in no brackets and no quotes."""
+    parts, start, open_, quote = [], 0, [], ""
+    for position, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char in _CLOSING:
+            open_.append(_CLOSING[char])
+        elif open_ and char == open_[-1]:
+            open_.pop()
+        elif char == "," and not open_:
+            parts.append(text[start:position].strip())
+            start = position + 1
+    return [*parts, text[start:].strip()]
+
+
+def change(text: str, settings: Iterable[Setting]) -> str:
+    """The configuration `text` with these settings; raises `UsageError` for a path that leads nowhere."""
+    root, _ = compose(text)
+    if root is None:
+        raise UsageError("an empty configuration has nothing that could be set")
+    document = _to_yaml(root)
+    for setting in settings:
+        _set(document, setting)
+    # A configuration has no line that may be broken: a number or a name would be another one.
+    return str(yaml.serialize(document, Dumper=yaml.SafeDumper, width=1_000_000, allow_unicode=True))
+
+
+def check_change(text: str, settings: Sequence[Setting], registry: Registry) -> list[str]:
+    """What is wrong with a configuration that was changed by these settings, as lines; empty if nothing is.
+
+    A value that a configuration merely warns about would be ignored: here that is wrong, too.
+    """
+    outcome = check_config(text, registry)
+    given = ", ".join(str(setting) for setting in settings)
+    found = [*outcome.problems]
+    paths = tuple(setting.path for setting in settings)
+    found += [one for one in outcome.warnings if one.path and one.path.startswith(paths)]
+    # Lines are those of a text that nobody has seen.
+    said = dict.fromkeys(f"{one.path}: {one.message}" if one.path else one.message for one in found)
+    return [f"--set {given}: {one}" for one in said]
+
+
+# -- the tree ---------------------------------------------------------------------------------------------
+
+
+def _to_yaml(node: Node) -> yaml.Node:
+    if isinstance(node, Mapping):
+        pairs = [(_text(key, plain=False), _to_yaml(value)) for key, value in node.entries.items()]
+        return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=False)
+    if isinstance(node, Listing):
+        items = [_to_yaml(item) for item in node.items]
+        return yaml.SequenceNode("tag:yaml.org,2002:seq", items, flow_style=False)
+    if isinstance(node, Scalar):
+        return _text("null" if node.is_null else node.text, plain=node.plain)
+    raise TypeError(f"no such node: {node!r}")
+
+
+def _text(text: str, *, plain: bool) -> yaml.ScalarNode:
+    if not plain:
+        return yaml.ScalarNode(_STRING, text, style='"')
+    resolver: Any = yaml.resolver.Resolver()
+    return yaml.ScalarNode(resolver.resolve(yaml.ScalarNode, text, (True, False)), text)
+
+
+def _value(setting: Setting) -> yaml.Node:
+    if setting.value[:1] not in ("{", "[", '"', "'"):
+        return _text(setting.value or "null", plain=True)
+    try:
+        node, problems = compose(setting.value)
+        if problems or node is None:
+            raise ConfigError(problems)
+    except ConfigError as error:
+        reason = error.problems[0].message if error.problems else "it is empty"
+        raise UsageError(f"--set {setting}: the value cannot be read: {reason}") from error
+    return _to_yaml(node)
+
+
+def _set(document: yaml.Node, setting: Setting) -> None:
+    node, rest, name = document, setting.path, ""
+    while True:
+        if isinstance(node, yaml.SequenceNode):
+            position, rest = _position(node, rest, setting)
+            if not rest:
+                node.value[position] = _value(setting)
+                return
+            node, rest = node.value[position], rest.removeprefix(".")
+        elif isinstance(node, yaml.MappingNode):
+            key, rest = _key(node, rest, name, setting)
+            index = next((at for at, (one, _) in enumerate(node.value) if one.value == key), None)
+            if not rest:
+                _put(node, key, index, _value(setting))
+                return
+            if index is None or _is_null(node.value[index][1]):
+                node = _make(node, key, rest, index, setting)
+            else:
+                node = node.value[index][1]
+            name, rest = key, rest.removeprefix(".")
+        else:
+            what = "nothing" if _is_null(node) else f"'{node.value}'"
+            raise UsageError(f"--set {setting}: nothing can be set below {name}, it is {what}")
+
+
+def _position(node: yaml.SequenceNode, rest: str, setting: Setting) -> tuple[int, str]:
+    match = _INDEX.match(rest)
+    count = len(node.value)
+    if match is None or int(match[1]) >= count:
+        there = f"it has {count}, counted from 0" if match else f"it is a list of {count}, write [0]"
+        at = setting.path[: len(setting.path) - len(rest)].rstrip(".")
+        raise UsageError(f"--set {setting}: there is no entry '{rest}' in {at}: {there}")
+    return int(match[1]), rest[match.end() :]
+
+
+def _key(node: yaml.MappingNode, rest: str, name: str, setting: Setting) -> tuple[str, str]:
+    """The key that `rest` begins with, and what comes after it; keys may have dots themselves."""
+    for key in sorted((one.value for one, _ in node.value), key=len, reverse=True):
+        if rest.startswith(key) and rest[len(key) : len(key) + 1] in ("", ".", "["):
+            return key, rest[len(key) :]
+    if name in FREE and rest:
+        _check_property(name, rest, setting)
+        return rest, ""
+    match = _NAME.match(rest)
+    if match is None:
+        raise UsageError(f"--set {setting}: expected a name where '{rest}' stands")
+    return match[0], rest[match.end() :]
+
+
+def _check_property(name: str, key: str, setting: Setting) -> None:
+    if name != "properties" or key in KNOWN or key.startswith(tuple(f"{one}." for one in POLICIES)):
+        return
+    raise UsageError(
+        f"--set {setting}: no property is called '{key}'{suggest(key, KNOWN)}; known: {', '.join(KNOWN)}"
+    )
+
+
+def _make(
+    node: yaml.MappingNode, key: str, rest: str, index: int | None, setting: Setting
+) -> yaml.MappingNode:
+    """A new mapping below `key`; what follows must be a name."""
+    if rest.startswith("["):
+        keys = [one.value for one, _ in node.value]
+        at = setting.path[: len(setting.path) - len(rest) - len(key)].rstrip(".") or "the configuration"
+        raise UsageError(
+            f"--set {setting}: there is no list '{key}' in {at}{suggest(key, keys)}; there: {', '.join(keys)}"
+        )
+    made = yaml.MappingNode("tag:yaml.org,2002:map", [], flow_style=False)
+    _put(node, key, index, made)
+    return made
+
+
+def _put(node: yaml.MappingNode, key: str, index: int | None, value: yaml.Node) -> None:
+    """The key has this value now; it is new if it has no `index`."""
+    pair = (_text(key, plain=False), value)
+    if index is None:
+        node.value.append(pair)
+    else:
+        node.value[index] = pair
+
+
+def _is_null(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.style is None and node.value in ("null", "")

@@ -1,0 +1,110 @@
+"""Which variants a comparison has: configurations, each with every combination of settings."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from yunikorn.config.load import check_config
+from yunikorn.errors import UsageError
+from yunikorn.registry import Registry
+from yunikorn.reporting.settings import Setting, change, check_change
+from yunikorn.simulation.input_error import InputError
+
+MOST = 64
+"""More variants than that nobody can read."""
+
+
+@attrs.frozen
+class Plan:
+    """One variant, before it is played."""
+
+    name: str
+    config: str
+    """The text of queues.yaml."""
+
+    def folder(self, number: int) -> str:
+        """What its folder is called, as the `number`th variant from 1 on."""
+        return f"{number}-{re.sub(r'[^A-Za-z0-9._=-]+', '-', self.name)[:60].strip('-.')}"
+
+
+def make_plans(
+    configs: Sequence[tuple[Path, str]], settings: Sequence[list[Setting]], registry: Registry
+) -> list[Plan]:
+    """All variants, the configuration as it is first where there would be only one.
+
+    `configs` are paths and texts. Raises `InputError` for a configuration that is invalid as it is, and
+    `UsageError` with all settings that lead nowhere or make one invalid.
+    """
+    for path, text in configs:
+        outcome = check_config(text, registry)
+        if not outcome.valid:
+            raise InputError(str(path), outcome.problems)
+    names = _names([path for path, _ in configs])
+    combinations: list[tuple[Setting, ...]] = list(itertools.product(*settings))
+    if len(configs) * len(combinations) > MOST:
+        raise UsageError(f"{len(configs) * len(combinations)} variants are too many, at most {MOST} fit")
+    if settings and len(configs) * len(combinations) == 1:
+        combinations.insert(0, ())
+    problems: list[str] = []
+    found: list[Plan] = []
+    for name, (_, text) in zip(names, configs, strict=True):
+        for combination in combinations:
+            label = _label(name, combination, settings, alone=len(configs) == 1)
+            found.append(Plan(label, _changed(text, combination, registry, problems)))
+    if problems:
+        raise UsageError("\n".join(dict.fromkeys(problems)))
+    if len(found) < 2:
+        what_to_do = "name two configurations, --config A --config B, or set something, --set PATH=VALUE"
+        raise UsageError(f"there is nothing to compare: {what_to_do}")
+    return found
+
+
+def _changed(text: str, combination: tuple[Setting, ...], registry: Registry, problems: list[str]) -> str:
+    if not combination:
+        return text
+    try:
+        changed = change(text, combination)
+    except UsageError as error:
+        problems.append(str(error))
+        return text
+    problems += check_change(changed, combination, registry)
+    return changed
+
+
+def _names(paths: list[Path]) -> list[str]:
+    """As short as they can be told apart: the file's name without its end, its name, or all of the path."""
+    for short in (lambda path: path.stem, lambda path: path.name, str):
+        names = [short(path) for path in paths]
+        if len(set(names)) == len(names):
+            return names
+    raise UsageError("the same configuration is named twice")
+
+
+def _label(
+    name: str, combination: tuple[Setting, ...], settings: Sequence[list[Setting]], *, alone: bool
+) -> str:
+    if not combination:
+        return name
+    short = [_short(setting.path) for setting in combination]
+    every = [_short(each[0].path) for each in settings]
+    parts = [
+        f"{last if every.count(last) == 1 else setting.path}={setting.value}"
+        for last, setting in zip(short, combination, strict=True)
+    ]
+    # A path that was set to only one value is the same everywhere.
+    told = [part for part, each in zip(parts, settings, strict=True) if len(each) > 1 or len(parts) == 1]
+    text = " ".join(told or parts)
+    if len(settings) == 1 and combination[0].value[:1].isalpha():
+        text = combination[0].value  # a word says by itself what it is
+    return text if alone else f"{name} {text}"
+
+
+def _short(path: str) -> str:
+    """The last key of a path, with all its dots if it is a property or a resource type."""
+    match = re.search(r"\.(?:properties|guaranteed|max|maxresources)\.(.+)\Z", path)
+    return match[1] if match else path.rpartition(".")[2]
