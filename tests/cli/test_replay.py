@@ -124,6 +124,8 @@ def test_a_configuration_that_cannot_be_used_is_told_like_everywhere(
     status, out, err = call(recording, "--config", other)
     assert (status, out) == (2, "")
     assert f"{other}: partitions[0].quees (line 1" in err
+    other.write_text("\n", "utf-8")
+    assert f"{other}: is empty" in call(recording, "--config", other)[2]
     status, _, err = call(recording, "--config", tmp_path / "nowhere.yaml")
     assert status == 2
     assert "nowhere.yaml: cannot be read: No such file or directory" in err

@@ -64,6 +64,8 @@ def command(file: Path, config: Path | None, as_json: bool, quiet: bool) -> int:
 def _read_config(path: Path, registry: Registry) -> str:
     try:
         text = decode(path.read_bytes())
+        if not text.strip():
+            raise UsageError(f"{path}: is empty: a what-if needs a configuration with a partition")
         load_config(text, registry)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error

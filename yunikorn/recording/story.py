@@ -26,7 +26,7 @@ def _tell(response: UpdateResponse) -> Iterator[str]:
         f"application {one.application_id} rejected: {one.reason}" for one in response.rejected_applications
     )
     yield from (
-        f"ask {one.allocation_key} of {one.application_id} rejected: {one.reason}"
+        f"ask {one.allocation_key or '(no key)'} of {one.application_id} rejected: {one.reason}"
         for one in response.rejected_allocations
     )
     for placed in response.new_allocations:

@@ -1,0 +1,38 @@
+"""The page on recordings is true: its example plays as it says, its program runs, its tables are whole."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from yunikorn.cli.main import main
+from yunikorn.recording.line import AROUND, KINDS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "replay.md").read_text("utf-8")
+
+
+def block(language: str, index: int = 0) -> str:
+    """A block of code of the page."""
+    found: list[str] = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return found[index]
+
+
+def test_the_example_plays_as_the_page_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "report.jsonl"
+    file.write_text(block("json"), "utf-8")
+    assert main(["replay", str(file)]) == 0
+    assert capsys.readouterr().out == block("text")
+
+
+def test_the_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block("python"), "docs/replay.md", "exec"), {})
+    assert (tmp_path / "run.jsonl").read_text("utf-8").startswith('{"at": 0, "recording": ')
+
+
+def test_every_kind_of_line_is_described_and_no_other() -> None:
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \|", PAGE, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named == {*KINDS, *AROUND}
