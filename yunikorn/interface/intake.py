@@ -21,6 +21,7 @@ from yunikorn.interface.checks import (
 )
 from yunikorn.interface.constants import DEFAULT_PARTITION, NODE_PARTITION
 from yunikorn.interface.messages import AllocationAsk, NodeAction
+from yunikorn.interface.plain_asks import PlainAsks
 from yunikorn.objects.gang import ATOMIC
 from yunikorn.objects.outbox import Refusal
 from yunikorn.resources import is_zero
@@ -51,6 +52,7 @@ class Intake:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._asks = PlainAsks(session, self._ask)
 
     def take(self, request: UpdateRequest) -> None:
         """Applications, then asks and releases, then nodes; allocations that exist already at the end.
@@ -63,8 +65,7 @@ class Intake:
             self._add_application(new)
         for gone in request.remove_applications:
             self._remove_application(gone)
-        for ask in request.asks:
-            self._ask(ask)
+        self._asks.take(request.asks)
         for ask_release in request.releases.allocation_asks_to_release:
             self._release_ask(ask_release)
         for release in request.releases.allocations_to_release:

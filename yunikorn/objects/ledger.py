@@ -83,7 +83,7 @@ class Ledger:
         if ask.created < app.submitted:
             app.submitted = ask.created
         self._queue_up(ask)
-        self._book_pending(app, ask.resource, ask.pending)
+        self.book_pending(app, ask.resource, ask.pending)
         if ask.task_group:
             self.gangs.count(ask, ask.pending)
         if app.state in (NEW, COMPLETING):
@@ -223,7 +223,7 @@ class Ledger:
             ask.pending = 0
             self._drop(ask)
         ask.pending = pending
-        self._book_pending(ask.app, ask.resource, difference)
+        self.book_pending(ask.app, ask.resource, difference)
         if ask.task_group:
             self.gangs.count(ask, difference)
 
@@ -233,7 +233,7 @@ class Ledger:
         left, ask.pending = ask.pending, 0
         if left:
             self._drop(ask)
-            self._book_pending(app, ask.resource, -left)
+            self.book_pending(app, ask.resource, -left)
         del app.asks[ask.key]
         if ask.task_group:
             if left:
@@ -243,7 +243,9 @@ class Ledger:
             self.journal.record("APP", app.id, ask.key, change="REMOVE", detail=detail, resource=ask.resource)
         self.rest(app)
 
-    def _book_pending(self, app: Application, resource: Mapping[str, int], times: int) -> None:
+    @staticmethod
+    def book_pending(app: Application, resource: Mapping[str, int], times: int) -> None:
+        """So many more asks for `resource` wait, or less where `times` is below 0."""
         pairs = resource.items()
         tally = app.pending
         for name, amount in pairs:
@@ -332,7 +334,7 @@ class Ledger:
         fewer = self._serve(ask)
         for queue in ask.app.chain:
             queue.waiting -= fewer
-        self._book_pending(ask.app, ask.resource, -1)
+        self.book_pending(ask.app, ask.resource, -1)
         return allocation
 
     def enter(self, allocation: Allocation, *, on_node: bool) -> None:

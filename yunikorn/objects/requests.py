@@ -8,7 +8,7 @@ first run that has one of them.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
 from yunikorn.objects.ask import INT32_MIN, Ask, Order
@@ -80,6 +80,18 @@ class Requests:
         run.add(ask)
         if ask.order < run.order:
             self._move(run, ask)
+
+    def add_all(self, asks: Iterable[Ask]) -> None:
+        """Requests start to wait: like `add` for each, quickest for one claim in order."""
+        run: Run | None = None
+        for ask in asks:
+            bit = ask.claim.bit
+            if run is None or run.bit != bit:
+                run = self._runs.get(bit)
+            if run is not None and run.asks[-1].order <= ask.order:
+                run.asks.append(ask)
+            else:
+                self.add(ask)
 
     def _move(self, run: Run, first: Ask) -> None:
         """The first request of a run is another now."""

@@ -12,6 +12,7 @@ from yunikorn.clock import SECOND
 from yunikorn.objects.application import Application
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
 from yunikorn.objects.gang import TIME_DIGITS
+from yunikorn.objects.newcomers import Newcomers
 from yunikorn.objects.node import Node
 from yunikorn.objects.outbox import AskRelease, Refusal
 from yunikorn.objects.partition import Partition
@@ -29,7 +30,7 @@ from yunikorn.scheduling.policies import Policies
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.queue_policies import Made, QueuePolicies
 from yunikorn.scheduling.user_groups import is_forced
-from yunikorn.states import ACTIVE, FAILING, PARTITION
+from yunikorn.states import ACCEPTED, ACTIVE, FAILING, PARTITION, RUNNING, STARTING
 
 if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
 REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 CREATION_TAG = "creationTime"
+TAKING = frozenset({ACCEPTED, STARTING, RUNNING})
+"""States of an application that a new ask does not change."""
 AS_REQUESTED = "allocation remove as per RM request"
 
 
@@ -260,6 +263,27 @@ class PartitionScheduler:
         if app.fresh and self.partition.journal.listening:
             self.holds.watch(app)
         self.preemption.notice(ask)
+
+    def newcomers(self, app_id: str) -> Newcomers | None:
+        """Where plain asks of an application may gather, to be booked by `book`.
+
+        None where `ask` has to look at them one by one: it has not begun, is a gang, or takes none now.
+        """
+        app = self.partition.applications.get(app_id)
+        if app is None or app.state not in TAKING or self.partition.state != ACTIVE:
+            return None
+        if app.gang is not None or app.atomic is not None:
+            return None
+        return Newcomers(app, self.partition, self._shape, alike=not self.policies.predicates)
+
+    def book(self, newcomers: Newcomers) -> None:
+        """What has gathered waits from now on."""
+        first = newcomers.book()
+        if first is not None:
+            if first.app.fresh and self.partition.journal.listening:
+                self.holds.watch(first.app)
+            # The others came at the same moment, for the same queue.
+            self.preemption.notice(first)
 
     def closed_to(self, what: str) -> str:
         """Why the partition takes no new things of this kind now; empty when it does."""

@@ -1,0 +1,117 @@
+"""Asks that come together are booked together, and that must not show: all is as if each had come alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.ear import Ear
+from tests.core.kit import RM, partition, queue
+from yunikorn.interface.messages import AllocationAsk, PreemptionPolicy
+from yunikorn.objects.partition import Partition
+from yunikorn.resources import Resource
+
+SIZES = [
+    Resource(vcore=1),
+    Resource(vcore=2, memory=1),
+    Resource(vcore=1, memory=0),
+    Resource(),
+    Resource(vcore=-1),
+    {"vcore": 1},
+]
+plain = st.fixed_dictionaries(
+    {
+        "allocation_key": st.sampled_from("abcdefgh"),
+        "application_id": st.sampled_from(["app1", "app2", "unknown", 3]),
+        "resource_ask": st.sampled_from(SIZES),
+    },
+    optional={
+        "partition_name": st.sampled_from(["", "default", "[rm]default", "other", None]),
+        "max_allocations": st.sampled_from([1, 2, 0, -1, True, 2**31]),
+        "priority": st.sampled_from([None, 0, 5, -5, -(2**31), 2.0]),
+    },
+)
+rare = st.fixed_dictionaries(
+    {},
+    optional={
+        "tags": st.sampled_from([{}, {"creationTime": "0"}, {"zone": "a"}, None]),
+        "task_group_name": st.sampled_from(["", "workers", 1]),
+        "placeholder": st.sampled_from([False, True, 0]),
+        "originator": st.booleans(),
+        "execution_timeout_ms": st.sampled_from([0, 5, 0.0]),
+        "priority_class_name": st.sampled_from(["", "urgent"]),
+        "preemption_policy": st.sampled_from([None, PreemptionPolicy(allow_preempt_other=False)]),
+    },
+)
+asks = st.builds(lambda one, more: {**one, **more}, plain, rare | st.just({}))
+
+
+def standing(objects: Partition) -> list[Any]:
+    """What waits, and where it stands."""
+    queues = [
+        (queue.path, dict(queue.pending), queue.waiting, queue.priority, queue.bits)
+        for queue in objects.queues
+    ]
+    apps = [
+        (app.id, dict(app.pending), app.priority, app.submitted, app.state, app.bits, app.requests.bits)
+        for app in objects.applications.values()
+    ]
+    waiting = [
+        (
+            ask.key,
+            ask.order,
+            ask.pending,
+            ask.state,
+            ask.tags,
+            ask.resource,
+            ask.claim.asks,
+            ask.shape.waiting,
+        )
+        for app in objects.applications.values()
+        for ask in app.requests
+    ]
+    return [queues, apps, waiting]
+
+
+def outcome(entries: list[dict[str, Any]], *, limited: bool) -> tuple[Any, ...]:
+    """What an RM hears, sinks are told and the books say when these asks come."""
+    limits = [{"limit": "", "users": ["*"], "maxapplications": 1, "maxresources": {"vcore": "5"}}]
+    ear = Ear()
+    leaf = queue("a", properties={"application.sort.policy": "fair"}, limits=limits if limited else [])
+    rm: RM = ear.rm(partition(leaf))
+    rm.node(vcore=9, memory=9)
+    rm.app("app1")
+    rm.app("app2")
+    rm.update(asks=[AllocationAsk(**entry) for entry in entries])
+    books = standing(rm.at_work().partition)
+    rm.schedule()
+    return books, rm.heard(), ear.events
+
+
+@given(st.lists(asks, max_size=12), st.booleans())
+def test_asks_that_are_booked_together_are_as_asks_booked_one_by_one(
+    entries: list[dict[str, Any]], limited: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("yunikorn.interface.plain_asks._is_plain", lambda ask: False)
+        alone = outcome(entries, limited=limited)
+    assert outcome(entries, limited=limited) == alone
+
+
+def test_priorities_of_asks_that_come_together_count_at_once() -> None:
+    rm = RM()
+    rm.node(vcore=2)
+    rm.app("app1")
+    rm.app("app2")
+    rm.ask("app1", "first", vcore=1)
+    entries = [("app1", "low", -1), ("app1", "high", 3), ("app2", "middle", 1), ("app2", "highest", 4)]
+    rm.update(
+        asks=[
+            AllocationAsk(key, app_id, resource_ask=Resource(vcore=1), priority=priority)
+            for app_id, key, priority in entries
+        ]
+    )
+    assert [key for _, key, _ in rm.schedule()] == ["highest", "high"]

@@ -1,0 +1,103 @@
+"""The asks of an update: plain ones of one application together, all others one by one.
+
+Plain is what most asks of a large application are: a key, a size, a count and a priority, and nothing else
+said. What is plain is a part of what `ask_fault` finds nothing wrong with; whatever is not goes there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.interface.checks import LONGEST_NAME, amount_fault
+from yunikorn.objects.ask import INT32_MAX, INT32_MIN
+from yunikorn.resources import above_zero
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from yunikorn.interface.messages import AllocationAsk
+    from yunikorn.interface.session import Session
+    from yunikorn.objects.newcomers import Newcomers
+    from yunikorn.resources import Resource
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+
+
+class PlainAsks:
+    """Takes in the asks of one RM, in the order in which they came."""
+
+    def __init__(self, session: Session, one_by_one: Callable[[AllocationAsk], None]) -> None:
+        self._session = session
+        self._one_by_one = one_by_one
+        self._at: PartitionScheduler | None = None
+        self._gathering: Newcomers | None = None
+        self._names: tuple[object, object] = ("", "")
+        """Partition and application of those that gather."""
+
+    def take(self, asks: Iterable[AllocationAsk]) -> None:
+        """Take in these asks."""
+        sound: Resource | None = None
+        try:
+            for ask in asks:
+                resource = ask.resource_ask
+                if resource is not sound and _is_sound(resource):
+                    # The one that was looked at last: tasks of an application are mostly alike.
+                    sound = resource
+                if resource is not sound or not _is_plain(ask) or not self._gather(ask):
+                    self._book()
+                    self._one_by_one(ask)
+        finally:
+            self._book()
+
+    def _gather(self, ask: AllocationAsk) -> bool:
+        """Add a plain ask to those of its application; False if it has to be looked at by itself."""
+        names = self._names
+        gathering = self._gathering
+        if gathering is None or ask.application_id != names[1] or ask.partition_name != names[0]:
+            self._book()
+            gathering = self._open(ask.partition_name, ask.application_id)
+        return gathering is not None and gathering.add(
+            ask.allocation_key, ask.resource_ask, ask.max_allocations, ask.priority or 0
+        )
+
+    def _open(self, partition_name: object, app_id: object) -> Newcomers | None:
+        if isinstance(partition_name, str) and isinstance(app_id, str):
+            self._at = self._session.partition(partition_name)
+            if self._at is not None:
+                self._gathering = self._at.newcomers(app_id)
+                self._names = (partition_name, app_id)
+        return self._gathering
+
+    def _book(self) -> None:
+        gathering, self._gathering = self._gathering, None
+        if gathering is not None and self._at is not None:
+            self._at.book(gathering)
+
+
+def _is_sound(resource: Resource) -> bool:
+    return not amount_fault("", resource) and above_zero(resource)
+
+
+def _is_plain(ask: AllocationAsk) -> bool:
+    key: object = ask.allocation_key
+    tags: object = ask.tags
+    count: object = ask.max_allocations
+    priority: object = ask.priority
+    timeout: object = ask.execution_timeout_ms
+    return (
+        type(key) is str
+        and 0 < len(key) <= LONGEST_NAME
+        and key.isascii()
+        and key.isprintable()
+        and type(tags) is dict
+        and not tags
+        and type(count) is int
+        and 0 < count <= INT32_MAX
+        and (priority is None or (type(priority) is int and INT32_MIN < priority <= INT32_MAX))
+        and type(timeout) is int
+        and not timeout
+        and ask.priority_class_name == ""
+        and ask.task_group_name == ""
+        and ask.placeholder is False
+        and ask.originator is False
+        and ask.preemption_policy is None
+    )

@@ -1,0 +1,102 @@
+"""Plain asks of one application that come together: taken in one by one, and booked in one go.
+
+Plain is an ask without tags, task group or flags, new to an application that has begun: nearly all asks of a
+large application. What they lead to is what `Ledger.add_ask` would have led to for each of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.objects.ask import Ask
+from yunikorn.states import ASK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.claim import Claim
+    from yunikorn.objects.partition import Partition
+    from yunikorn.objects.shape import Shape
+    from yunikorn.resources import Resource
+
+_NO_TAGS: dict[str, str] = {}
+_PENDING = ASK.moves["Initial", "ask"]
+
+
+class Newcomers:
+    """Asks of one application that are there, but in no books yet, until `book`."""
+
+    __slots__ = ("_app", "_claim", "_partition", "_resource", "_shape_of", "alike", "asks")
+
+    def __init__(
+        self, app: Application, partition: Partition, shape_of: Callable[[Ask], Shape], *, alike: bool
+    ) -> None:
+        self._app = app
+        self._partition = partition
+        self._shape_of = shape_of
+        self.alike = alike
+        """Whether plain asks of one size have one shape."""
+        self._resource: Resource | None = None
+        self._claim: Claim | None = None
+        self.asks: list[Ask] = []
+
+    def add(self, key: str, resource: Resource, count: int, priority: int) -> bool:
+        """Take in a new ask; False if the application has one with this key."""
+        app, partition = self._app, self._partition
+        if key in app.asks:
+            return False
+        partition.arrivals = arrival = partition.arrivals + 1
+        created = partition.clock.now()
+        ask = Ask(
+            key,
+            app,
+            resource,
+            pending=count,
+            priority=priority,
+            tags=_NO_TAGS,
+            created=created,
+            arrival=arrival,
+        )
+        claim = self._claim
+        if claim is None or not self.alike or (resource is not self._resource and resource != self._resource):
+            claim = self._claim = partition.claims.of(self._shape_of(ask), app.owner)
+            self._resource = resource
+        ask.shape, ask.claim = claim.shape, claim
+        ask.state = _PENDING
+        partition.claims.wait(claim)
+        app.asks[key] = ask
+        self.asks.append(ask)
+        return True
+
+    def book(self) -> Ask | None:
+        """Have all of them wait; returns the first, if there are any."""
+        asks, self.asks = self.asks, []
+        if not asks:
+            return None
+        app, first = self._app, asks[0]
+        app.submitted = min(app.submitted, min(ask.created for ask in asks))
+        app.requests.add_all(asks)
+        for queue in app.chain:
+            queue.waiting += len(asks)
+        if max(ask.priority for ask in asks) > app.priority:
+            app.reprioritise()
+        repeats: dict[Claim, int] = {}
+        for ask in asks:
+            repeats[ask.claim] = repeats.get(ask.claim, 0) + ask.pending
+        for claim, count in repeats.items():
+            app.awaken(claim.bit)
+            self._partition.ledger.book_pending(app, claim.shape.resource, count)
+        self._tell(asks)
+        return first
+
+    def _tell(self, asks: Sequence[Ask]) -> None:
+        watcher, journal = self._partition.ledger.watcher, self._partition.journal
+        if watcher is not None:
+            for ask in asks:
+                watcher.waits(ask)
+        if journal.listening:
+            for ask in asks:
+                journal.record(
+                    "APP", ask.app.id, ask.key, change="ADD", detail="APP_REQUEST", resource=ask.resource
+                )
