@@ -11,9 +11,11 @@ from tests.core.kit import configuration, queue
 from tests.recording.listening import Ear
 from tests.recording.script import TWO_QUEUES, amounts, app, ask, node, play, register, release
 from yunikorn.clock import SECOND
-from yunikorn.interface.messages import SchedulerAction
+from yunikorn.interface.messages import SchedulerAction, UpdateResponse
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.json_form import to_json
+from yunikorn.recording.reader import parse_recording
+from yunikorn.recording.replay import Replay
 from yunikorn.registry import Registry
 
 USER = {"user": "ann"}
@@ -280,3 +282,17 @@ def test_one_to_somebody_else_is_a_difference(registry: Registry) -> None:
     ]
     _, replay = play(registry, *lines)
     assert str(replay.comparison.first) == "line 3: a response to two is now one to rm"
+
+
+def test_a_listener_that_fails_ends_the_replay_and_is_not_taken_for_an_rm_that_does(
+    registry: Registry,
+) -> None:
+    class Gone(Ear):
+        def gave(self, at: int, rm_id: str, response: UpdateResponse) -> None:
+            raise BrokenPipeError
+
+    text = "".join(json.dumps(line) + "\n" for line in BOOKS)
+    replay = Replay(parse_recording(text.encode(), "f").lines, registry, Gone())
+    with pytest.raises(BrokenPipeError) as failed:
+        replay.run()
+    assert failed.value.__notes__ == ["while line 2 of the recording was played"]

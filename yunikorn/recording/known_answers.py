@@ -85,11 +85,15 @@ def _what_was_wrong(answer: Answer) -> Useless:
     raise recreated(answer.raised or "")
 
 
-def recreated(raised: str) -> Exception:
+class RaisedThen(Exception):
+    """Stands for an exception that was raised when it was recorded."""
+
+
+def recreated(raised: str) -> RaisedThen:
     """An exception that reads like one that was recorded as `TYPE: TEXT`."""
     name, _, text = raised.partition(": ")
-    kind = type(name if name.isidentifier() else "Exception", (Exception,), {})
-    error: Exception = kind(text)
+    kind = type(name if name.isidentifier() else "Exception", (RaisedThen,), {})
+    error: RaisedThen = kind(text)
     return error
 
 

@@ -32,6 +32,7 @@ from yunikorn.recording.known_answers import (
     KnownAnswers,
     KnownConfigurations,
     OneConfiguration,
+    RaisedThen,
     recreated,
 )
 from yunikorn.recording.line import UPDATES, Line
@@ -75,6 +76,9 @@ class Replay:
         self.answers = KnownAnswers(lines)
         self._next = 0
         """The first line that has not been played."""
+        self._news: list[Callable[[], None]] = []
+        """What the listener has to be told."""
+        self._failure: BaseException | None = None
         self._clock = ManualClock()
         self._start = 0
         self._configurations: Configurations | None = None
@@ -91,10 +95,23 @@ class Replay:
             self._next += 1
             try:
                 self._play(line)
+                self._hand_out()
             except BaseException as error:
                 error.add_note(f"while line {line.number} of the recording was played")
                 raise
         self.comparison.ended()
+
+    def _hand_out(self) -> None:
+        """Tell the listener; not in the core's calls, which would take its failures for those of an RM."""
+        if self._failure is not None:
+            raise self._failure
+        news, self._news = self._news, []
+        for tell in news:
+            tell()
+
+    def failed(self, error: BaseException) -> None:
+        """Something of ours failed in a callback, where the core contains it: end when it has returned."""
+        self._failure = self._failure or error
 
     @property
     def _now(self) -> int:
@@ -156,7 +173,8 @@ class Replay:
         try:
             _CALLS[line.kind](self, line)
         except YunikornError as error:
-            self._listener.refused(self._now, line, str(error))
+            now, reason = self._now, str(error)
+            self._news.append(lambda: self._listener.refused(now, line, reason))
 
     @property
     def core(self) -> Scheduler:
@@ -166,7 +184,8 @@ class Replay:
 
     def note(self, line: Line, remark: str) -> None:
         """Tell of something that cannot be played."""
-        self._listener.noted(self._now, line, remark)
+        now = self._now
+        self._news.append(lambda: self._listener.noted(now, line, remark))
 
     # -- time -------------------------------------------------------------------------------------------
 
@@ -182,6 +201,7 @@ class Replay:
             self._clock.set(max(due, self._clock.now()))
             self.core.fire_timers()
             self._follow(decide=self._recorded and not self._exactly)
+            self._hand_out()
         self._clock.set(moment)
 
     def _follow(self, *, decide: bool = False) -> None:
@@ -220,7 +240,8 @@ class Replay:
 
     def heard(self, rm_id: str, response: UpdateResponse) -> None:
         """A response is given: compare it with the one that was recorded here, and do what followed."""
-        self._listener.gave(self._now, rm_id, response)
+        now = self._now
+        self._news.append(lambda: self._listener.gave(now, rm_id, response))
         if self.stand_in is not None:
             self.stand_in.is_told(rm_id, response)
             return
@@ -262,7 +283,13 @@ class _ReplayedCallback:
             setattr(self, method, methods.get(method, _say_nothing) if method in offered else None)
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        self._replay.heard(self._rm_id, response)
+        try:
+            self._replay.heard(self._rm_id, response)
+        except RaisedThen:
+            raise
+        except BaseException as error:
+            self._replay.failed(error)
+            raise
 
     def _predicates(self, args: PredicatesArgs) -> Any:
         found = self._refusals(args.application_id, args.allocation_key, [args.node_id], args.allocate)
