@@ -6,7 +6,7 @@ import grpc
 import pytest
 
 from tests.service.kit import work
-from tests.service.stand import HERE, Stand, serve
+from tests.service.stand import HERE, Ended, Stand, serve
 from yunikorn.interface.messages import (
     AcceptedApplication,
     AcceptedNode,
@@ -150,6 +150,18 @@ def test_too_many_calls_are_refused(registry: Registry) -> None:
         assert (await third.end()).code is Code.RESOURCE_EXHAUSTED
 
     serve(registry, story, Settings(HERE, limits=Limits(streams=1)))
+
+
+def test_too_many_resource_managers_are_refused_until_one_is_gone(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        for name in ("a", "b", "a"):
+            await stand.register(name)
+        with pytest.raises(Ended, match="RESOURCE_EXHAUSTED: 2 resource managers are registered"):
+            await stand.register("c")
+        await stand.core.stop("a")
+        await stand.register("c")
+
+    serve(registry, story, Settings(HERE, limits=Limits(rms=2)))
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 100])

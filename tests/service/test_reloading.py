@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.kit import configuration, partition
+from tests.core.kit import configuration, document, partition
 from tests.service.kit import work
 from tests.service.stand import Stand, serve
 from yunikorn.errors import UsageError
@@ -153,8 +153,6 @@ def test_partitions_may_go_and_come(tmp_path: Path, registry: Registry) -> None:
 
     async def story(stand: Stand) -> None:
         reloading = await files.start(stand)
-        from tests.core.kit import document
-
         files.two.write_text(document(partition({"name": "a"}), partition({"name": "a"}, name="lab")))
         assert await reloading.reload("test")
         names = await stand.core.call(lambda core: core.session("second").partitions)
@@ -196,6 +194,16 @@ def test_files_that_are_replaced_or_moved_to_by_a_link_have_changed(tmp_path: Pa
     spare.write_text("same size")
     os.utime(spare, (1, 1))
     spare.replace(link / "a.yaml")
+    assert not watch.settled()
+    assert watch.settled()
+
+
+def test_a_folder_that_goes_is_a_change_and_no_error(tmp_path: Path) -> None:
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(SMALL)
+    watch = FileWatch(ConfigFiles([str(folder)]).watched)
+    folder.rename(tmp_path / "elsewhere")
     assert not watch.settled()
     assert watch.settled()
 

@@ -47,10 +47,13 @@ class ConfigFiles:
         return found
 
     def watched(self) -> list[Path]:
-        """What to look at for changes: the files of this moment."""
+        """What to look at for changes: the files of this moment, and folders that cannot be read."""
         here = list(self._files.values())
         for folder in self._folders:
-            here += sorted(_files_of(folder))
+            try:
+                here += sorted(_files_of(folder))
+            except UsageError:
+                here.append(folder)
         return here
 
     def read(self, registry: Registry) -> dict[str, bytes]:

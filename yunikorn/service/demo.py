@@ -96,17 +96,24 @@ class Demo:
         self._left: dict[str, int] = {}
         """By job: tasks that have not ended."""
         self._again = False
+        self.done = 0
+        """Jobs that have ended."""
+
+    @property
+    def running(self) -> int:
+        """Tasks that run."""
+        return len(self._running)
 
     async def run(self) -> None:
         """Go on for ever."""
-        await self._begin()
+        await self.begin()
         while True:
             await asyncio.sleep(self._tick)
             if self._again:
-                await self._begin()
+                await self.begin()
             await self.step()
 
-    async def _begin(self) -> None:
+    async def begin(self) -> None:
         self._again = False
         self._running, self._known, self._left = {}, {}, {}
         request = RegisterResourceManagerRequest(RM_ID, version="demo", policy_group=GROUP)
@@ -121,6 +128,7 @@ class Demo:
         for name in [name for name, left in self._left.items() if not left]:
             update.remove_applications.append(RemoveApplicationRequest(name))
             del self._left[name], self._known[name]
+            self.done += 1
             _log.info("%s is done", name)
         if self._now % 2:
             self._submit(next(self._jobs), update)

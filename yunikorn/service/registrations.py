@@ -17,9 +17,13 @@ from yunikorn.interface.threaded import CoreStopped
 from yunikorn.service.refusals import Refusal, not_registered
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.settings import Settings
-from yunikorn.states import PAUSED
+from yunikorn.states import PAUSED, STOPPED
 
 _log = logging.getLogger("yunikorn.grpc")
+
+
+class TooMany(UsageError):
+    """There is no room for another resource manager."""
 
 
 class Registrations:
@@ -33,10 +37,14 @@ class Registrations:
         self._loop = asyncio.get_running_loop()
 
     async def register(self, request: RegisterResourceManagerRequest) -> None:
-        """A resource manager introduces itself; raises what the core raises."""
+        """A resource manager introduces itself; raises what the core raises, and `TooMany`."""
         remote = RemoteRM(request.rm_id, self)
 
         def deed(core: Scheduler) -> RemoteRM | None:
+            self._forget_ended(core)
+            if request.rm_id not in self.current and len(self.current) >= self.settings.limits.rms:
+                text = f"{len(self.current)} resource managers are registered, which is as many as may be"
+                raise TooMany(text)
             core.register_resource_manager(request, remote)
             before = self.current.get(request.rm_id)
             self.current[request.rm_id] = remote
@@ -55,6 +63,11 @@ class Registrations:
             text = f"resource manager {request.rm_id} registered again: open a new stream and report on it"
             before.end(Refusal(grpc.StatusCode.ABORTED, text))
         self._expect_stream(remote)
+
+    def _forget_ended(self, core: Scheduler) -> None:
+        # The core gives up sessions by itself, when nobody comes back.
+        for rm_id in [rm_id for rm_id in self.current if core.session_state(rm_id) == STOPPED]:
+            del self.current[rm_id]
 
     def _expect_stream(self, remote: RemoteRM) -> None:
         # An RM that opens no stream would never be missed.

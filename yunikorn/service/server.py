@@ -21,7 +21,7 @@ from yunikorn.service.forms import FORMS, Form
 from yunikorn.service.health import Health
 from yunikorn.service.reflection import reflect
 from yunikorn.service.refusals import Refusal, refusal_of
-from yunikorn.service.registrations import Registrations
+from yunikorn.service.registrations import Registrations, TooMany
 from yunikorn.service.settings import Settings
 from yunikorn.service.streams import Context, UpdateStreams
 
@@ -107,6 +107,8 @@ class Server:
 def _registration_refused(error: YunikornError) -> Refusal:
     if isinstance(error, (CoreStopped, ConfigError, MalformedMessage)):
         return refusal_of(error)
+    if isinstance(error, TooMany):
+        return Refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
     if isinstance(error, UsageError):
         return Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     return refusal_of(error)
@@ -122,6 +124,7 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
         # A peer that vanished without a goodbye is found, and its session paused.
         ("grpc.keepalive_time_ms", keepalive),
         ("grpc.keepalive_timeout_ms", keepalive // 2),
+        ("grpc.http2.ping_timeout_ms", keepalive // 2),  # a minute if it is not said, whatever keepalive says
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),

@@ -28,6 +28,8 @@ class Limits:
     """Largest message that is taken."""
     streams: int = 1000
     """Calls at the same time, of all resource managers."""
+    rms: int = 1000
+    """Resource managers that are registered."""
     in_flight: int = 16
     """Messages of one stream that are decoded and wait for the core; the rest waits at the sender."""
     waiting: int = 100_000

@@ -1,0 +1,56 @@
+"""The demo: jobs that come, run and go, the same in every run."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+from tests.service.kit import PATIENCE
+from yunikorn.clock import SystemClock
+from yunikorn.config.load import check_config
+from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.threaded import ThreadedScheduler
+from yunikorn.registry import Registry
+from yunikorn.service import demo
+
+
+def test_its_configuration_has_nothing_to_complain_of(registry: Registry) -> None:
+    outcome = check_config(demo.CONFIG, registry)
+    assert outcome.valid
+    assert not outcome.warnings
+
+
+def test_its_jobs_are_the_same_in_every_run() -> None:
+    first, second = (list(itertools.islice(demo.jobs(), 20)) for _ in range(2))
+    assert first == second
+    assert len({job.name for job in first}) == 20
+
+
+def test_jobs_come_run_and_go(registry: Registry) -> None:
+    async def run() -> tuple[int, int, int]:
+        configurations = Configurations({demo.GROUP: demo.CONFIG})
+        threaded = ThreadedScheduler(
+            lambda clock: Scheduler(registry, clock, configurations=configurations), SystemClock()
+        )
+        async with asyncio.timeout(PATIENCE), AsyncScheduler(threaded) as core:
+            shown = demo.Demo(core)
+            await shown.begin()
+            most = 0
+            for _ in range(60):
+                await shown.step()
+                # Until the core has decided, and its decisions have arrived here.
+                while await core.call(lambda scheduler: scheduler.schedule()):
+                    pass
+                await asyncio.sleep(0)
+                most = max(most, shown.running)
+            partition = await core.call(lambda scheduler: scheduler.partition(demo.RM_ID))
+            assert partition is not None
+            waiting = partition.partition.applications
+            return most, shown.done, len(waiting)
+
+    most, done, known = asyncio.run(run())
+    assert most >= 10
+    assert done >= 15
+    assert known <= 20

@@ -1,0 +1,72 @@
+"""Peers that vanish without a goodbye: a network that swallows everything."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import grpc.aio
+
+from tests.service.kit import work
+from tests.service.stand import HERE, Stand, serve
+from yunikorn.registry import Registry
+from yunikorn.service.settings import Patience, Settings
+
+
+class Tunnel:
+    """A way to an address that can be made to swallow everything, without closing anything."""
+
+    def __init__(self, address: str) -> None:
+        self._host, _, self._port = address.partition(":")
+        self._open = asyncio.Event()
+        self._open.set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Tunnel:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def swallow(self) -> None:
+        """From now on nothing gets through."""
+        self._open.clear()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_connection(self._host, int(self._port))
+        for source, target in ((reader, far_writer), (far_reader, writer)):
+            task = asyncio.create_task(self._pass_on(source, target))
+            self._tasks.add(task)
+
+    async def _pass_on(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        try:
+            while data := await source.read(65536):
+                await self._open.wait()
+                target.write(data)
+                await target.drain()
+        except ConnectionError:
+            pass
+        finally:
+            target.close()
+
+
+def test_a_peer_that_is_silent_is_paused(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        async with Tunnel(stand.address) as tunnel:
+            near: Any = stand.channel
+            stand.channel = grpc.aio.insecure_channel(tunnel.address)
+            await stand.register()
+            stream = stand.stream()
+            await stream.send(work(1))
+            await stream.allocations(1)
+            tunnel.swallow()
+            await stand.becomes("Paused")
+            await stand.channel.close()
+            stand.channel = near
+
+    serve(registry, story, Settings(HERE, patience=Patience(keepalive=0.1)))
