@@ -1,0 +1,64 @@
+"""The way to a scheduler: a connection of gRPC, and how the end of a call is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from yunikorn.interface.client.errors import Interrupted, judge
+from yunikorn.interface.client.options import Options
+from yunikorn.interface.messages import RegisterResourceManagerRequest
+from yunikorn.interface.wire import v0_11
+from yunikorn.interface.wire.methods import REGISTER, SCHEDULER, path
+
+KEEPALIVE = 20_000
+"""Milliseconds without a sign of life before the connection is tried; half of that for the answer."""
+
+
+def channel_to(address: str, options: Options) -> grpc.aio.Channel:
+    """A new connection, made when it is used first; raises `UsageError` for certificates of no use."""
+    arguments: list[tuple[str, Any]] = [
+        # A response can be as large as tags are.
+        ("grpc.max_receive_message_length", -1),
+        ("grpc.max_send_message_length", -1),
+        # When to try again is ours to say: gRPC would remember failures of earlier connections.
+        ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.keepalive_time_ms", KEEPALIVE),
+        ("grpc.keepalive_timeout_ms", KEEPALIVE // 2),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        # A scheduler is no web site: what proxies there are for those is not asked.
+        ("grpc.enable_http_proxy", 0),
+    ]
+    if options.tls is None:
+        return grpc.aio.insecure_channel(address, arguments)
+    if options.tls.name:
+        arguments.append(("grpc.ssl_target_name_override", options.tls.name))
+    return grpc.aio.secure_channel(address, options.tls.credentials(), arguments)
+
+
+async def register(channel: Any, request: RegisterResourceManagerRequest, patience: float) -> None:
+    """Introduce the resource manager; raises what `judge` says."""
+    call = channel.unary_unary(path(SCHEDULER, REGISTER))
+    try:
+        await call(v0_11.REGISTER_REQUEST.encode(request), timeout=patience)
+    except grpc.aio.AioRpcError as error:
+        raise judge(error.code(), error.details() or "", "registering") from error
+
+
+async def receive(call: Any, what: str) -> bytes | None:
+    """The next message of a stream, None at its end in peace; raises what `judge` says."""
+    try:
+        data = await call.read()
+    except grpc.aio.AioRpcError as error:
+        raise judge(error.code(), error.details() or "", what) from error
+    except grpc.aio.UsageError as error:
+        raise Interrupted(f"{what}: {error}") from error
+    if isinstance(data, bytes):
+        return data
+    code = await call.code()
+    if code is grpc.StatusCode.OK:
+        return None
+    raise judge(code, await call.details() or "", what)

@@ -1,0 +1,66 @@
+"""The layouts of the interface as a client speaks them: which streams there are, and what goes on which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from yunikorn.interface.messages import UpdateRequest, UpdateResponse
+from yunikorn.interface.wire import current, v0_11
+from yunikorn.interface.wire.generated import si_current_pb2 as wire
+from yunikorn.interface.wire.methods import UPDATE, UPDATE_ALLOCATION, UPDATE_APPLICATION, UPDATE_NODE
+
+
+@attrs.frozen(eq=False)
+class Layout:
+    """A layout: its streams, and how messages are told on them."""
+
+    name: str
+    decode: Mapping[str, Callable[[bytes], UpdateResponse]]
+    """By kind of stream: from bytes to a response."""
+    encode: Callable[[UpdateRequest], list[tuple[str, bytes]]]
+    """From an update to bytes, each with the stream for it; raises `MalformedMessage`."""
+    greet: Mapping[str, Callable[[str], bytes]]
+    """By kind of stream: the first message on it, which only says who it comes from."""
+    after_answers: str = ""
+    """The kind of stream whose messages wait until new nodes and applications were answered on the others."""
+
+
+def _whole(request: UpdateRequest) -> list[tuple[str, bytes]]:
+    return [(UPDATE, v0_11.UPDATE_REQUEST.encode(request))]
+
+
+def _by_subject(request: UpdateRequest) -> list[tuple[str, bytes]]:
+    parts = (
+        (UPDATE_NODE, current.to_node_request(request)),
+        (UPDATE_APPLICATION, current.to_application_request(request)),
+        (UPDATE_ALLOCATION, current.to_allocation_request(request)),
+    )
+    return [(kind, message.SerializeToString()) for kind, message in parts if message is not None]
+
+
+ONE_STREAM = Layout(
+    "Update",
+    {UPDATE: v0_11.UPDATE_RESPONSE.decode},
+    _whole,
+    {UPDATE: lambda rm_id: v0_11.UPDATE_REQUEST.encode(UpdateRequest(rm_id))},
+)
+"""Release v0.11.0: everything in one stream."""
+
+BY_SUBJECT = Layout(
+    "UpdateAllocation, UpdateApplication, UpdateNode",
+    {
+        UPDATE_ALLOCATION: current.ALLOCATION_RESPONSE.decode,
+        UPDATE_APPLICATION: current.APPLICATION_RESPONSE.decode,
+        UPDATE_NODE: current.NODE_RESPONSE.decode,
+    },
+    _by_subject,
+    {
+        UPDATE_ALLOCATION: lambda rm_id: wire.AllocationRequest(rmID=rm_id).SerializeToString(),
+        UPDATE_APPLICATION: lambda rm_id: wire.ApplicationRequest(rmID=rm_id).SerializeToString(),
+        UPDATE_NODE: lambda rm_id: wire.NodeRequest(rmID=rm_id).SerializeToString(),
+    },
+    after_answers=UPDATE_ALLOCATION,
+)
+"""The newer layout: a stream per subject. It has no UUIDs, and asks are for one allocation each."""

@@ -1,0 +1,188 @@
+"""One session: registered once, its streams opened once, until the first of them ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any
+
+import attrs
+import grpc.aio
+
+from yunikorn.errors import UsageError
+from yunikorn.interface.client.answers import Answers
+from yunikorn.interface.client.callback_stream import CallbackStream
+from yunikorn.interface.client.channels import channel_to, receive, register
+from yunikorn.interface.client.errors import CallFailed, Interrupted, OutOfStep
+from yunikorn.interface.client.options import Options
+from yunikorn.interface.client.outgoing import Outgoing
+from yunikorn.interface.messages import (
+    RegisterResourceManagerRequest,
+    SchedulerAction,
+    UpdateRequest,
+    UpdateResponse,
+)
+from yunikorn.interface.wire.methods import SCHEDULER, path
+
+BROKEN = (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError)
+"""What writing to a stream raises that is over; why it is over is what reading from it says."""
+
+
+class Session:
+    """A connection with everything on it. Made for one attempt, used in one event loop."""
+
+    def __init__(
+        self,
+        address: str,
+        registration: RegisterResourceManagerRequest,
+        callback: object,
+        take: Callable[[UpdateResponse], Awaitable[None]],
+        options: Options,
+    ) -> None:
+        self._registration = registration
+        self._options = options
+        self._take = take
+        self._channel: Any = channel_to(address, options)
+        self._callbacks = callback
+        self._callback_stream: CallbackStream | None = None
+        self._streams: dict[str, Outgoing] = {}
+        self._answers = Answers()
+        self._taking = asyncio.Lock()
+        self._leaving = False
+        self._ended = asyncio.Event()
+
+    # -- from the beginning to the end --------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Register, and open all streams; raises `Interrupted` or an error for users."""
+        await register(self._channel, self._registration, self._options.patience)
+        layout = self._options.layout
+        rm_id = self._registration.rm_id
+        for kind in layout.decode:
+            call = self._channel.stream_stream(path(SCHEDULER, kind))()
+            stream = Outgoing(call, self._answers if kind == layout.after_answers else None)
+            stream.put(layout.greet[kind](rm_id))
+            self._streams[kind] = stream
+        self._callback_stream = CallbackStream(self._channel, rm_id, self._callbacks)
+        await self._callback_stream.open(self._options.patience)
+
+    async def run(self) -> None:
+        """Send and hear until the session is over: returns if this side ended it, raises otherwise."""
+        callbacks = self._callback_stream
+        assert callbacks is not None
+        hearing = [self._begin(self._hear(kind, stream)) for kind, stream in self._streams.items()]
+        sending = [self._begin(_quietly(stream.send())) for stream in self._streams.values()]
+        asking = self._begin(self._keep_hearing(callbacks))
+        tasks = [*hearing, *sending, asking, self._begin(callbacks.work())]
+        try:
+            await _first_failure(hearing, asking)
+        finally:
+            self._ended.set()
+            callbacks.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Give up the connection; whatever is open on it breaks."""
+        if self._callback_stream is not None:
+            self._callback_stream.close()
+        await self._channel.close(None)
+
+    def leave(self) -> None:
+        """Shut the resource manager down: what waits is sent, then the streams are half-closed."""
+        self._leaving = True
+        for stream in self._streams.values():
+            stream.finish()
+
+    # -- updates ------------------------------------------------------------------------------------------
+
+    def encode(self, request: UpdateRequest) -> list[tuple[str, bytes]]:
+        """The bytes of an update; raises `UsageError` or `MalformedMessage` for what cannot be sent."""
+        rm_id = self._registration.rm_id
+        if request.rm_id not in ("", rm_id):
+            raise UsageError(f"rm_id: '{request.rm_id}' in an update of the client of '{rm_id}'")
+        parts = self._options.layout.encode(attrs.evolve(request, rm_id=rm_id))
+        for _, data in parts:
+            if len(data) > self._options.message_bytes:
+                raise UsageError(
+                    f"an update of {len(data):,} bytes is too large for the scheduler, which takes"
+                    f" {self._options.message_bytes:,}: say it in several"
+                )
+        return parts
+
+    def put(self, request: UpdateRequest, parts: Iterable[tuple[str, bytes]]) -> None:
+        """Have an update sent."""
+        number = self._answers.asked(request) if self._options.layout.after_answers else 0
+        for kind, data in parts:
+            self._streams[kind].put(data, number)
+
+    async def room(self) -> bool:
+        """Wait until there is room for an update; returns whether the session has not ended meanwhile."""
+        ended = self._begin(_wait_for(self._ended))
+        room = self._begin(self._room_everywhere())
+        try:
+            await asyncio.wait({ended, room}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended.cancel()
+            room.cancel()
+        return not self._ended.is_set()
+
+    async def _room_everywhere(self) -> None:
+        for stream in self._streams.values():
+            await stream.room(self._options.waiting)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits to be sent that the next update should wait."""
+        return any(stream.waits >= self._options.waiting for stream in self._streams.values())
+
+    @property
+    def callbacks(self) -> CallbackStream:
+        """The stream for calls; raises `CallFailed` if there is none any more."""
+        if self._callback_stream is None or self._ended.is_set():
+            raise CallFailed("there is no connection to the scheduler at present")
+        return self._callback_stream
+
+    # -- the parts ----------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return asyncio.create_task(work)
+
+    async def _hear(self, kind: str, stream: Outgoing) -> None:
+        decode = self._options.layout.decode[kind]
+        what = f"the stream {kind} ended"
+        while (data := await receive(stream.call, what)) is not None:
+            response = decode(data)
+            self._answers.heard(response)
+            async with self._taking:
+                await self._take(response)
+            if response.action is SchedulerAction.RESYNC and not self._leaving:
+                raise OutOfStep("the scheduler needs a full report")
+        if not self._leaving:
+            raise Interrupted(f"{what}, though this side has not ended it")
+
+    async def _keep_hearing(self, callbacks: CallbackStream) -> None:
+        await callbacks.hear()
+        if not self._leaving:
+            raise Interrupted("the stream of callbacks ended, though this side has not ended it")
+
+
+async def _wait_for(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+async def _first_failure(needed: list[asyncio.Task[None]], beside: asyncio.Task[None]) -> None:
+    """Wait for the end of all that is `needed`; raises what one of them raises first, or the one beside."""
+    pending = {*needed, beside}
+    while not all(task.done() for task in needed):
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+
+async def _quietly(sending: Coroutine[Any, Any, None]) -> None:
+    with contextlib.suppress(*BROKEN):
+        await sending
