@@ -141,6 +141,22 @@ class Predicate(Ears):
         return self.refused
 
 
+def test_what_is_asked_may_be_a_coroutine(registry: Registry) -> None:
+    async def story(scheduler: AsyncScheduler) -> None:
+        ears = Predicate({"node-one": "it is too warm"})
+        await scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+        await scheduler.update(work(1, app="one"))
+        waits = await scheduler.call(lambda core: core.explain("rm", "default", "one"))
+        assert "it is too warm" in str(waits["one-0"])
+        await scheduler.update(work(0, app="two"))
+        await scheduler.update(
+            UpdateRequest("rm", new_schedulable_nodes=work(1, app="three").new_schedulable_nodes)
+        )
+        assert await ears.allocations(1) == ["one-0"]
+
+    play(registry, story)
+
+
 def test_an_answer_that_does_not_come_counts_as_an_error(registry: Registry) -> None:
     async def story(scheduler: AsyncScheduler) -> None:
         silent = LoopCallback(

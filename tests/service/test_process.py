@@ -307,6 +307,32 @@ def test_secrets_are_not_in_the_log(start: Start) -> None:
     assert "swordfish" not in log
 
 
+@UNIX
+def test_what_was_recorded_is_decided_again_the_same(
+    start: Start, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = tmp_path / "recording.jsonl"
+    service = start("--config", str(config), "--grpc", "127.0.0.1:0", "--record", str(recording))
+    shim = Shim(service.address)
+    shim.register()
+    for app in ("one", "two", "three"):
+        shim.send(work(20, app=app))
+    shim.allocations(60)
+    config.write_text(BIGGER)
+    service.signal(signal.SIGHUP)
+    service.wait_for("it changed for: rm")
+    request = work(5, app="four")
+    request.new_applications[0].queue_name = "root.b"
+    shim.send(request)
+    shim.allocations(5)
+    service.signal(signal.SIGKILL)
+    service.end()
+    shim.end()
+    shim.close()
+    assert main(["replay", str(recording)]) == 0
+    assert "identical to what was recorded" in capsys.readouterr().out
+
+
 # -- what cannot be -----------------------------------------------------------------------------------------
 
 
