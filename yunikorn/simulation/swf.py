@@ -7,7 +7,7 @@ said in `trace_line`; what a job's missing figures are replaced by, below and in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import attrs
 
@@ -15,7 +15,9 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
 from yunikorn.objects.gang import ATOMIC
 from yunikorn.resources import Resource
+from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.input_error import InputError, remarks_on
+from yunikorn.simulation.job_table import JobTable
 from yunikorn.simulation.machines import KB, MAX_NODES, nodes_from_header
 from yunikorn.simulation.templates import UNKNOWN, check_template
 from yunikorn.simulation.trace_line import BadLine, Job, parse_line
@@ -86,25 +88,24 @@ def read_swf(
     if counts[BACKWARDS]:
         remarks.append(f"{file}: jobs whose submit time runs backwards are taken, each at its time")
     unit = _memory_unit(options.memory, jobs, nodes, remarks)
-    origin = min(job.submit for job in jobs)
-    applications = _Translation(options, unit, origin, counts).translate(jobs)
+    origin = jobs.earliest
+    applications = SwfApplications(jobs, options, unit, origin)
     return Workload(name, "swf", nodes, applications, remarks=remarks, counts=dict(counts), origin=origin)
 
 
-def _read_lines(text: str) -> tuple[list[Job], list[Problem], Counter[str]]:
-    jobs: list[Job] = []
+def _read_lines(text: str) -> tuple[JobTable, list[Problem], Counter[str]]:
+    jobs = JobTable()
     problems: list[Problem] = []
     counts: Counter[str] = Counter()
-    lines: dict[int, int] = {}
     latest = 0.0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(_lines(text), 1):
         line = line.strip()
         if not line or line[0] in ";#":
             continue
         try:
             job = parse_line(line)
-            first = lines.setdefault(job.number, number)
-            if first != number:
+            first = jobs.line_of(job.number)
+            if first is not None:
                 raise BadLine(f"job number {job.number} was already used on line {first}")
         except BadLine as error:
             problems.append(Problem("", str(error), number))
@@ -114,8 +115,26 @@ def _read_lines(text: str) -> tuple[list[Job], list[Problem], Counter[str]]:
             counts[BACKWARDS] += 1
             problems.append(Problem("", _backwards(job.submit, latest), number))
         latest = max(latest, job.submit)
-        jobs.append(job)
+        counts.update(_what_is_missing(job))
+        jobs.add(job, number)
     return jobs, problems, counts
+
+
+def _lines(text: str) -> Iterator[str]:
+    if "\n" not in text:
+        yield from text.splitlines()
+        return
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end + 1
+
+
+def _what_is_missing(job: Job) -> Iterator[str]:
+    if job.runtime < 0:
+        yield REQUESTED_TIME if job.requested_time > 0 else NO_TIME
 
 
 def _backwards(submit: float, latest: float) -> str:
@@ -143,27 +162,28 @@ def _memory_unit(unit: str, jobs: Iterable[Job], nodes: list[Node], remarks: lis
     return 1
 
 
-class _Translation:
-    """From jobs to applications; equal values are shared, so that a long trace stays small."""
+class SwfApplications(Arrivals):
+    """The applications of a table of jobs; equal values are shared, so that those that run stay small."""
 
-    def __init__(self, options: SwfOptions, unit: int, origin: float, counts: Counter[str]) -> None:
+    def __init__(self, jobs: JobTable, options: SwfOptions, unit: int, origin: float) -> None:
+        """`unit` is that of memory in bytes, `origin` the time of the trace that is 0."""
+        self._jobs = jobs
         self._options = options
         self._unit = unit
         self._origin = _nanoseconds(origin)
-        self._counts = counts
         self._texts: dict[tuple[str, tuple[int, ...]], str] = {}
         self._groups: dict[str, tuple[str, ...]] = {}
         self._resources: dict[int, Resource] = {}
 
-    def translate(self, jobs: list[Job]) -> list[Application]:
-        """The applications in order of submission; `jobs` is used up."""
-        jobs.sort(key=lambda job: job.submit)
-        jobs.reverse()
-        return [self._application(jobs.pop()) for _ in range(len(jobs))]
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __iter__(self) -> Iterator[Application]:
+        return map(self._application, self._jobs)
 
     def _application(self, job: Job) -> Application:
         group = self._fill(self._options.group, job)
-        tasks = TaskGroup("task", job.processors, self._resource(job.memory), self._runtime(job))
+        tasks = TaskGroup("task", job.processors, self._resource(job.memory), _runtime(job))
         return Application(
             id=f"job-{job.number}",
             submit=_nanoseconds(job.submit) - self._origin,
@@ -194,14 +214,11 @@ class _Translation:
             known = self._resources[amount] = Resource(amounts)
         return known
 
-    def _runtime(self, job: Job) -> int:
-        if job.runtime >= 0:
-            return _nanoseconds(job.runtime)
-        if job.requested_time > 0:
-            self._counts[REQUESTED_TIME] += 1
-            return _nanoseconds(job.requested_time)
-        self._counts[NO_TIME] += 1
-        return DEFAULT_RUNTIME * SECOND
+
+def _runtime(job: Job) -> int:
+    if job.runtime >= 0:
+        return _nanoseconds(job.runtime)
+    return _nanoseconds(job.requested_time if job.requested_time > 0 else DEFAULT_RUNTIME)
 
 
 def _nanoseconds(seconds: float) -> int:

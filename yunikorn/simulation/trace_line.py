@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from yunikorn.resources import INT64_MAX
+
 COLUMNS = 18
 MAX_SECONDS = 9_000_000_000
 """Above this a time does not fit 64 bits of nanoseconds."""
@@ -92,9 +94,12 @@ def _memory(fields: list[str], index: int, meaning: str) -> int:
 def _whole(fields: list[str], index: int, meaning: str) -> int:
     text = fields[index]
     try:
-        return int(text)
+        value = int(text)
     except ValueError:
-        return int(_number(text, index, meaning))
+        value = int(_number(text, index, meaning))
+    if abs(value) > INT64_MAX:
+        raise BadLine(f"expected {meaning} that fits 64 bits in column {index + 1}, got '{text[:40]}'")
+    return value
 
 
 def _time(fields: list[str], index: int, meaning: str) -> float:

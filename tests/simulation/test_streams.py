@@ -1,0 +1,122 @@
+"""Memory does not grow with the length of a workload, and long traces are held as columns of numbers."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.simulation.test_replay import conserved
+from yunikorn.registry import Registry
+from yunikorn.simulation.decisions import FolderRecorder
+from yunikorn.simulation.engine import Progress
+from yunikorn.simulation.job_table import JobTable
+from yunikorn.simulation.reader import read_workload
+from yunikorn.simulation.run import simulate
+from yunikorn.simulation.scenario_writer import scenario_lines
+from yunikorn.simulation.trace_line import BadLine, Job, parse_line
+
+CONFIG = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues: [{name: a}]
+"""
+SCENARIO = """
+seed: 3
+nodes: [{name: n, count: 10, resources: {vcore: 16}}]
+generate:
+  - id: x
+    count: 1500
+    arrivals: {process: poisson, every: 10s}
+    queue: root.a
+    tasks:
+      - count: {distribution: choice, values: [1, 2, 4]}
+        resources: {vcore: 1}
+        runtime: {distribution: exponential, mean: 3m}
+"""
+
+
+class Census:
+    """Counts, now and then while a simulation runs, how many applications and tasks are held in memory."""
+
+    def __init__(self) -> None:
+        self.most: Counter[str] = Counter()
+        self._steps = 0
+
+    def __call__(self, progress: Progress) -> bool:
+        self._steps += 1
+        if self._steps % 400 == 0:
+            names = (f"{type(each).__module__}.{type(each).__name__}" for each in gc.get_objects())
+            self.most |= Counter(name for name in names if name in COUNTED)
+        return True
+
+
+COUNTED = {
+    "yunikorn.simulation.workload.Application",
+    "yunikorn.simulation.books.Submitted",
+    "yunikorn.simulation.books.Running",
+    "yunikorn.objects.application.Application",
+    "yunikorn.interface.messages.Allocation",
+}
+
+
+@pytest.mark.parametrize("written", [False, True], ids=["drawn", "written"])
+def test_memory_holds_no_more_than_is_there_at_one_time(
+    written: bool, tmp_path: Path, registry: Registry
+) -> None:
+    path = tmp_path / "short.yaml"
+    path.write_text(SCENARIO, "utf-8")
+    if written:
+        text = "\n".join(scenario_lines(read_workload(path)))
+        path = tmp_path / "long.yaml"
+        path.write_text(text, "utf-8")
+    census = Census()
+    with FolderRecorder(tmp_path / "out") as recorder:
+        report = simulate(CONFIG, read_workload(path), registry, recorder=recorder, watch=census)
+    assert conserved(report)
+    assert report.applications.finished == 1500
+    # On average 18 applications with 42 tasks are there; 1,500 with 3,500 come and go.
+    assert set(census.most) == COUNTED
+    assert all(10 < count < 200 for count in census.most.values()), census.most
+
+
+numbers = st.integers(0, 30)
+lines = st.builds(
+    lambda number, submit, run: f"{number} {submit} -1 {run} 1 -1 -1 -1 -1 -1 1 7 3 5 1 2 -1 -1",
+    numbers,
+    st.one_of(numbers, st.floats(0, 30)),
+    st.one_of(st.integers(-1, 9_000_000_000), st.floats(-1, 1e6)),
+)
+
+
+@given(st.lists(lines, max_size=12))
+def test_columns_hold_what_a_list_would(texts: list[str]) -> None:
+    table, jobs = JobTable(), dict[int, tuple[Job, int]]()
+    for number, text in enumerate(texts, 1):
+        job = parse_line(text)
+        known = jobs.get(job.number)
+        assert table.line_of(job.number) == (known[1] if known else None)
+        if known is None:
+            table.add(job, number)
+            jobs[job.number] = (job, number)
+    expected = sorted((job for job, _ in jobs.values()), key=lambda job: job.submit)
+    assert list(table) == list(table) == expected
+    assert len(table) == len(expected)
+    assert [type(value) for job in table for value in job if not float(value).is_integer()] == [
+        float for job in expected for value in job if not float(value).is_integer()
+    ]
+    if expected:
+        assert table.earliest == expected[0].submit
+
+
+def test_numbers_that_do_not_fit_are_bad_lines() -> None:
+    for text in ("9" * 30, "-" + "9" * 30, "1e300"):
+        with pytest.raises(BadLine, match="expected a user that fits 64 bits in column 12"):
+            parse_line(f"1 0 -1 1 1 -1 -1 -1 -1 -1 1 {text} 3 5 1 2 -1 -1")
