@@ -34,14 +34,22 @@ def faults(document: object, kind: Any = wire.UpdateRequest) -> list[str]:
 def test_an_update_comes_out_as_it_went_in(request: UpdateRequest) -> None:
     text = json.dumps(to_json(v0_11.to_update_request(request)))
     assert v0_11.from_update_request(from_json(json.loads(text), wire.UpdateRequest, "", strict)) == request
+    message = v0_11.to_update_request(request)
+    assert to_json(message) == json_format.MessageToDict(message)
 
 
 @given(RESPONSES)
 def test_it_is_what_the_library_reads(response: UpdateResponse) -> None:
     message = v0_11.to_update_response(response)
     document = json.loads(json.dumps(to_json(message)))
+    assert to_json(message) == json_format.MessageToDict(message)
     assert json_format.ParseDict(document, wire.UpdateResponse()) == message
     assert from_json(document, wire.UpdateResponse, "", strict) == message
+
+
+def test_numbers_that_no_enum_has_stay_numbers() -> None:
+    message = wire.UpdateRequest(updatedNodes=[wire.UpdateNodeInfo(action=77)])
+    assert to_json(message) == {"updatedNodes": [{"action": 77}]} == json_format.MessageToDict(message)
 
 
 def test_numbers_and_names_are_taken_either_way_and_null_is_nothing() -> None:
