@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.core.gangs import GangRM
 from tests.core.kit import RM, Decision, configuration, document, partition, queue
 from tests.shim_plugins.shim import Asked, AskedAtOnce, Rule
 from yunikorn.errors import ConfigError
-from yunikorn.interface.messages import PredicatesArgs
+from yunikorn.interface.messages import PredicatesArgs, TerminationType
 from yunikorn.objects.periods import Periods
 
 PERIODS = Periods(reservation=0)
@@ -143,6 +146,27 @@ def test_a_node_is_kept_only_if_the_rm_lets_it_be(kind: type[Asked] | type[Asked
     assert {args.allocation_key for args in kept} == {"large"}
 
 
+class AskedGang(GangRM, Asked):
+    """Gangs of an RM that is asked."""
+
+
+def test_in_the_place_of_its_placeholder_the_room_is_kept_already() -> None:
+    rm = AskedGang(configuration())
+    rm.node("n1", vcore=1)
+    rm.gang("app", vcore=1)
+    rm.task("app", "ph", "workers", placeholder=True, vcore=1)
+    rm.schedule()
+    rm.task("app", "real", "workers", vcore=1)
+    rm.schedule()
+    assert [(args.allocation_key, args.allocate) for args in rm.__dict__["questions"]] == [
+        ("ph", True),
+        ("real", False),
+    ]
+    assert [release.termination_type for release in rm.evicted.values()] == [
+        TerminationType.PLACEHOLDER_REPLACED
+    ]
+
+
 # -- many at once -----------------------------------------------------------------------------------------
 
 
@@ -204,10 +228,10 @@ def test_an_answer_for_many_that_is_of_no_use(answer: object) -> None:
     assert "it answered" in rm.faults()[0]
 
 
-def decisions(kind: type[Asked] | type[AskedAtOnce], seed: int) -> list[Decision]:
-    """What is decided when nodes refuse by key and node alone, in a cluster with changes."""
+def decisions(kind: type[Asked] | type[AskedAtOnce], seed: int, refusing: int) -> list[Decision]:
+    """What is decided where so many of five pairs of key and node are refused, in a cluster with changes."""
     rm = kind(configuration(queue("a"), queue("b"), predicates=["node-selector"]), periods=PERIODS)
-    rm.rule = lambda args: "no" if hash_of(args, seed) % 5 < 3 else None
+    rm.rule = lambda args: "no" if hash_of(args, seed) % 5 < refusing else None
     for number in range(60):
         rm.node(f"n{number:02}", {"zone": "ab"[number % 2]}, vcore=4, memory=8)
     taken: list[Decision] = []
@@ -233,8 +257,9 @@ def hash_of(args: PredicatesArgs, seed: int) -> int:
     return sum(ord(sign) * (place + seed) for place, sign in enumerate(args.allocation_key + args.node_id))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_asking_for_many_at_once_decides_the_same_as_one_by_one(seed: int) -> None:
-    one_by_one = decisions(Asked, seed)
-    assert len(one_by_one) > 60
-    assert decisions(AskedAtOnce, seed) == one_by_one
+@settings(max_examples=15)
+@given(st.integers(0, 1000), st.integers(0, 5))
+def test_asking_for_many_at_once_decides_the_same_as_one_by_one(seed: int, refusing: int) -> None:
+    one_by_one = decisions(Asked, seed, refusing)
+    assert len(one_by_one) > 60 or refusing > 3
+    assert decisions(AskedAtOnce, seed, refusing) == one_by_one
