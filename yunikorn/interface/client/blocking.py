@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
@@ -52,7 +51,9 @@ class Client:
 
         self._make = make
         self._client: AsyncClient | None = None
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._gate = threading.Lock()
+        self._closed = False
         self._thread = threading.Thread(target=self._run, name="yunikorn-client", daemon=True)
 
     # -- life ---------------------------------------------------------------------------------------------
@@ -64,7 +65,9 @@ class Client:
         """
         if self._thread.ident is not None:
             raise UsageError("this client was started already: make a new one")
-        self._client = asyncio.run_coroutine_threadsafe(self._made(), self._begin()).result()
+        self._loop = asyncio.new_event_loop()
+        self._thread.start()
+        self._client = self._wait(self._made())
         try:
             self._wait(self._start(timeout))
         except BaseException:
@@ -149,13 +152,11 @@ class Client:
             raise UsageError("this client was not started: call start(), or use it with `with`")
         return self._client
 
-    def _begin(self) -> asyncio.AbstractEventLoop:
-        self._thread.start()
-        return self._loop
-
     def _run(self) -> None:
+        assert self._loop is not None
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
+        self._loop.close()
 
     async def _made(self) -> AsyncClient:
         return self._make()
@@ -180,23 +181,37 @@ class Client:
         if threading.current_thread() is self._thread:
             work.close()
             raise UsageError("a callback must not wait for the client, which waits for it")
-        if not self._thread.is_alive():
-            work.close()
-            raise UsageError("this client is not at work: it was closed")
-        done: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._gate:
+            if self._loop is None or self._closed:
+                work.close()
+                raise UsageError("this client is not at work: it was closed")
+            done: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         return done.result()
 
     def _end(self, ending: Callable[[AsyncClient], Coroutine[Any, Any, None]]) -> None:
-        if self._client is None or not self._thread.is_alive():
+        if self._client is None or self._closed:
             return
         self._wait(ending(self._client))
         self._stop()
 
     def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        with self._gate:
+            if self._closed or self._loop is None:
+                return
+            self._closed = True
+            asyncio.run_coroutine_threadsafe(self._finish(), self._loop)
         self._thread.join()
-        with contextlib.suppress(RuntimeError):
-            self._loop.close()
+
+    async def _finish(self) -> None:
+        # Those who wait in other threads get their answer first.
+        loop = asyncio.get_running_loop()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if others:
+            _, late = await asyncio.wait(others, timeout=1.0)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        loop.call_soon(loop.stop)
 
 
 async def _next(responses: Any) -> UpdateResponse | None:
