@@ -92,7 +92,7 @@ def test_the_sentence_says_where_two_runs_part_and_why(call: Call) -> None:
         "At 1m, after 3 equal decisions, fifo places t of long (root.a) on n-2, "
         "while fair places t of short-1 (root.a) on n-2; under fair long is stopped by: "
     )
-    assert "it stands " in fair["sentence"]
+    assert "; its place: " in fair["sentence"]
     assert stateaware["variant"] == "stateaware"
 
 

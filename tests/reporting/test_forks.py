@@ -84,7 +84,7 @@ def test_the_sentence_says_what_each_did_and_what_stopped_the_other() -> None:
     assert parting.sentence == (
         "At 1m30s, after 1,200 equal decisions, fifo places task of x (root.a) on n1, "
         "while fair places task of y (root.a) on n1; under fair x is stopped by: the cluster is full; "
-        "it stands 2nd of 3 requests that wait."
+        "its place: 2nd of 3 requests that wait."
     )
 
 

@@ -132,7 +132,7 @@ def command(
 @contextlib.contextmanager
 def _workers(jobs: int | None, runs: int) -> Iterator[Executor]:
     """As many processes as make sense, ended at once when something goes wrong here; none for one job."""
-    wanted = min(jobs or len(os.sched_getaffinity(0)), runs)
+    wanted = min(jobs or _cores(), runs)
     if wanted == 1:
         yield HereAndNow()
         return
@@ -148,6 +148,13 @@ def _workers(jobs: int | None, runs: int) -> Iterator[Executor]:
         executor.shutdown(wait=True, cancel_futures=True)
         raise
     executor.shutdown()
+
+
+def _cores() -> int:
+    """How many this process may use; not every system tells."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextlib.contextmanager

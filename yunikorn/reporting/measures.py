@@ -60,7 +60,7 @@ def _totals(result: FullReport) -> Iterator[Measure]:
         for name, found in types.items():
             what = f"{partition}: {name}" if several else name
             yield Measure(section, f"free, of no use: {what}", found.of_capacity, percent)
-            yield Measure(section, f"the same at the end, of free: {what}", found.at_end, percent)
+            yield Measure(section, f"the same at the end: {what}", found.at_end_of_capacity, percent)
     yield Measure(section, "tasks preempted", report.preemptions, count)
     yield Measure(section, "lost work", sum(loss.seconds for loss in report.lost_work), spell_time)
 

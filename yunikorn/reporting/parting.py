@@ -50,7 +50,8 @@ def describe(first: str, second: str, fork: Fork | None, decisions: int, answer:
     moments = [one.time for one in (fork.one, fork.other) if one is not None]
     moment = min(moments)
     here, there = _deed(first, fork.one, moment), _deed(second, fork.other, moment)
-    before = f"after {fork.equal:,} equal decisions" if fork.equal else "with the first decision"
+    equal = f"{fork.equal:,} equal decision{'' if fork.equal == 1 else 's'}"
+    before = f"after {equal}" if fork.equal else "with the first decision"
     text = f"At {spell_duration(moment)}, {before}, {here}, while {there}{_reason(second, fork, answer)}."
     return Parting(second, fork.equal, moment / SECOND, printable(text))
 
@@ -76,5 +77,5 @@ def _reason(who: str, fork: Fork, answer: Answer | None) -> str:
     if not answer.requests:
         return f"; there {one.application} gets its place in the same instant"
     request = next((each for each in answer.requests if each.ask == one.task), answer.requests[0])
-    stopped = f"is stopped by: {request.causes[0].detail}; it" if request.causes else "is stopped by nothing;"
-    return f"; under {who} {one.application} {stopped} stands {request.place}"
+    stopped = f"is stopped by: {request.causes[0].detail}" if request.causes else "is stopped by nothing"
+    return f"; under {who} {one.application} {stopped}; its place: {request.place}"

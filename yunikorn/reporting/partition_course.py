@@ -27,6 +27,8 @@ class Fragmentation:
     """The part of the capacity, over all time; 0 while nothing waited."""
     at_end: float | None
     """The part of what was free when the simulation ended; None if nothing waited then."""
+    at_end_of_capacity: float | None
+    """The part of the capacity when the simulation ended; None if nothing waited then."""
 
 
 class PartitionCourse:
@@ -102,10 +104,12 @@ class PartitionCourse:
         unusable = self.unusable[name].total() if name in self.unusable else 0
         contested = self._contested[name].total() if name in self._contested else 0
         had, free = self.had[name].total(), self._last.free.get(name, 0)
+        lost, capacity = self._last.unusable.get(name, 0), self.capacity.get(name, 0)
         return Fragmentation(
             of_free=round(unusable / contested, DIGITS) if contested else None,
             of_capacity=round(unusable / had, DIGITS) if had else 0.0,
-            at_end=round(self._last.unusable.get(name, 0) / free, DIGITS) if free else None,
+            at_end=round(lost / free, DIGITS) if free else None,
+            at_end_of_capacity=round(lost / capacity, DIGITS) if free and capacity else None,
         )
 
     def _see(self, found: Look, moment: int) -> None:

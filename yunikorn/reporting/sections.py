@@ -111,10 +111,17 @@ def _fragmentation(figures: Figures) -> Section:
             percent(found.of_free),
             percent(found.of_capacity),
             percent(found.at_end),
+            percent(found.at_end_of_capacity),
         ]
         for partition, types in figures.fragmentation.items()
         for name, found in types.items()
         if found.of_free is not None
     ]
-    columns = ["free, but of no use to what waits", "of free", "of capacity", "of free at the end"]
+    columns = [
+        "free, but of no use to what waits",
+        "of free",
+        "of capacity",
+        "of free at the end",
+        "of capacity",
+    ]
     return Section("Fragmentation", columns, rows)
