@@ -180,6 +180,11 @@ def test_a_folder_or_two_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"several lists of pods: pods\.csv, pods2\.csv; name one with --wo"):
         read_workload(tmp_path)
     assert len(read_workload(pods).applications) == 3
+    (tmp_path / "odd").mkdir()
+    odd = tmp_path / "odd" / "w.yaml"
+    odd.write_text("nodes: []", "utf-8")
+    with pytest.raises(InputError, match=r"w\.yaml: line 1: expected the columns name"):
+        read_workload(odd, format="openb")
     with pytest.raises(InputError, match="is a folder; a swf workload is a file"):
         read_workload(tmp_path, format="swf")
 

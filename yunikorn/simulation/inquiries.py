@@ -43,12 +43,13 @@ def parse_questions(texts: Sequence[str], workload: Workload, until: int | None)
 
     What is an application's id as a whole is one, whatever it contains.
     """
-    plans = {plan.id: plan for plan in workload.applications} if texts else {}
+    wanted = {name for text in texts for name in (text, text.rpartition("@")[0])}
+    plans = {plan.id: plan for plan in workload.applications if plan.id in wanted} if texts else {}
     questions: list[Question] = []
     problems: list[str] = []
     for text in texts:
         try:
-            questions.append(_parse(text, plans, until))
+            questions.append(_parse(text, plans, workload, until))
         except ValueError as error:
             problems.append(f"--explain {text}: {error}")
     if problems:
@@ -56,13 +57,14 @@ def parse_questions(texts: Sequence[str], workload: Workload, until: int | None)
     return questions
 
 
-def _parse(text: str, plans: dict[str, Application], until: int | None) -> Question:
+def _parse(text: str, plans: dict[str, Application], workload: Workload, until: int | None) -> Question:
     name, at, time = text.rpartition("@")
     if text in plans or not at:
         name, at = text, ""
     plan = plans.get(name)
     if plan is None:
-        raise ValueError(f"the workload has no application '{name}'{suggest(name, plans)}")
+        known = (each.id for each in workload.applications)
+        raise ValueError(f"the workload has no application '{name}'{suggest(name, known)}")
     if not at:
         return Question(plan)
     moment = parse_time(time)

@@ -8,6 +8,7 @@ from pathlib import Path
 import attrs
 
 from yunikorn.errors import Problem, UsageError
+from yunikorn.simulation.csv_rows import read_rows
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.machines import read_machines
 from yunikorn.simulation.openb import POD_COLUMNS, OpenbOptions, read_openb
@@ -62,6 +63,7 @@ def read_workload(
         raise UsageError(f"a seed changes nothing: {path} is a trace, and nothing in it is drawn")
     text = trace_text(content, str(path))
     if format == OPENB:
+        next(read_rows(text, str(path), POD_COLUMNS), None)  # what is no list of pods is said first
         if cluster is None:
             cluster = read_node_file(_only_list(path.parent, "nodes", _is_nodes), openb.gpus)
         workload = read_openb(text, str(path), path.name, openb, cluster.nodes, strict=strict)
