@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.core.kit import RM, configuration, queue
-from yunikorn.interface.messages import SchedulerAction, UpdateContainerSchedulingStateRequest, UpdateResponse
+from yunikorn.interface.callback import OPTIONAL, ResourceManagerCallback, implements
+from yunikorn.interface.messages import (
+    NewNodeInfo,
+    PredicatesArgs,
+    RegisterResourceManagerRequest,
+    SchedulerAction,
+    UpdateContainerSchedulingStateRequest,
+    UpdateRequest,
+    UpdateResponse,
+)
 
 
 class Clumsy(RM):
@@ -82,3 +91,29 @@ def test_not_hearing_of_states_costs_the_one_report_only() -> None:
     (fault,) = rm.scheduler.faults
     assert (fault.deed, fault.count) == ("hearing how a request fares", 1)
     assert rm.scheduler.session_state("rm") == "Running"
+
+
+def test_what_is_inherited_from_the_interface_is_not_implemented() -> None:
+    class Plain(ResourceManagerCallback):
+        """Implements what it must."""
+
+        def recv_update_response(self, response: UpdateResponse) -> None:
+            pass
+
+    class Curious(Plain):
+        """And one thing more."""
+
+        def predicates(self, args: PredicatesArgs) -> str | None:
+            return None
+
+    assert not [method for method in OPTIONAL if implements(Plain(), method)]
+    assert [method for method in OPTIONAL if implements(Curious(), method)] == ["predicates"]
+
+
+def test_a_callback_without_the_one_required_method_is_told_so() -> None:
+    rm = RM(configuration(queue("a")))
+    request = RegisterResourceManagerRequest("bare", config=configuration(queue("a")))
+    rm.scheduler.register_resource_manager(request, ResourceManagerCallback())
+    rm.scheduler.update(UpdateRequest("bare", new_schedulable_nodes=[NewNodeInfo("n1")]))
+    (fault,) = rm.faults()
+    assert fault.endswith("ResourceManagerCallback does not implement recv_update_response(response)")
