@@ -256,6 +256,19 @@ def test_a_newer_stream_takes_over_and_registering_ends_it(registry: Registry) -
     serve(registry, story)
 
 
+def test_when_the_rm_shuts_down_its_callbacks_end(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        callbacks = await connect(stand, wire.EVENTS)
+        stream = stand.stream()
+        await stream.send(work(1))
+        await stream.half_close()
+        assert (await stream.end()).code is Code.OK
+        assert (await callbacks.end()).code is Code.OK
+
+    serve(registry, story)
+
+
 def test_who_does_not_read_is_cut_off(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import grpc
 import grpc.aio
@@ -25,7 +26,8 @@ from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.methods import CALLBACKS, REGISTER, SCHEDULER, path
 from yunikorn.registry import Registry
 from yunikorn.service.address import Address, credentials_of
-from yunikorn.service.settings import Settings, Tls
+from yunikorn.service.refusals import Refusal
+from yunikorn.service.settings import Patience, Settings, Tls
 
 Code = grpc.StatusCode
 
@@ -239,6 +241,37 @@ def test_stopping_sends_what_is_left_and_says_so(registry: Registry) -> None:
         await stopping
 
     serve(registry, story)
+
+
+def test_who_watches_health_does_not_hold_up_the_end(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        watch = stand.channel.unary_stream("/grpc.health.v1.Health/Watch")(
+            health_pb2.HealthCheckRequest().SerializeToString()
+        )
+        statuses = [health_pb2.HealthCheckResponse.FromString(await watch.read()).status]
+        stopping = asyncio.create_task(stand.server.stop())
+        statuses.append(health_pb2.HealthCheckResponse.FromString(await watch.read()).status)
+        assert statuses == [1, 2]
+        await stopping
+
+    serve(registry, story, Settings(HERE, patience=Patience(stop=3600.0)))
+
+
+@pytest.mark.parametrize("text", ["short", "x" * 50_000, "ä" * 50_000, "a problem\n" * 5_000])
+def test_a_reason_fits_where_it_travels(text: str) -> None:
+    details = Refusal(Code.INVALID_ARGUMENT, text).details
+    assert len(quote(details)) <= 6_000
+    assert details.startswith(text[:900])
+    assert ("characters in all" in details) == (details != text)
+
+
+def test_a_long_reason_arrives(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        queues = ",".join(f"{{name: 'ä {i}', x: 1}}" for i in range(500))
+        with pytest.raises(Ended, match=r"queues\[0\].*characters in all"):
+            await stand.register(config=f"partitions: [{{name: default, queues: [{queues}]}}]")
+
+    serve(registry, story, configurations=Configurations({"": CONFIG}, allow_rm_config=True))
 
 
 def test_a_core_that_dies_ends_every_stream(registry: Registry) -> None:

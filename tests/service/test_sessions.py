@@ -5,13 +5,16 @@ from __future__ import annotations
 import grpc
 import pytest
 
-from tests.service.kit import work
-from tests.service.stand import Ended, Stand, serve
+from tests.service.kit import CONFIG, work
+from tests.service.stand import HERE, Ended, Stand, serve
 from yunikorn.clock import ManualClock
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import AllocationAsk, SchedulerAction, UpdateRequest
+from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource
+from yunikorn.service import registrations
+from yunikorn.service.settings import Patience, Settings
 
 Code = grpc.StatusCode
 
@@ -207,6 +210,33 @@ def test_a_session_that_nobody_comes_back_to_ends(registry: Registry) -> None:
     serve(registry, story, clock=clock)
 
 
+def test_who_does_not_register_after_resync_is_given_up_and_told(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registrations, "GRACE", 0.02)
+
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(1))
+        await stream.allocations(1)
+        await stand.core.call(lambda core: core.resync("rm", "to see what happens"))
+        ended = await stream.end()
+        assert ended.code is Code.FAILED_PRECONDITION
+        assert "is not registered" in ended.text
+
+    quick = Settings(HERE, patience=Patience(session=0.02))
+    serve(registry, story, quick, periods=Periods(session=quick.patience.session_ns))
+
+
+def test_who_opens_no_stream_is_missed(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        await stand.becomes("Paused")
+
+    serve(registry, story, Settings(HERE, patience=Patience(session=0.02)))
+
+
 def test_several_resource_managers_do_not_meet(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         streams = {}
@@ -234,8 +264,6 @@ def test_a_policy_group_that_is_not_there_is_refused_with_the_known_ones(registr
         assert refused.value.code is Code.INVALID_ARGUMENT
         assert "no policy group is called 'gpus'" in refused.value.text
         assert "'gpu'" in refused.value.text
-
-    from tests.service.kit import CONFIG
 
     serve(registry, story, configurations=Configurations({"gpu": CONFIG}))
 

@@ -23,7 +23,7 @@ from yunikorn.service.callback_line import CallbackLine
 from yunikorn.service.refusals import Refusal, not_registered, refusal_of
 from yunikorn.service.registrations import Registrations
 from yunikorn.service.remote import RemoteRM
-from yunikorn.service.streams import Context, end_of, refuse
+from yunikorn.service.streams import Context, end_of, refuse, send
 
 _log = logging.getLogger("yunikorn.grpc")
 
@@ -178,5 +178,5 @@ def _decode(data: bytes) -> FromResourceManager:
 
 async def _tell(line: CallbackLine, context: Context) -> None:
     while (message := await line.take()) is not None:
-        await context.write(message.SerializeToString())
+        await send(context, message.SerializeToString())
         line.sent(message)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import attrs
 import grpc
 
 from yunikorn.errors import ConfigError, UsageError, YunikornError, printable
 from yunikorn.interface.threaded import CoreStopped
 
-LONGEST = 4000
-"""Characters of a text; a status travels in a header, which has little room (8 KiB is usual)."""
+LARGEST = 6000
+"""Bytes of a text. A status travels in a header, of which clients take 8 KiB, escaped byte by byte."""
 
 
 @attrs.frozen
@@ -23,7 +25,15 @@ class Refusal(Exception):
     def details(self) -> str:
         """The text as it may travel."""
         text = "\n".join(printable(line) for line in self.text.splitlines())
-        return text if len(text) <= LONGEST else f"{text[:LONGEST]} ... ({len(text)} characters in all)"
+        if len(quote(text)) <= LARGEST:
+            return text
+        end = f" ... ({len(text)} characters in all)"
+        size = 0
+        for kept, char in enumerate(text):
+            size += len(quote(char))
+            if size > LARGEST - 2 * len(end):
+                return text[:kept] + end
+        return text
 
 
 def refusal_of(error: YunikornError) -> Refusal:

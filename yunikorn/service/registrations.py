@@ -19,6 +19,9 @@ from yunikorn.service.remote import RemoteRM
 from yunikorn.service.settings import Settings
 from yunikorn.states import PAUSED, STOPPED
 
+GRACE = 1.0
+"""Seconds that are left to the core to give up a session by itself."""
+
 _log = logging.getLogger("yunikorn.grpc")
 
 
@@ -78,6 +81,22 @@ class Registrations:
     def _check_deserted(self, remote: RemoteRM) -> None:
         if remote.is_deserted:
             self.pause(remote, "it has opened no stream")
+
+    def expect_registration(self, remote: RemoteRM) -> None:
+        """An RM that was told RESYNC and does not register is given up by the core: its streams end then."""
+        delay = self.settings.patience.session
+        if delay is not None and not remote.is_awaited:
+            remote.is_awaited = True
+            self._loop.call_later(delay + GRACE, self._check_given_up, remote)
+
+    def _check_given_up(self, remote: RemoteRM) -> None:
+        remote.is_awaited = False
+
+        def check(core: Scheduler) -> None:
+            if core.session_state(remote.rm_id) == STOPPED:
+                raise UsageError("it was given up")
+
+        self._tell(remote, check)
 
     # -- connections: from any thread -----------------------------------------------------------------
 

@@ -36,6 +36,8 @@ class RemoteRM:
         self.rm_id = rm_id
         self.lines: dict[str, Line] = {}
         """By kind: the streams that are open."""
+        self.is_awaited = False
+        """Whether somebody will look whether it has registered again."""
         self.form: Form | None = None
         """The layout that it speaks; its first stream tells."""
         self.callbacks: CallbackLine | None = None
@@ -122,6 +124,7 @@ class RemoteRM:
                 line.put(part)
         if response.action is SchedulerAction.RESYNC:
             self._resync()
+            self._registrations.expect_registration(self)
 
     def _resync(self) -> None:
         assert self.form is not None
@@ -209,6 +212,8 @@ class RemoteRM:
             for each in self.lines.values():
                 each.finish()
             self.lines.clear()
+            if self.callbacks is not None:
+                self.callbacks.finish()
 
     def end(self, refusal: Refusal | None) -> None:
         """End all streams."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import grpc
@@ -27,6 +29,8 @@ from yunikorn.service.streams import Context, UpdateStreams
 
 _log = logging.getLogger("yunikorn.grpc")
 
+LAST = 0.5
+"""Seconds for calls that are under way when all streams of RMs have ended."""
 STOPPING = Refusal(grpc.StatusCode.UNAVAILABLE, "the scheduler is being stopped: connect again later")
 DIED = Refusal(grpc.StatusCode.INTERNAL, "the scheduler has died of a bug, which is in its log")
 
@@ -38,6 +42,8 @@ class Server:
         self.registrations = Registrations(core, settings)
         self.health = Health()
         self._core, self._settings = core, settings
+        self._serving: set[asyncio.Task[None]] = set()
+        """The streams of RMs that are open."""
         self._streams = UpdateStreams(self.registrations)
         self._callbacks = CallbackStreams(self.registrations)
         self._server = grpc.aio.server(
@@ -68,7 +74,10 @@ class Server:
         failure = self._core.threaded.failure
         for remote in list(self.registrations.current.values()):
             remote.wind_up(STOPPING if failure is None else DIED)
-        await self._server.stop(self._settings.patience.stop)
+        if self._serving:
+            await asyncio.wait(self._serving, timeout=self._settings.patience.stop)
+        # Whoever watches health would do so for ever.
+        await self._server.stop(LAST)
 
     async def report(self, green: bool) -> None:
         """Say whether the core moves."""
@@ -87,11 +96,26 @@ class Server:
         return grpc.method_handlers_generic_handler(methods.SCHEDULER, handlers)
 
     def _callback_handler(self) -> grpc.GenericRpcHandler[Any, Any]:
-        connect = grpc.stream_stream_rpc_method_handler(self._callbacks.serve)
+        connect = grpc.stream_stream_rpc_method_handler(self._connect)
         return grpc.method_handlers_generic_handler(methods.CALLBACKS, {methods.CONNECT: connect})
 
     async def _update(self, form: Form, kind: str, messages: AsyncIterator[bytes], context: Context) -> None:
-        await self._streams.serve(form, kind, messages, context)
+        with self._counted():
+            await self._streams.serve(form, kind, messages, context)
+
+    async def _connect(self, messages: AsyncIterator[bytes], context: Context) -> None:
+        with self._counted():
+            await self._callbacks.serve(messages, context)
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            yield
+        finally:
+            self._serving.discard(task)
 
     async def _register(self, data: bytes, context: Context) -> bytes:
         try:

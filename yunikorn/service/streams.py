@@ -83,6 +83,7 @@ class UpdateStreams:
             await asyncio.gather(hearing, telling, return_exceptions=True)
         if refusal is not None and refusal is not line.last and not line.ended.done():
             line.remote.lost(line, f"its stream ended: {refusal.text}")
+        line.remote.detach(line)
         return refusal
 
     # -- from the RM ------------------------------------------------------------------------------------
@@ -109,9 +110,13 @@ class UpdateStreams:
         remote = line.remote
         for update in updates:
             update.rm_id = remote.rm_id
+        core = self._registrations.core
         try:
-            taken = await self._registrations.core.begin(lambda core: remote.update(core, updates))
+            taken = await core.begin(lambda scheduler: remote.update(scheduler, updates))
         except CoreStopped as error:
+            if core.threaded.failure is None:
+                # The service stops: what is left to tell is told, and then how the stream ends.
+                await asyncio.get_running_loop().create_future()
             raise refusal_of(error) from error
         taken.add_done_callback(functools.partial(_settle, line))
         return taken
@@ -131,7 +136,7 @@ class UpdateStreams:
             remote = line.remote
             try:
                 for piece in pieces(response, self._limits.entries):
-                    await context.write(encode(piece))
+                    await send(context, encode(piece))
                 line.sent(response)
             except YunikornError as error:
                 _log.error("resource manager %s: a response cannot be sent: %s", remote.rm_id, error)
@@ -144,6 +149,16 @@ async def refuse(context: Context, refusal: Refusal, what: str) -> None:
     """End a stream with a status; `what` is how the log calls it."""
     _log.info("%s ends with %s: %s", printable(what), refusal.code.name, refusal.details)
     await context.abort(refusal.code, refusal.details)
+
+
+async def send(context: Context, data: bytes) -> None:
+    """Send a message; raises `Refusal` if nobody is there any more."""
+    try:
+        await context.write(data)
+    except Exception as error:
+        # gRPC has no one type for this.
+        text = f"the connection was lost: {type(error).__name__}: {error}"
+        raise Refusal(grpc.StatusCode.UNAVAILABLE, text) from error
 
 
 class Ending(Protocol):
