@@ -15,6 +15,7 @@ from benchmarks.failure import BenchmarkFailure
 from benchmarks.fresh import run_fresh
 from benchmarks.growth import STEPS, grow
 from benchmarks.measurement import Measurement, table_head, table_line
+from yunikorn.cli.collector import settle_collector
 from yunikorn.errors import YunikornError
 
 COUNT = click.IntRange(min=1)
@@ -118,6 +119,7 @@ def _run_all(cases: list[Case], run: Callable[[Case], Measurement], repeat: int,
 
 def _run_here(case: Case, options: dict[str, Any], *, profile: bool) -> Measurement:
     case = attrs.evolve(case, workload=attrs.evolve(case.workload, **options))
+    settle_collector()
     if not profile:
         return case.run()
     profiler = cProfile.Profile()

@@ -38,6 +38,7 @@ DOORS = WIRE | {
     "yunikorn.simulation",
     "yunikorn.reporting",
     "yunikorn.cli",
+    "yunikorn.build",
 }
 
 MAY_IMPORT = {
@@ -45,6 +46,7 @@ MAY_IMPORT = {
     "yunikorn.errors": set(),
     "yunikorn.clock": {"yunikorn.errors"},
     "yunikorn.suggestions": set(),
+    "yunikorn.build": set(),
     "yunikorn.resources": {"yunikorn.errors"},
     "yunikorn.api": FOUNDATION,
     "yunikorn.hookspecs": {"yunikorn.api"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -13,7 +14,9 @@ import click
 import pytest
 
 from yunikorn import __version__
+from yunikorn.build import kind_of_build
 from yunikorn.cli import main as shell
+from yunikorn.cli.collector import MIDDLE, OLD, YOUNG
 from yunikorn.errors import UsageError
 
 CHECKOUT = Path(shell.__file__).parent.parent.parent
@@ -44,7 +47,27 @@ def failing(error: BaseException) -> Callable[[], object]:
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert shell.main(["--version"]) == 0
-    assert capsys.readouterr().out == f"yunikorn {__version__}\n"
+    assert capsys.readouterr().out == f"yunikorn {__version__} ({kind_of_build()})\n"
+
+
+def test_the_collector_is_set_in_a_process_of_our_own_only(
+    fake: Callable[[Callable[[], object]], list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = gc.get_threshold(), gc.get_freeze_count()
+    assert shell.main(fake(lambda: None)) == 0
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before
+
+    script = (
+        "import gc, sys, types, click; from yunikorn.cli import main as shell\n"
+        "def command(): print(gc.get_threshold(), gc.get_freeze_count() > 0)\n"
+        "module = sys.modules['yunikorn.cli.fake'] = types.ModuleType('fake')\n"
+        "module.command = click.command()(command); shell.COMMANDS['fake'] = 'A test.'\n"
+        "sys.argv[1:] = ['fake']; shell.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=CHECKOUT, check=True
+    )
+    assert done.stdout == f"{(YOUNG, MIDDLE, OLD)} True\n"
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])

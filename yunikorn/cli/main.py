@@ -16,6 +16,8 @@ from typing import Any
 import click
 
 from yunikorn import __version__
+from yunikorn.build import kind_of_build
+from yunikorn.cli.collector import settle_collector
 from yunikorn.errors import YunikornError
 from yunikorn.suggestions import suggest
 
@@ -23,6 +25,9 @@ UNUSABLE = 2
 BUG = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+
+OWN_PROCESS = object()
+"""Tells commands that the process is theirs: that `main` was not called by somebody else's program."""
 
 COMMANDS = {
     "simulate": "Run a workload on a virtual clock and report what was scheduled.",
@@ -62,6 +67,8 @@ class LazyGroup(click.Group):
         command = importlib.import_module(f"yunikorn.cli.{cmd_name}").command
         if not isinstance(command, click.Command):
             raise TypeError(f"yunikorn.cli.{cmd_name}.command is not a click command")
+        if ctx.obj is OWN_PROCESS:
+            settle_collector()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -94,7 +101,7 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Each command has its own --help.",
 )
-@click.version_option(__version__, prog_name="yunikorn", message="%(prog)s %(version)s")
+@click.version_option(__version__, prog_name="yunikorn", message=f"%(prog)s %(version)s ({kind_of_build()})")
 @click.option("--traceback", is_flag=True, help="Show the Python traceback of a bug.")
 def group(traceback: bool) -> None:
     """YuniKorn for Python: a resource scheduler in which every policy is a plugin."""
@@ -102,12 +109,13 @@ def group(traceback: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line with `arguments` (those of the process if None); returns the exit status."""
+    owner = OWN_PROCESS if arguments is None else None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        status = _run(arguments)
+        status = _run(arguments, owner)
         sys.stdout.flush()
     except (BrokenPipeError, ReaderLeft):
         _abandon_stdout()
@@ -115,9 +123,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], owner: object) -> int:
     try:
-        status = group.main(arguments, prog_name="yunikorn", standalone_mode=False)
+        status = group.main(arguments, prog_name="yunikorn", standalone_mode=False, obj=owner)
     except click.ClickException as error:
         error.show()
         return error.exit_code
