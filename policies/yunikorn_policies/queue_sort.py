@@ -14,6 +14,8 @@ then after the key's first part), and equal keys go by name: the core sees to bo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from yunikorn.api import Queue, QueueSortPolicy, hookimpl
@@ -36,12 +38,14 @@ def usage_ratio(queue: Queue) -> float:
     A guarantee or quota of 0 that is used counts as fully used; a type with neither does not count.
     """
     guaranteed = queue.guaranteed
-    fair_max = queue.fair_max
+    fair_max: Mapping[str, int] | None = None
     largest = 0.0
     for name, used in queue.allocated.items():
         if used > 0:
             due = guaranteed.get(name)
             if due is None:
+                if fair_max is None:
+                    fair_max = queue.fair_max
                 due = fair_max.get(name)
                 if due is None:
                     continue

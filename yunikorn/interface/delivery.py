@@ -71,11 +71,11 @@ def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
 
 
 def _allocation(placed: Placed, name: str) -> Allocation:
-    app = placed.app
+    ask = placed.ask
     # By position, in the order of the class: this is made once per decision.
     return Allocation(
         placed.key,
-        app.id,
+        placed.app.id,
         placed.uuid,
         placed.node.id,
         placed.resource,
@@ -86,7 +86,7 @@ def _allocation(placed: Placed, name: str) -> Allocation:
         placed.task_group,
         placed.placeholder,
         placed.originator,
-        _policy(placed),
+        None if placed.may_be_preempted and (ask is None or ask.may_preempt) else _policy(placed),
     )
 
 

@@ -62,30 +62,24 @@ class Line(Generic[M]):
 
     def is_only(self, member: M) -> bool:
         """Whether `member` stands here, and nobody else: then its rank does not matter."""
-        block = self._blocks[0]
-        return member.block is block and len(block.ranks) == 1 and not self._tops
+        block = member.block
+        return block is not None and len(block.ranks) == 1 and not self._tops
 
     def put(self, member: M, rank: Rank) -> None:
         """Have `member` stand at `rank`, which ends with it, wherever it stood before.
 
         Raises whatever comparing ranks raises; the member is then out of the line.
         """
-        block = member.block
-        if block is not None:
-            if member.rank == rank:
-                block.bits |= member.bits
-                return
+        if member.block is not None:
             self.remove(member)
-        if self._tops:
-            at = bisect_left(self._tops, rank)
-            block = self._blocks[at]
-        else:
-            at = 0
-            block = self._blocks[0]
-        insort(block.ranks, rank)
+        at = bisect_left(self._tops, rank) if self._tops else 0
+        block = self._blocks[at]
+        ranks = block.ranks
+        insort(ranks, rank)
         block.bits |= member.bits
-        member.rank, member.block = rank, block
-        if len(block.ranks) > BLOCK:
+        member.rank = rank
+        member.block = block
+        if len(ranks) > BLOCK:
             self._split(at)
 
     def _split(self, at: int) -> None:

@@ -231,7 +231,11 @@ class Partition:
     def place(self, ask: Ask, node: Node, uuid: str = "") -> Allocation:
         """Carry out a decision, or one that the RM took and gave its own `uuid`."""
         allocation = self.ledger.allocate(ask, node, self.clock.now(), uuid)
-        self._announce(allocation)
+        if ask.run_limit:
+            self._announce(allocation)
+        else:
+            self.outbox.allocations.append(allocation)
+            ask.app.misses = 0
         return allocation
 
     def _announce(self, allocation: Allocation) -> None:

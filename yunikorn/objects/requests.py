@@ -108,11 +108,16 @@ class Requests:
         bit = ask.claim.bit
         run = self._runs[bit]
         first = run.remove(ask)
+        heads = self._heads
         if first is None:
-            del self._runs[bit], self._heads[bisect_left(self._heads, (run.order,))]
+            del self._runs[bit], heads[bisect_left(heads, (run.order,))]
             self.bits &= ~bit
         elif first.order is not run.order:
-            self._move(run, first)
+            if len(heads) == 1:
+                run.order = first.order
+                heads[0] = (first.order, run)
+            else:
+                self._move(run, first)
         return first
 
     def park(self, ask: Ask) -> None:

@@ -62,16 +62,17 @@ class Cycle:
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
-        if self._root.state == STOPPED or self._partition.state == STOPPED:
+        root, ledger = self._root, self._ledger
+        if root.state == STOPPED or self._partition.state == STOPPED:
             return None
-        if self._switches != self._root.cluster.switches:
-            self._switches = self._root.cluster.switches
+        if self._switches != root.cluster.switches:
+            self._switches = root.cluster.switches
             self.reservations.give_up_stopped()
             self.replacement.resume()
-        if self._ledger.changed_nodes:
-            self._orders.settle(self._ledger)
+        if ledger.changed_nodes:
+            self._orders.settle(ledger)
             self.parking.wake_due()
-            if self._ledger.kept.bereft or self._ledger.kept.new_hosts:
+            if ledger.kept.bereft or ledger.kept.new_hosts:
                 self.reservations.reconsider()
             if self._orders.regained:
                 allocation = self.reservations.serve()
@@ -150,18 +151,24 @@ class Cycle:
         """Bring the line of a queue up to date with what changed since it was last looked at."""
         order: MemberOrder = queue.order
         line, stale = queue.line, queue.stale
-        if line.version != queue.cluster.version or (
-            order.ages and order.is_due(self._partition.clock.now())
-        ):
-            line.version = queue.cluster.version
+        version = queue.cluster.version
+        if line.version != version or (order.ages and order.is_due(self._partition.clock.now())):
+            line.version = version
             members: Iterable[Any] = queue.applications.values() if queue.is_leaf else queue.children.values()
             for member in members:
                 if not member.touched:
                     member.touched = True
                     stale.append(member)
-        elif len(stale) == 1 and order.lanes is None and line.is_only(stale[0]) and _belongs(stale[0], queue):
-            # Nobody to compare with: it stays among the stale, and gets its rank when somebody comes.
-            return
+        elif len(stale) == 1 and order.lanes is None:
+            # Nearly always: who was served last.
+            member = stale[0]
+            if _belongs(member, queue):
+                if not line.is_only(member):
+                    stale.clear()
+                    member.touched = False
+                    order.put(line, member)
+                # Else it stays among the stale, and gets its rank when there is somebody to compare it with.
+                return
         if stale:
             queue.stale = []
             if queue.is_leaf:
@@ -218,8 +225,9 @@ class Cycle:
         if ask.gang is not None:
             return self.atomic.serve(ask, ask.gang)
         shape = ask.shape
+        pairs = shape.pairs
         for queue in app.chain[0].capped:
-            if not queue.has_room(shape.pairs):
+            if not queue.has_room(pairs):
                 queue.blocked(ask.claim)
                 if queue is self._root:
                     self.reservations.consider(ask)
@@ -227,7 +235,7 @@ class Cycle:
                     self._report_quota(ask, queue)
                 return None
         for allowance in app.owner:
-            if not allowance.has_room(shape.pairs):
+            if not allowance.has_room(pairs):
                 self._claims.exceed(ask.claim, allowance)
                 if not ask.over_limit:
                     self._report_limit(ask, allowance)
@@ -314,6 +322,6 @@ def _belongs(member: Any, queue: Queue) -> bool:
     """Whether `member` has something to be tried in the line of `queue`."""
     if queue.is_leaf:
         app: Application = member
-        return app.queue is queue and bool(app.requests.bits) and app.admitted and app.rest is None
+        return app.queue is queue and app.requests.bits != 0 and app.admitted and app.rest is None
     child: Queue = member
     return child.waiting > 0 and child.state != STOPPED

@@ -150,7 +150,7 @@ class NodeOrder:
 
     # -- keeping order ------------------------------------------------------------------------------
 
-    def put(self, node: Node, *, gained: bool) -> None:
+    def put(self, node: Node, gained: bool) -> None:
         """Have `node` stand where it belongs; `gained` when it may take more than before."""
         score = self.score(node)
         seat = self._seats.get(node.id)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.node_order import NodeOrder
-from yunikorn.states import REMOVED
+from yunikorn.states import REMOVED, SCHEDULABLE
 
 if TYPE_CHECKING:
     from yunikorn.clock import Clock
@@ -43,12 +43,16 @@ class NodeOrders:
         self._clock = clock
         self._faults = faults
         self._orders: dict[tuple[str, int], NodeOrder] = {}
+        self._only: NodeOrder | None = None
+        """The default order, once it is made, if it is the same for all requests and at all times."""
         self.regained: list[Node] = []
         """Reserved nodes that gained room since their requests were last tried on them."""
         shapes.on_forget.append(self.forget_shapes)
 
     def of(self, shape: Shape) -> NodeOrder:
         """The order for requests of `shape`, made now if it does not exist."""
+        if self._only is not None and not shape.node_order:
+            return self._only
         named = self.policies[shape.node_order]
         key = (shape.node_order, shape.bit if named.by_shape else 0)
         order = self._orders.get(key)
@@ -57,14 +61,16 @@ class NodeOrders:
                 named.policy, named.origin, self._faults, self._shapes, shape if named.by_shape else None
             )
             self._orders[key] = order
+            if not named.by_shape and not order.ages and shape.node_order == DEFAULT:
+                self._only = order
             order.is_due(self._clock.now())
             for node in self._nodes():
                 if node.is_free:
-                    order.put(node, gained=True)
+                    order.put(node, True)
         elif order.ages and order.is_due(self._clock.now()):
             for node in self._nodes():
                 if node.is_free:
-                    order.put(node, gained=False)
+                    order.put(node, False)
         return order
 
     def settle(self, ledger: Ledger) -> None:
@@ -73,26 +79,30 @@ class NodeOrders:
         if len(self._orders) > 1:
             self._drop_unused()
         orders = list(self._orders.values())
-        closed = self._shapes.closed
         for node in changed:
             gained = node.gained
             node.touched = node.gained = False
-            free = node.is_free
+            free = node.state == SCHEDULABLE and not node.reservations
             for order in orders:
                 if free:
-                    order.put(node, gained=gained)
+                    order.put(node, gained)
                 else:
                     order.remove(node.id)
-            if gained and node.reservations:
-                self.regained.append(node)
-            if gained and closed and node.state != REMOVED:
-                self._reopen(node, free)
+            if gained:
+                self._regained(node, free)
+
+    def _regained(self, node: Node, free: bool) -> None:
+        """A node may take more than before."""
+        if node.reservations:
+            self.regained.append(node)
+        if self._shapes.closed and node.state != REMOVED:
+            self._reopen(node, free)
 
     def follow(self, node: Node, *, gained: bool) -> None:
         """A free node has other room while a plan is made: have it stand where it belongs meanwhile."""
         if node.is_free:
             for order in self._orders.values():
-                order.put(node, gained=gained)
+                order.put(node, gained)
 
     def _reopen(self, node: Node, free: bool) -> None:
         # A request that requires this node may come even where no other may.
@@ -121,3 +131,4 @@ class NodeOrders:
         """Sort by other policies from now on."""
         self.policies = policies
         self._orders.clear()
+        self._only = None
