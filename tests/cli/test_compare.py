@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from yunikorn.cli import compare
 from yunikorn.cli.main import main
+from yunikorn.errors import UsageError
 
 CONFIG = """
 partitions:
@@ -218,3 +220,13 @@ def test_a_real_trace_under_three_policies(
     assert stateaware["time"] is not None
     values = rows(found)["applications", "bounded slowdown, mean"]["values"]
     assert values[0] == values[1] < values[2]
+
+
+def test_a_worker_that_is_killed_is_said_with_what_helps() -> None:
+    with pytest.raises(UsageError, match="--jobs 1 needs less"), compare._workers(2, 2):
+        raise BrokenProcessPool
+
+
+def test_ctrl_c_ends_the_workers() -> None:
+    with pytest.raises(KeyboardInterrupt), compare._workers(2, 2):
+        raise KeyboardInterrupt

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import attrs
@@ -142,12 +143,17 @@ def _workers(jobs: int | None, runs: int) -> Iterator[Executor]:
     )
     try:
         yield executor
+    except BrokenProcessPool as error:
+        what_to_do = "if memory was short, --jobs 1 needs less of it"
+        raise UsageError(
+            f"a process of ours was ended from outside while it played a run: {what_to_do}"
+        ) from error
     except BaseException:
         for child in multiprocessing.active_children():
             child.terminate()
-        executor.shutdown(wait=True, cancel_futures=True)
         raise
-    executor.shutdown()
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
 
 
 def _cores() -> int:

@@ -1,0 +1,82 @@
+"""The observer's books close: whatever happens to tasks, in the end nothing is held, lacked or awaited."""
+
+from __future__ import annotations
+
+import pytest
+
+from yunikorn.clock import SECOND
+from yunikorn.registry import Registry
+from yunikorn.reporting.observer import Observer
+from yunikorn.reporting.standings import CoreStandings
+from yunikorn.simulation.run import simulate
+from yunikorn.simulation.scenario import read_scenario
+
+CONFIG = """
+partitions:
+  - name: default
+    placementrules: [{name: provided, create: true}]
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - {name: batch}
+          - {name: web, maxapplications: 2, resources: {guaranteed: {vcore: 3}, max: {vcore: 5}}}
+          - {name: deep, queues: [{name: a}, {name: b}]}
+"""
+EVENTFUL = """
+nodes: [{name: n, count: 3, resources: {vcore: 4}}]
+applications:
+  - {id: batch, queue: root.batch, tasks: [{count: 14, resources: {vcore: 1}, runtime: 100, timeout: 90}]}
+  - {id: web, queue: root.web, submit: 10, tasks: [{count: 4, resources: {vcore: 1}, runtime: 20}]}
+  - {id: soft, queue: root.web, submit: 45, gang: Soft,
+     tasks: [{count: 2, resources: {vcore: 2}, runtime: 20}]}
+  - {id: hard, queue: root.deep.a, submit: 46, gang: Hard, gangtimeout: 5,
+     tasks: [{count: 40, resources: {vcore: 1}, runtime: 20}]}
+  - {id: whole, queue: root.deep.b, submit: 50, gang: Atomic,
+     tasks: [{count: 3, resources: {vcore: 2}, runtime: 9}]}
+  - {id: late, queue: root.deep.b, submit: 55, timeout: 5,
+     tasks: [{count: 3, resources: {vcore: 1}, runtime: 99}]}
+  - {id: lost, queue: nowhere.at.all, submit: 60, tasks: [{resources: {vcore: 1}, runtime: 9}]}
+events:
+  - {at: 30, node: n-1, action: remove}
+  - {at: 70, node: n-2, action: drain}
+  - {at: 80, node: n-3, action: capacity, resources: {vcore: 8, memory: 5}}
+  - {at: 90, node: n-2, action: resume}
+  - {at: 95, node: n-1, action: add, resources: {vcore: 4}}
+"""
+
+
+@pytest.mark.parametrize("preempted", ["restart", "fail"])
+@pytest.mark.parametrize("until", [None, 20, 47, 62, 101])
+def test_books_agree_with_those_of_the_resource_manager(
+    registry: Registry, preempted: str, until: int | None
+) -> None:
+    standings = CoreStandings()
+    observer = Observer(standings)
+    end = None if until is None else until * SECOND
+    workload = read_scenario(EVENTFUL, "file", "eventful")
+    report = simulate(
+        CONFIG, workload, registry, recorder=observer, until=end, preempted=preempted, meet=standings.meet
+    )
+    observer.close(round(report.times.stopped * SECOND))
+    partition = observer.cluster.partitions["default"]
+    assert (partition.running, partition.waiting) == (report.tasks.running, report.tasks.waiting)
+    top = [course for _, _, course in observer.queues if course.above is None]
+    assert sum(course.running for course in top) == report.tasks.running
+    free = {
+        name: sum(room.free.get(name, 0) for room in partition.rooms.values()) for name in partition.capacity
+    }
+    assert {name: free[name] + partition.held.get(name, 0) for name in free} == partition.capacity
+    for course in top:
+        assert sum(below.running for _, _, below in observer.queues if below.above is course) in (
+            0,
+            course.running,
+        )
+    if until is None:
+        assert report.preemptions
+        assert report.tasks.waiting == 0
+        assert (partition.held, +partition.sizes) == ({}, {})
+        for _, path, course in observer.queues:
+            assert (course.held, course.lacked, course.waiting, course.running) == ({}, {}, 0, 0), path
+    assert observer.everything.applications == report.applications.submitted
+    assert observer.everything.finished == report.applications.finished
