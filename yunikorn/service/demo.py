@@ -114,6 +114,7 @@ class Demo:
             await self.step()
 
     async def begin(self) -> None:
+        """Register, and report the nodes."""
         self._again = False
         self._running, self._known, self._left = {}, {}, {}
         request = RegisterResourceManagerRequest(RM_ID, version="demo", policy_group=GROUP)
