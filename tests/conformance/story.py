@@ -1,0 +1,198 @@
+"""A resource manager in a story that is told through any door: what it says, and what it hears."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from tests.conformance.doors import Door
+from yunikorn.interface.callback import ResourceManagerCallback
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    AllocationAsk,
+    AllocationAskRelease,
+    AllocationRelease,
+    AllocationReleasesRequest,
+    NewNodeInfo,
+    NodeAction,
+    PredicatesArgs,
+    RemoveApplicationRequest,
+    TerminationType,
+    UpdateNodeInfo,
+    UpdateRequest,
+    UpdateResponse,
+    UserGroupInformation,
+)
+from yunikorn.resources import Resource
+
+TO_CONFIRM = (
+    TerminationType.PREEMPTED_BY_SCHEDULER,
+    TerminationType.TIMEOUT,
+    TerminationType.PLACEHOLDER_REPLACED,
+)
+History = dict[str, list[tuple[object, ...]]]
+"""By kind, in order: what was heard. Kinds have no common order, since the layouts do not tell one."""
+Predicate = Callable[[PredicatesArgs], str | None]
+
+
+def nothing_heard() -> History:
+    """The beginning."""
+    return {kind: [] for kind in ("placed", "ended", "asks refused", "applications", "nodes")}
+
+
+class Story(ResourceManagerCallback):
+    """The resource manager, at a door. What it says returns when all that follows was heard."""
+
+    def __init__(self, open_door: Callable[[Callable[[], int]], Door], predicate: Predicate | None) -> None:
+        self.history = nothing_heard()
+        self.running: dict[str, Allocation] = {}
+        self.to_confirm: list[AllocationRelease] = []
+        self._predicate = predicate
+        if predicate is None:
+            self.predicates = None  # type: ignore[assignment,method-assign]
+        self.door = open_door(lambda: sum(map(len, self.history.values())))
+        self.door.register(self)
+
+    # -- hearing ------------------------------------------------------------------------------------------
+
+    def predicates(self, args: PredicatesArgs) -> str | None:
+        assert self._predicate is not None
+        return self._predicate(args)
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        heard = self.history
+        for placed in response.new_allocations:
+            known = self.running.get(placed.allocation_key)
+            if known is not None:
+                # The newer layout acknowledges what was reported to be running.
+                assert known.node_id == placed.node_id, f"{placed.allocation_key} was placed twice"
+                continue
+            self.running[placed.allocation_key] = placed
+            heard["placed"].append(
+                (
+                    *(placed.application_id, placed.allocation_key, placed.node_id),
+                    *(dict(placed.resource_per_alloc), placed.priority, placed.partition_name),
+                    *(placed.task_group_name, placed.placeholder, dict(placed.allocation_tags)),
+                )
+            )
+        for gone in response.released_allocations:
+            if gone.termination_type in TO_CONFIRM and gone.allocation_key in self.running:
+                self.to_confirm.append(gone)
+            else:
+                self.running.pop(gone.allocation_key, None)
+        # That an ask was taken back is confirmed in one layout only: in the other it was a release.
+        asks = [
+            one
+            for one in response.released_allocation_asks
+            if one.termination_type is not TerminationType.STOPPED_BY_RM
+        ]
+        ended: list[AllocationRelease | AllocationAskRelease] = [*response.released_allocations, *asks]
+        heard["ended"] += [
+            (one.application_id, one.allocation_key, one.termination_type.name, one.message) for one in ended
+        ]
+        heard["asks refused"] += [
+            (one.application_id, one.allocation_key, one.reason) for one in response.rejected_allocations
+        ]
+        heard["applications"] += [("accepted", one.application_id) for one in response.accepted_applications]
+        heard["applications"] += [
+            ("refused", one.application_id, one.reason) for one in response.rejected_applications
+        ]
+        heard["applications"] += [
+            ("is", one.application_id, one.state, one.message, one.state_transition_timestamp)
+            for one in response.updated_applications
+        ]
+        heard["nodes"] += [("accepted", one.node_id) for one in response.accepted_nodes]
+        heard["nodes"] += [("refused", one.node_id, one.reason) for one in response.rejected_nodes]
+
+    @property
+    def places(self) -> dict[str, str]:
+        """By key: the node."""
+        return {key: one.node_id for key, one in self.running.items()}
+
+    def told(self, kind: str) -> list[tuple[object, ...]]:
+        """All that was heard of a kind, with the columns that tests look at."""
+        return [entry[:3] for entry in self.history[kind]]
+
+    # -- saying -------------------------------------------------------------------------------------------
+
+    def say(self, **entries: Any) -> list[str]:
+        """One update; returns what was placed for it, as `key@node`, in order."""
+        return self._placed_by(lambda: self.door.tell(UpdateRequest("rm", **entries)))
+
+    def pass_time(self, seconds: float) -> list[str]:
+        """Let time pass."""
+        return self._placed_by(lambda: self.door.advance(seconds))
+
+    def _placed_by(self, deed: Callable[[], None]) -> list[str]:
+        before = len(self.history["placed"])
+        deed()
+        return [f"{entry[1]}@{entry[2]}" for entry in self.history["placed"][before:]]
+
+    def node(
+        self, name: str, attributes: Mapping[str, str] | None = None, *, drained: bool = False, **amounts: int
+    ) -> list[str]:
+        """A node joins."""
+        info = NewNodeInfo(name, dict(attributes or {}), Resource(amounts), schedulable=not drained)
+        return self.say(new_schedulable_nodes=[info])
+
+    def change(self, name: str, action: NodeAction, **amounts: int) -> list[str]:
+        """A node changes."""
+        capacity = Resource(amounts) if amounts else None
+        return self.say(updated_nodes=[UpdateNodeInfo(name, action, schedulable_resource=capacity)])
+
+    def app(self, name: str, queue: str = "root.a", user: str = "ann", **fields: Any) -> list[str]:
+        """An application is submitted."""
+        info = UserGroupInformation(user, [user])
+        return self.say(new_applications=[AddApplicationRequest(name, queue, ugi=info, **fields)])
+
+    def ask(self, app: str, *keys: str, fields: Mapping[str, Any] | None = None, **amounts: int) -> list[str]:
+        """An application asks for an allocation of these amounts per key."""
+        return self.say(asks=[request(app, key, fields, **amounts) for key in keys])
+
+    def end(self, *keys: str) -> list[str]:
+        """Allocations end by themselves."""
+        return self.release(*[self.running.pop(key) for key in keys])
+
+    def release(self, *ended: Allocation) -> list[str]:
+        """Tell the end of allocations."""
+        gone = [
+            AllocationRelease(one.application_id, one.uuid, allocation_key=one.allocation_key)
+            for one in ended
+        ]
+        return self.say(releases=AllocationReleasesRequest(gone))
+
+    def take_back(self, app: str, *keys: str) -> list[str]:
+        """Asks are taken back."""
+        asks = [AllocationAskRelease(app, key) for key in keys]
+        return self.say(releases=AllocationReleasesRequest([], asks))
+
+    def confirm(self, *keys: str) -> list[str]:
+        """What it was told to end has ended: these, or all, in the order in which they were told."""
+        gone = [one for one in self.to_confirm if not keys or one.allocation_key in keys]
+        self.to_confirm = [one for one in self.to_confirm if one not in gone]
+        for one in gone:
+            self.running.pop(one.allocation_key, None)
+        echo = [attrs.evolve(one, message="") for one in gone]
+        return self.say(releases=AllocationReleasesRequest(echo))
+
+    def remove(self, *apps: str) -> list[str]:
+        """Applications go."""
+        return self.say(remove_applications=[RemoveApplicationRequest(app) for app in apps])
+
+    def come_back(self, apps: Iterable[AddApplicationRequest], nodes: Iterable[NewNodeInfo]) -> None:
+        """Register again, and report: applications, nodes, and what runs on them."""
+        running, self.running = self.running, {}
+        self.door.register(self)
+        found = list(nodes)
+        for node in found:
+            node.existing_allocations = [one for one in running.values() if one.node_id == node.node_id]
+        self.running = running
+        self.say(new_applications=list(apps), new_schedulable_nodes=found)
+
+
+def request(app: str, key: str, fields: Mapping[str, Any] | None = None, **amounts: int) -> AllocationAsk:
+    """An ask."""
+    return AllocationAsk(key, app, resource_ask=Resource(amounts), **(fields or {}))
