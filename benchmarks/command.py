@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import cProfile
+import platform
 import pstats
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -13,8 +15,10 @@ import click
 from benchmarks.cases import CASES, OWN, Case, find
 from benchmarks.failure import BenchmarkFailure
 from benchmarks.fresh import run_fresh
-from benchmarks.growth import STEPS, grow
+from benchmarks.growth import PROMISED, STEPS, Step, grow, table
+from benchmarks.growth_plot import draw
 from benchmarks.measurement import Measurement, table_head, table_line
+from yunikorn.build import kind_of_build
 from yunikorn.cli.collector import settle_collector
 from yunikorn.errors import YunikornError
 
@@ -42,7 +46,8 @@ def _workload_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--case", "names", multiple=True, metavar="NAME", help="Run this one only; repeatable.")
 @click.option("--list", "listing", is_flag=True, help="List the cases and end.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of the table.")
-@click.option("--growth", type=click.Choice(list(STEPS)), help="Cost per task while this one grows.")
+@click.option("--growth", type=click.Choice([*STEPS, "all"]), help="Cost per decision while this one grows.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw what --growth found into this PNG file.")
 @click.option("--limit", type=float, help="Give a case up after so many seconds.")
 @click.option("--repeat", type=COUNT, default=1, help="Run each so often and keep the best.")
 @click.option("--here", is_flag=True, help="In this process, instead of a fresh one for each case.")
@@ -53,6 +58,7 @@ def main(
     listing: bool,
     as_json: bool,
     growth: str | None,
+    plot: Path | None,
     limit: float | None,
     repeat: int,
     here: bool,
@@ -71,8 +77,7 @@ def main(
             for case in CASES:
                 click.echo(case.title)
         elif growth:
-            for line in grow(growth, options, limit):
-                click.echo(line)
+            _run_growth(PROMISED if growth == "all" else (growth,), options, limit, repeat, plot)
         else:
             cases = _chosen(names, own=bool(options))
 
@@ -84,6 +89,22 @@ def main(
             _run_all(cases, run, repeat, as_json=as_json)
     except (BenchmarkFailure, YunikornError) as error:
         raise click.ClickException(str(error)) from error
+
+
+def _run_growth(
+    axes: tuple[str, ...], options: dict[str, Any], limit: float | None, repeat: int, plot: Path | None
+) -> None:
+    steps: list[Step] = []
+
+    def noted() -> Iterator[Step]:
+        for step in grow(axes, options, limit, repeat):
+            steps.append(step)
+            yield step
+
+    for line in table(noted()):
+        click.echo(line)
+    if plot is not None:
+        draw(steps, plot, f"Python {platform.python_version()}, {kind_of_build()}")
 
 
 def _chosen(names: tuple[str, ...], *, own: bool) -> list[Case]:

@@ -2,38 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import attrs
 
 from benchmarks.cases import OWN
 from benchmarks.fresh import run_fresh
+from benchmarks.measurement import Measurement
 
 BASE: Mapping[str, int | str] = {
     "nodes": 4_000,
     "tasks": 20_000,
-    "queues": 20,
-    "applications": 100,
+    "queues": 16,
+    "applications": 128,
     "sizes": 20,
     "app_sort": "fair",
 }
 """What stays while one of them grows; options on the command line replace them."""
 STEPS: Mapping[str, tuple[int, ...]] = {
     "nodes": (1_000, 2_000, 4_000, 8_000, 16_000),
-    "tasks": (10_000, 20_000, 40_000, 80_000),
-    "queues": (1, 10, 100, 1_000),
-    "applications": (10, 100, 1_000, 10_000),
-    "sizes": (1, 10, 100, 1_000, 10_000),
+    "tasks": (10_000, 20_000, 40_000, 80_000, 160_000),
+    "queues": (16, 32, 64, 128, 256, 512, 1_024),
+    "applications": (128, 256, 512, 1_024, 2_048, 4_096, 8_192),
+    "sizes": (10, 20, 40, 80, 160, 320, 640),
 }
-"""What grows, and how."""
+"""What grows, and how: each step is twice the one before."""
+PROMISED = ("nodes", "tasks", "queues", "applications")
+"""Of these a doubling costs a decision at most `MOST` times as much."""
+MOST = 1.25
+NODE_SORTS = ("fair", "binpacking")
+HEAD = (
+    f"{'what grows':>12}  {'to':>7}  {'nodes by':>10}  {'µs/decision':>11}  {'ratio':>6}  "
+    f"{'µs/task':>8}  {'peak MB':>8}  {'yardstick':>9}"
+)
 
 
-def grow(axis: str, options: Mapping[str, object], limit: float | None) -> Iterator[str]:
-    """A line per step: microseconds per decision, and how many times those of the step before."""
-    yield f"{axis:>12}  {'tasks/s':>9}  {'µs/task':>8}  {'ratio':>6}  {'peak MB':>8}"
-    before = 0.0
-    for value in STEPS[axis]:
-        found = run_fresh(OWN, {**BASE, **options, axis: value}, limit)
-        speed = found.figures["tasks_per_s"]
-        cost = 1e6 / speed
-        ratio = f"{cost / before:.2f}" if before else ""
-        yield f"{value:>12,}  {speed:>9,.0f}  {cost:>8.1f}  {ratio:>6}  {found.peak_mb:>8.0f}"
-        before = cost
+@attrs.frozen
+class Step:
+    """What a decision costs at one size."""
+
+    axis: str
+    value: int
+    node_sort: str
+    decision: float
+    """Seconds from an ask that is known to its allocation in the callback, on average."""
+    task: float
+    """The same with handing in and taking in the ask."""
+    peak_mb: float
+    yardstick: float
+
+    @classmethod
+    def of(cls, axis: str, found: Measurement) -> Step:
+        """The step that a measurement is."""
+        tasks, value, node_sort = (found.shape[name] for name in ("tasks", axis, "node_sort"))
+        return cls(
+            axis,
+            int(value),
+            str(node_sort),
+            found.figures["decide_s"] / int(tasks),
+            1 / found.figures["tasks_per_s"],
+            found.peak_mb,
+            found.yardstick,
+        )
+
+    def line(self, before: Step | None) -> str:
+        """Its line of the table; the ratio is to half the size."""
+        ratio = f"{self.decision / before.decision:.2f}" if before else ""
+        return (
+            f"{self.axis:>12}  {self.value:>7,}  {self.node_sort:>10}  {self.decision * 1e6:>11.1f}  "
+            f"{ratio:>6}  {self.task * 1e6:>8.1f}  {self.peak_mb:>8.0f}  {self.yardstick:>9.2f}"
+        )
+
+
+Run = Callable[[Mapping[str, object]], Measurement]
+
+
+def grow(
+    axes: Iterable[str], options: Mapping[str, object], limit: float | None, repeat: int
+) -> Iterator[Step]:
+    """Measure every step of these axes, with nodes in either order unless `options` name one."""
+
+    def run(workload: Mapping[str, object]) -> Measurement:
+        runs = (run_fresh(OWN, workload, limit) for _ in range(repeat))
+        return min(runs, key=lambda found: found.figures["decide_s"])
+
+    sorts = [options["node_sort"]] if "node_sort" in options else NODE_SORTS
+    for axis in axes:
+        for node_sort in sorts:
+            for value in STEPS[axis]:
+                yield Step.of(axis, run({**BASE, **options, "node_sort": node_sort, axis: value}))
+
+
+def table(steps: Iterable[Step]) -> Iterator[str]:
+    """A line per step, as they come."""
+    yield HEAD
+    before: Step | None = None
+    for step in steps:
+        same = before is not None and (before.axis, before.node_sort) == (step.axis, step.node_sort)
+        yield step.line(before if same else None)
+        before = step
