@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import itertools
 
+import pytest
+
 from tests.service.kit import PATIENCE
 from yunikorn.clock import SystemClock
 from yunikorn.config.load import check_config
 from yunikorn.interface.aio import AsyncScheduler
 from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
 from yunikorn.registry import Registry
-from yunikorn.service import demo
+from yunikorn.service import demo, run
+from yunikorn.service.config_files import ConfigFiles
+from yunikorn.service.settings import Settings
 
 
 def test_its_configuration_has_nothing_to_complain_of(registry: Registry) -> None:
@@ -29,7 +34,7 @@ def test_its_jobs_are_the_same_in_every_run() -> None:
 
 
 def test_jobs_come_run_and_go(registry: Registry) -> None:
-    async def run() -> tuple[int, int, int]:
+    async def watch() -> tuple[int, int, int]:
         configurations = Configurations({demo.GROUP: demo.CONFIG})
         threaded = ThreadedScheduler(
             lambda clock: Scheduler(registry, clock, configurations=configurations), SystemClock()
@@ -50,7 +55,20 @@ def test_jobs_come_run_and_go(registry: Registry) -> None:
             waiting = partition.partition.applications
             return most, shown.done, len(waiting)
 
-    most, done, known = asyncio.run(run())
+    most, done, known = asyncio.run(watch())
     assert most >= 10
     assert done >= 15
     assert known <= 20
+
+
+def test_a_core_that_dies_ends_the_service_with_a_status_of_its_own(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Buggy(Scheduler):
+        def update(self, request: UpdateRequest) -> None:
+            raise ArithmeticError("the books are wrong")
+
+    monkeypatch.setattr(run, "Scheduler", Buggy)
+    options = run.Options(ConfigFiles([]), Settings(), None, demo=True)
+    assert run.serve(options, registry, lambda _: None) == 70
+    assert "the core has died: ArithmeticError: the books are wrong" in caplog.text

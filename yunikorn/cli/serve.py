@@ -6,6 +6,7 @@ when the scheduler died of a bug, 130 when a second signal ended it at once.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -152,6 +153,8 @@ def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> 
 
 
 def _network() -> Callable[[AsyncScheduler, Settings], Network]:
+    # What the library would print beside our one message, unless somebody asks for it.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         from yunikorn.service.server import Server
     except ModuleNotFoundError as error:
