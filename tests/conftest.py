@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -76,11 +75,14 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 def _can_build() -> bool:
+    # By metadata alone: where setuptools is, even looking for the module `pip` swaps distutils for its own,
+    # with a warning when somebody has imported that before.
     try:
+        importlib.metadata.version("pip")
         version = importlib.metadata.version("setuptools").split(".")
     except importlib.metadata.PackageNotFoundError:
         return False
-    return importlib.util.find_spec("pip") is not None and (int(version[0]), int(version[1])) >= (70, 1)
+    return (int(version[0]), int(version[1])) >= (70, 1)
 
 
 @pytest.fixture(scope="session")
