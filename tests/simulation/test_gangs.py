@@ -32,8 +32,8 @@ def three_teams(policy: str) -> str:
     """The configuration that docs/simulation.md plays a trace under, with this policy."""
     found = re.search(r"^`teams.yaml`\n\n```yaml\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
     assert found is not None
-    assert found[1].count("policy: fifo ") == 1
-    return found[1].replace("policy: fifo ", f"policy: {policy} ")
+    assert found[1].count("policy: fifo\n") == 1
+    return found[1].replace("policy: fifo\n", f"policy: {policy}\n")
 
 
 class Fates(Recorder):
