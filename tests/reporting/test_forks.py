@@ -114,3 +114,4 @@ def test_equal_runs_are_said_to_be_equal() -> None:
         None,
         "b decides exactly as a does, in all of 4,321 decisions.",
     )
+    assert describe("a", "b", None, 0, None).sentence == "Neither a nor b decides anything."

@@ -45,7 +45,9 @@ def question(fork: Fork) -> Question | None:
 def describe(first: str, second: str, fork: Fork | None, decisions: int, answer: Answer | None) -> Parting:
     """Where the run `second` leaves that of `first`; `answer` is the second one's to the `question`."""
     if fork is None:
-        text = f"{second} decides exactly as {first} does, in all of {decisions:,} decisions."
+        text = f"Neither {first} nor {second} decides anything."
+        if decisions:
+            text = f"{second} decides exactly as {first} does, in all of {decisions:,} decisions."
         return Parting(second, decisions, None, printable(text))
     moments = [one.time for one in (fork.one, fork.other) if one is not None]
     moment = min(moments)
