@@ -20,6 +20,7 @@ from benchmarks import (
 from benchmarks.machine import peak_megabytes, peak_megabytes_of_children, yardstick
 from benchmarks.measurement import Measurement
 from benchmarks.workload import Workload
+from yunikorn.build import kind_of_build
 
 
 @attrs.frozen
@@ -43,6 +44,7 @@ class Case:
         peak = peak_megabytes_of_children() if self.measure is cold_start.seconds else peak_megabytes()
         load = self.workload
         shape: dict[str, int | str] = {
+            "build": kind_of_build(),
             "nodes": load.nodes,
             "tasks": load.tasks,
             "queues": load.queues,

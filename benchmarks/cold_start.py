@@ -9,10 +9,9 @@ import time
 from pathlib import Path
 
 from benchmarks.failure import BenchmarkFailure
+from benchmarks.home import HOME
 from benchmarks.quantiles import quantile
 from benchmarks.workload import Workload
-
-CHECKOUT = Path(__file__).parent.parent
 
 
 def seconds(workload: Workload) -> dict[str, float]:
@@ -31,7 +30,7 @@ def _run(arguments: list[str]) -> float:
     start = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "yunikorn", *arguments],
-        cwd=CHECKOUT,
+        cwd=HOME,
         capture_output=True,
         text=True,
         check=False,

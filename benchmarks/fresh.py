@@ -5,13 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 from benchmarks.cases import Case
 from benchmarks.failure import BenchmarkFailure
+from benchmarks.home import HOME, program
 from benchmarks.measurement import Measurement
-
-CHECKOUT = Path(__file__).parent.parent
 
 
 def run_fresh(case: Case, options: Mapping[str, object], limit: float | None = None) -> Measurement:
@@ -24,8 +22,8 @@ def run_fresh(case: Case, options: Mapping[str, object], limit: float | None = N
         arguments += [f"--{name.replace('_', '-')}", str(value)]
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks", *arguments],
-            cwd=CHECKOUT,
+            [sys.executable, *program(), *arguments],
+            cwd=HOME,
             capture_output=True,
             text=True,
             encoding="utf-8",

@@ -8,8 +8,10 @@ from typing import Any
 
 import attrs
 
-COLUMNS = ("case", "nodes", "tasks", "queues", "apps", "sizes", "sorting", "result", "peak MB", "yardstick")
-_WIDTHS = (23, 5, 6, 6, 5, 5, 22, 76, 7, 9)
+COLUMNS = (
+    "case", "build", "nodes", "tasks", "queues", "apps", "sizes", "sorting", "result", "peak MB", "yardstick",
+)  # fmt: skip
+_WIDTHS = (23, 11, 5, 6, 6, 5, 5, 22, 76, 7, 9)
 
 
 @attrs.frozen
@@ -19,7 +21,7 @@ class Measurement:
     case: str
     variant: str
     shape: Mapping[str, int | str]
-    """Of what size: nodes, tasks, queues, applications, sizes, and the policies."""
+    """Of what build and size: nodes, tasks, queues, applications, sizes, and the policies."""
     figures: Mapping[str, float]
     """What was measured: `tasks_per_s`, or latencies in seconds, `..._s`."""
     peak_mb: float
@@ -62,7 +64,8 @@ class Measurement:
     def cells(self) -> list[str]:
         """Its row, under `COLUMNS`."""
         counts = [
-            f"{self.shape.get(name, '')}" for name in ("nodes", "tasks", "queues", "applications", "sizes")
+            f"{self.shape.get(name, '')}"
+            for name in ("build", "nodes", "tasks", "queues", "applications", "sizes")
         ]
         sorting = f"{self.shape.get('app_sort', '')} / {self.shape.get('node_sort', '')}"
         result = ", ".join(readable(name, value) for name, value in self.figures.items())

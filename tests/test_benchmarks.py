@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -19,6 +20,8 @@ if str(CHECKOUT) not in sys.path:
 from benchmarks.cases import CASES, Case, find  # noqa: E402
 from benchmarks.configuration import leaf_names  # noqa: E402
 from benchmarks.failure import BenchmarkFailure  # noqa: E402
+from benchmarks.growth import NODE_SORTS, STEPS, Step, table  # noqa: E402
+from benchmarks.growth_plot import draw  # noqa: E402
 from benchmarks.measurement import COLUMNS, Measurement, readable, table_head, table_line  # noqa: E402
 from benchmarks.quantiles import quantile  # noqa: E402
 from benchmarks.workload import Workload  # noqa: E402
@@ -122,6 +125,39 @@ def test_lines_of_the_table_are_equally_long() -> None:
 
     assert len({len(line) for line in lines}) == 1
     assert lines[0].count("|") == len(COLUMNS) + 1
+
+
+def steps() -> list[Step]:
+    """What --growth might find."""
+    return [
+        Step(axis, value, node_sort, 1e-5 * number, 1.5e-5 * number, 50.0, 2.5)
+        for axis in ("nodes", "tasks", "queues")
+        for node_sort in NODE_SORTS
+        for number, value in enumerate((1_000, 2_000, 4_000), start=1)
+    ]
+
+
+def test_growth_doubles_from_step_to_step() -> None:
+    for values in STEPS.values():
+        assert all(after == 2 * before for before, after in itertools.pairwise(values))
+    assert {STEPS["nodes"][0], STEPS["nodes"][-1]} == {1_000, 16_000}
+
+
+def test_the_table_of_growth_compares_with_half_the_size() -> None:
+    head, *lines = table(steps())
+
+    assert len({len(line) for line in (head, *lines)}) == 1
+    assert [line.split()[4] for line in lines[:3]] == ["15.0", "2.00", "1.50"]
+    assert lines[3].split()[:3] == ["nodes", "1,000", "binpacking"]
+    assert "2.00" not in lines[3]
+
+
+def test_growth_is_drawn(tmp_path: Path) -> None:
+    file = tmp_path / "images" / "growth.png"
+
+    draw(steps(), file, "a machine")
+
+    assert file.read_bytes().startswith(b"\x89PNG")
 
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
