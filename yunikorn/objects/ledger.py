@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.node import Node
     from yunikorn.objects.shape import Pairs, Shape
     from yunikorn.objects.usage_book import UsageBook
-    from yunikorn.resources import Resource
+    from yunikorn.resources import Resource, Tally
 
 _REMOVAL_DETAIL = {
     TerminationType.UNKNOWN: "ALLOC_NODEREMOVED",
@@ -360,23 +360,23 @@ class Ledger:
     def _move_to_allocated(self, app: Application, pairs: Pairs, fewer: int) -> None:
         """What waited is held, and `fewer` asks wait, on the application and all queues above."""
         pending, allocated = app.pending, app.allocated
-        for name, amount in pairs:
-            pending[name] -= amount
-            try:
+        try:
+            for name, amount in pairs:
+                pending[name] -= amount
                 allocated[name] += amount
-            except KeyError:
-                allocated[name] = amount
+        except KeyError:
+            _restart(pending, allocated, pairs, name)
         if not app.touched:
             app.touch()
         for queue in app.chain:
-            queue.waiting -= fewer
             pending, allocated = queue.pending, queue.allocated
-            for name, amount in pairs:
-                pending[name] -= amount
-                try:
+            try:
+                for name, amount in pairs:
+                    pending[name] -= amount
                     allocated[name] += amount
-                except KeyError:
-                    allocated[name] = amount
+            except KeyError:
+                _restart(pending, allocated, pairs, name)
+            queue.waiting -= fewer
             if not queue.touched:
                 queue.touch()
         self.usage.book(app, pairs)
@@ -517,3 +517,15 @@ class Ledger:
             app.counted = False
             for queue in app.chain:
                 queue.count_running(-1)
+
+
+def _restart(pending: Tally, allocated: Tally, pairs: Pairs, stuck: str) -> None:
+    """Finish a move that met a type, `stuck`, of which nothing was ever allocated here."""
+    behind = False
+    for name, amount in pairs:
+        if name == stuck:
+            allocated[name] = amount
+            behind = True
+        elif behind:
+            pending[name] -= amount
+            allocated[name] = allocated.get(name, 0) + amount

@@ -43,37 +43,39 @@ class Block(Generic[M]):
 class Line(Generic[M]):
     """Members in order of their ranks."""
 
-    __slots__ = ("_blocks", "_tops", "version")
+    __slots__ = ("_tops", "blocks", "version")
 
     def __init__(self) -> None:
-        self._blocks: list[Block[M]] = [Block([], 0)]
+        self.blocks: list[Block[M]] = [Block([], 0)]
         self._tops: list[Rank] = []
         """Between any two blocks the rank that parts them, without its member."""
         self.version = -1
         """Of the facts common to all ranks (such as the cluster's size), when they were computed."""
 
     def __len__(self) -> int:
-        return sum(len(block.ranks) for block in self._blocks)
+        return sum(len(block.ranks) for block in self.blocks)
 
     def __iter__(self) -> Iterator[M]:
-        for block in self._blocks:
+        for block in self.blocks:
             for rank in block.ranks:
                 yield rank[-1]
-
-    def is_only(self, member: M) -> bool:
-        """Whether `member` stands here, and nobody else: then its rank does not matter."""
-        block = member.block
-        return block is not None and len(block.ranks) == 1 and not self._tops
 
     def put(self, member: M, rank: Rank) -> None:
         """Have `member` stand at `rank`, which ends with it, wherever it stood before.
 
         Raises whatever comparing ranks raises; the member is then out of the line.
         """
-        if member.block is not None:
-            self.remove(member)
+        block = member.block
+        if block is not None:
+            ranks = block.ranks
+            if len(ranks) > 1 and ranks[0] is member.rank:
+                # Nearly always: whoever was served last stood in front.
+                del ranks[0]
+                member.block = None
+            else:
+                self.remove(member)
         at = bisect_left(self._tops, rank) if self._tops else 0
-        block = self._blocks[at]
+        block = self.blocks[at]
         ranks = block.ranks
         insort(ranks, rank)
         block.bits |= member.bits
@@ -83,13 +85,13 @@ class Line(Generic[M]):
             self._split(at)
 
     def _split(self, at: int) -> None:
-        block = self._blocks[at]
+        block = self.blocks[at]
         half = len(block.ranks) // 2
         upper: Block[M] = Block(block.ranks[half:], block.bits)
         del block.ranks[half:]
         for rank in upper.ranks:
             rank[-1].block = upper
-        self._blocks.insert(at + 1, upper)
+        self.blocks.insert(at + 1, upper)
         self._tops.insert(at, block.ranks[-1][:-1])
 
     def remove(self, member: M) -> None:
@@ -99,28 +101,24 @@ class Line(Generic[M]):
             return
         member.block = member.rank = None
         ranks = block.ranks
-        if ranks[0] is rank:
-            # Whoever was served last stood in front.
-            del ranks[0]
-        else:
-            del ranks[_index(ranks, rank)]
+        del ranks[_index(ranks, rank)]
         if not ranks and self._tops:
             self._drop(block)
 
     def _drop(self, block: Block[M]) -> None:
         """A block has nobody left."""
-        at = next(at for at, other in enumerate(self._blocks) if other is block)
-        del self._blocks[at], self._tops[min(at, len(self._tops) - 1)]
+        at = next(at for at, other in enumerate(self.blocks) if other is block)
+        del self.blocks[at], self._tops[min(at, len(self._tops) - 1)]
 
     def clear(self) -> None:
         """Have nobody stand here: everybody has to be put in anew."""
         for member in self:
             member.rank = member.block = None
-        self._blocks, self._tops, self.version = [Block([], 0)], [], -1
+        self.blocks, self._tops, self.version = [Block([], 0)], [], -1
 
     def first(self, wanted: int) -> M | None:
         """The foremost member that waits for any of the `wanted` claims."""
-        for block in self._blocks:
+        for block in self.blocks:
             if block.bits & wanted:
                 bits = 0
                 for rank in block.ranks:

@@ -142,7 +142,8 @@ class Queue:
         self.bits = 0
         self.rank: Rank | None = None
         self.block: Block[Any] | None = None
-        self.touched = False
+        self.touched = parent is None
+        """Whether it is among its parent's `stale`; root, which has no parent, has nowhere to be."""
         self.held = 0
         """Bits of claims that only members wait for whom the policy keeps out for now."""
         self.over: dict[int, Claim] = {}
@@ -305,11 +306,10 @@ class Queue:
 
     def touch(self) -> None:
         """Something about it changed that its place in the parent's line may depend on."""
-        if not self.touched:
-            parent = self.parent
-            if parent is not None:
-                self.touched = True
-                parent.stale.append(self)
+        parent = self.parent
+        if parent is not None and not self.touched:
+            self.touched = True
+            parent.stale.append(self)
 
     def awaken(self, bits: int) -> None:
         """Requests of these claims are worth trying below, in this queue and all above."""

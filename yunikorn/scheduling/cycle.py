@@ -116,15 +116,18 @@ class Cycle:
 
     def _descend(self, queue: Queue, wanted: int) -> Allocation | None:
         """Serve the foremost application with something worth trying; None after learning of a dead end."""
-        version = self._root.cluster.version
+        version = queue.cluster.version
         while True:
             line = queue.line
             if queue.stale or line.version != version or queue.order.ages:
                 self.settle(queue)
-            member = line.first(wanted)
-            if member is None:
-                queue.bits &= ~wanted
-                return None
+            ranks = line.blocks[0].ranks
+            member = ranks[0][-1] if ranks else None
+            if member is None or not member.bits & wanted:
+                member = line.first(wanted)
+                if member is None:
+                    queue.bits &= ~wanted
+                    return None
             wanted &= member.bits
             if queue.is_leaf:
                 return self._serve(member, wanted)
@@ -159,15 +162,22 @@ class Cycle:
                 if not member.touched:
                     member.touched = True
                     stale.append(member)
-        elif len(stale) == 1 and order.lanes is None:
-            # Nearly always: who was served last.
+        elif len(stale) == 1 and stale[0].block is not None:
+            # Nearly always: who was served last. With nobody to compare it with it stays among the stale,
+            # and gets its rank when somebody comes.
             member = stale[0]
-            if _belongs(member, queue):
-                if not line.is_only(member):
+            if queue.is_leaf:
+                if member.requests.bits and member.admitted and member.rest is None and order.lanes is None:
+                    if len(line.blocks[0].ranks) > 1 or len(line.blocks) > 1:
+                        stale.clear()
+                        member.touched = False
+                        order.put(line, member)
+                    return
+            elif member.waiting and member.state != STOPPED:
+                if len(line.blocks[0].ranks) > 1 or len(line.blocks) > 1:
                     stale.clear()
                     member.touched = False
                     order.put(line, member)
-                # Else it stays among the stale, and gets its rank when there is somebody to compare it with.
                 return
         if stale:
             queue.stale = []
@@ -316,12 +326,3 @@ class Cycle:
             journal.record(
                 "REQUEST", ask.key, ask.app.id, message=f"Unschedulable request '{ask.key}': {why}"
             )
-
-
-def _belongs(member: Any, queue: Queue) -> bool:
-    """Whether `member` has something to be tried in the line of `queue`."""
-    if queue.is_leaf:
-        app: Application = member
-        return app.queue is queue and app.requests.bits != 0 and app.admitted and app.rest is None
-    child: Queue = member
-    return child.waiting > 0 and child.state != STOPPED

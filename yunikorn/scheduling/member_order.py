@@ -57,36 +57,43 @@ class MemberOrder:
         """What `is_due` would answer, for whoever only wants to know."""
         return bool(self._refresh) and now // self._refresh != self._tick
 
-    def put(self, line: Line[Any], member: Any) -> Rank:
-        """Have `member` stand where it belongs; returns its rank."""
+    def put(self, line: Line[Any], member: Application | Queue) -> None:
+        """Have `member` stand where it belongs."""
         rank = self.rank(member)
         try:
             line.put(member, rank)
         except CONTAINED as error:
             self._faults.report(self.origin, "comparing keys of", error, member.label)
-            rank = behind(member)
-            line.put(member, rank)
-        return rank
+            line.put(member, behind(member))
 
     def rank(self, member: Application | Queue, *, quiet: bool = False) -> Rank:
         """Where `member` stands; `quiet` for whoever only wants to know: no fault is reported."""
         try:
             key = self._key(member)
             kind = type(key)
-            parted = kind is tuple
-            sound = _is_sound(key) if parted else kind is int or bool(key == key)
-            cause: BaseException | str = "" if sound else f"{key!r} compares to nothing"
+            if kind is float or kind is int:
+                sound = key == key
+            elif kind is tuple:
+                for part in key:
+                    if type(part) is not float or part != part:
+                        sound = _is_sound(key)
+                        break
+                else:
+                    sound = True
+            else:
+                sound = bool(key == key)
+            if sound:
+                if self._priority_first:
+                    return (0, -member.priority, key, member.tie, member)
+                if kind is tuple and key:
+                    return (0, key[0], -member.priority, key[1:], member.tie, member)
+                return (0, key, -member.priority, member.tie, member)
+            cause: BaseException | str = f"{key!r} compares to nothing"
         except CONTAINED as error:
             cause = error
-        if cause:
-            if not quiet:
-                self._faults.report(self.origin, "computing the key of", cause, member.label)
-            return behind(member)
-        if self._priority_first:
-            return (0, -member.priority, key, member.tie, member)
-        if parted and key:
-            return (0, key[0], -member.priority, key[1:], member.tie, member)
-        return (0, key, -member.priority, member.tie, member)
+        if not quiet:
+            self._faults.report(self.origin, "computing the key of", cause, member.label)
+        return behind(member)
 
 
 def _is_sound(key: tuple[Any, ...]) -> bool:

@@ -97,7 +97,9 @@ class NodeOrder:
         self._shapes = shapes
         self.shape = shape
         only = Group([], [], 0)
-        only.blocks.append(Block(only, [], 0))
+        self._first = Block(only, [], 0)
+        """The block before all others."""
+        only.blocks.append(self._first)
         self._groups = [only]
         self._borders: list[Border] = []
         self._seats: dict[str, Seat] = {}
@@ -133,7 +135,7 @@ class NodeOrder:
         """Where `node` stands; a node whose score fails stands behind all others."""
         try:
             score = self._score(node) if self.shape is None else self._score(node, self.shape)
-            if score == score and isinstance(score, (int, float)):
+            if score == score and (type(score) is float or isinstance(score, (int, float))):
                 return score
             cause: BaseException | str = f"{score!r} is not a number"
         except CONTAINED as error:
@@ -153,16 +155,30 @@ class NodeOrder:
     def put(self, node: Node, gained: bool) -> None:
         """Have `node` stand where it belongs; `gained` when it may take more than before."""
         score = self.score(node)
-        seat = self._seats.get(node.id)
+        node_id = node.id
+        seat = self._seats.get(node_id)
         if seat is None:
-            entry = (score, node.id, node)
-            seat = self._seats[node.id] = Seat(entry, self._insert(entry))
-        elif score != seat.entry[0]:
-            entry = (score, node.id, node)
-            if self._move(seat, entry) and not gained:
+            entry = (score, node_id, node)
+            seat = self._seats[node_id] = Seat(entry, self._insert(entry))
+        else:
+            old = seat.entry
+            if score != old[0]:
+                seat.entry = entry = (score, node_id, node)
+                block = seat.block
+                entries = block.entries
+                last = entries[-1]
+                del entries[0 if entries[0] is old else bisect_left(entries, old)]
+                if entries and entry < last and (block is self._first or entries[0] < entry):
+                    # It stays in the block, which has learnt nothing less.
+                    insort(entries, entry)
+                    if not gained:
+                        return
+                else:
+                    if not entries:
+                        self._drop(block)
+                    seat.block = self._insert(entry)
+            elif not gained:
                 return
-        elif not gained:
-            return
         block = seat.block
         group = block.group
         barren = block.barren | group.barren
@@ -172,32 +188,14 @@ class NodeOrder:
             block.barren &= cramped
             group.barren &= cramped
 
-    def _move(self, seat: Seat, entry: Entry) -> bool:
-        """Have it stand elsewhere; returns whether that is in the same block."""
-        old, block = seat.entry, seat.block
-        entries = block.entries
-        stays = entries[0] < entry < entries[-1] or (
-            block is self._groups[0].blocks[0] and entry < entries[-1]
-        )
-        del entries[0 if entries[0] is old else bisect_left(entries, old)]
-        seat.entry = entry
-        if stays:
-            insort(entries, entry)
-            return True
-        if not entries:
-            self._drop(block)
-        seat.block = self._insert(entry)
-        return False
-
     def _insert(self, entry: Entry) -> Block:
-        borders = self._borders
-        where = bisect_left(borders, entry) if borders else 0
+        where = bisect_left(self._borders, entry)
         group = self._groups[where]
-        borders = group.borders
-        at = bisect_left(borders, entry) if borders else 0
+        at = bisect_left(group.borders, entry)
         block = group.blocks[at]
-        insort(block.entries, entry)
-        if len(block.entries) > BLOCK:
+        entries = block.entries
+        insort(entries, entry)
+        if len(entries) > BLOCK:
             upper = self._split(group, at, where)
             if upper.entries[0] <= entry:
                 return upper
@@ -247,6 +245,7 @@ class NodeOrder:
         elif len(self._groups) > 1:
             where = self._groups.index(group)
             del self._groups[where], self._borders[min(where, len(self._borders) - 1)]
+        self._first = self._groups[0].blocks[0]
 
     # -- searching ----------------------------------------------------------------------------------
 
