@@ -180,6 +180,11 @@ class Application:
         return self.state in FINAL_STATES
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether anything of it is to be tried in its turn."""
+        return self.requests.bits != 0 and self.rest is None and self.admitted and self._queue is not None
+
+    @property
     def has_waiting(self) -> bool:
         """Whether any ask waits, parked ones included."""
         return self.requests.any_wait

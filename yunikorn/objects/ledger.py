@@ -378,8 +378,10 @@ class Ledger:
                 _restart(pending, allocated, pairs, name)
             queue.waiting -= fewer
             if not queue.touched:
-                queue.touch()
-        self.usage.book(app, pairs)
+                queue.touched = True
+                queue.parent.stale.append(queue)  # type: ignore[union-attr]  # root is always touched
+        if not app.owing or len(app.allocations) == 1 or self.journal.listening:
+            self.usage.book(app, pairs)
 
     def _record_allocation(self, allocation: Allocation) -> None:
         resource, app, node = allocation.resource, allocation.app, allocation.node

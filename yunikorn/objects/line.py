@@ -43,11 +43,11 @@ class Block(Generic[M]):
 class Line(Generic[M]):
     """Members in order of their ranks."""
 
-    __slots__ = ("_tops", "blocks", "version")
+    __slots__ = ("blocks", "tops", "version")
 
     def __init__(self) -> None:
         self.blocks: list[Block[M]] = [Block([], 0)]
-        self._tops: list[Rank] = []
+        self.tops: list[Rank] = []
         """Between any two blocks the rank that parts them, without its member."""
         self.version = -1
         """Of the facts common to all ranks (such as the cluster's size), when they were computed."""
@@ -74,7 +74,7 @@ class Line(Generic[M]):
                 member.block = None
             else:
                 self.remove(member)
-        at = bisect_left(self._tops, rank) if self._tops else 0
+        at = bisect_left(self.tops, rank) if self.tops else 0
         block = self.blocks[at]
         ranks = block.ranks
         insort(ranks, rank)
@@ -92,7 +92,7 @@ class Line(Generic[M]):
         for rank in upper.ranks:
             rank[-1].block = upper
         self.blocks.insert(at + 1, upper)
-        self._tops.insert(at, block.ranks[-1][:-1])
+        self.tops.insert(at, block.ranks[-1][:-1])
 
     def remove(self, member: M) -> None:
         """Take `member` out; harmless when it is not in."""
@@ -102,19 +102,19 @@ class Line(Generic[M]):
         member.block = member.rank = None
         ranks = block.ranks
         del ranks[_index(ranks, rank)]
-        if not ranks and self._tops:
+        if not ranks and self.tops:
             self._drop(block)
 
     def _drop(self, block: Block[M]) -> None:
         """A block has nobody left."""
         at = next(at for at, other in enumerate(self.blocks) if other is block)
-        del self.blocks[at], self._tops[min(at, len(self._tops) - 1)]
+        del self.blocks[at], self.tops[min(at, len(self.tops) - 1)]
 
     def clear(self) -> None:
         """Have nobody stand here: everybody has to be put in anew."""
         for member in self:
             member.rank = member.block = None
-        self.blocks, self._tops, self.version = [Block([], 0)], [], -1
+        self.blocks, self.tops, self.version = [Block([], 0)], [], -1
 
     def first(self, wanted: int) -> M | None:
         """The foremost member that waits for any of the `wanted` claims."""

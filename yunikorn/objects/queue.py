@@ -185,6 +185,11 @@ class Queue:
         """Whether nothing is in it."""
         return not self.applications and not self.children
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether anything is to be tried in it, as its parent sees it."""
+        return self.waiting > 0 and self.state != STOPPED
+
     # -- quotas -------------------------------------------------------------------------------------
 
     @property

@@ -154,31 +154,23 @@ class Cycle:
         """Bring the line of a queue up to date with what changed since it was last looked at."""
         order: MemberOrder = queue.order
         line, stale = queue.line, queue.stale
-        version = queue.cluster.version
-        if line.version != version or (order.ages and order.is_due(self._partition.clock.now())):
-            line.version = version
+        if len(stale) == 1 and order.is_plain and line.version == queue.cluster.version:
+            # Nearly always: who was served last, and still waits for more.
+            member = stale[0]
+            if member.block is not None and member.is_waiting:
+                if len(line.blocks[0].ranks) > 1 or line.tops:
+                    stale.clear()
+                    member.touched = False
+                    order.put(line, member)
+                # Else there is nobody to compare it with: it stays among the stale until somebody comes.
+                return
+        if line.version != queue.cluster.version or order.is_due(self._partition.clock.now()):
+            line.version = queue.cluster.version
             members: Iterable[Any] = queue.applications.values() if queue.is_leaf else queue.children.values()
             for member in members:
                 if not member.touched:
                     member.touched = True
                     stale.append(member)
-        elif len(stale) == 1 and stale[0].block is not None:
-            # Nearly always: who was served last. With nobody to compare it with it stays among the stale,
-            # and gets its rank when somebody comes.
-            member = stale[0]
-            if queue.is_leaf:
-                if member.requests.bits and member.admitted and member.rest is None and order.lanes is None:
-                    if len(line.blocks[0].ranks) > 1 or len(line.blocks) > 1:
-                        stale.clear()
-                        member.touched = False
-                        order.put(line, member)
-                    return
-            elif member.waiting and member.state != STOPPED:
-                if len(line.blocks[0].ranks) > 1 or len(line.blocks) > 1:
-                    stale.clear()
-                    member.touched = False
-                    order.put(line, member)
-                return
         if stale:
             queue.stale = []
             if queue.is_leaf:
@@ -190,7 +182,7 @@ class Cycle:
         line, put = parent.line, parent.order.put
         for child in stale:
             child.touched = False
-            if child.waiting and child.state != STOPPED:
+            if child.is_waiting:
                 put(line, child)
             else:
                 line.remove(child)
@@ -211,14 +203,14 @@ class Cycle:
                 else:
                     lanes.remove(app)
                 lanes.keep_out(app, leaf)
-            if here and app.requests.bits and app.admitted and app.rest is None:
+            if here and app.is_waiting:
                 put(line, app)
             else:
                 line.remove(app)
         if lanes is not None:
             for app in lanes.review():
                 lanes.keep_out(app, leaf)
-                if app.admitted and app.requests.bits and app.queue is leaf and app.rest is None:
+                if app.is_waiting and app.queue is leaf:
                     order.put(line, app)
                     leaf.awaken(app.bits)
                 else:

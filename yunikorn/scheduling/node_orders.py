@@ -78,10 +78,9 @@ class NodeOrders:
         changed, ledger.changed_nodes = ledger.changed_nodes, []
         if len(self._orders) > 1:
             self._drop_unused()
-        orders = list(self._orders.values())
+        orders = self._orders.values()
         for node in changed:
-            gained = node.gained
-            node.touched = node.gained = False
+            gained, node.gained, node.touched = node.gained, False, False
             free = node.state == SCHEDULABLE and not node.reservations
             for order in orders:
                 if free:
