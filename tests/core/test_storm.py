@@ -217,6 +217,7 @@ TIGHT = {
     "objects.claim.IDLE_CLAIMS": 2,
     "scheduling.node_order.BLOCK": 2,
     "scheduling.node_order.GROUP": 2,
+    "scheduling.node_orders.LOG": 3,
 }
 """Sizes from which things are split, trimmed or forgotten: so small that it happens all the time."""
 

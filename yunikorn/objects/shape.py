@@ -105,6 +105,8 @@ class ShapeTable:
         """Whether there are shapes that wait and that the thresholds do not know, and ..."""
         self._looks = 0
         """... how often they were asked since."""
+        self.retired = 0
+        """Counts how often nobody waited for a shape any more."""
         self.on_forget: list[Callable[[int], None]] = []
         """Called with the bits of dropped shapes, before the bits serve again."""
         self.on_drop: list[Callable[[Shape], None]] = []
@@ -163,6 +165,7 @@ class ShapeTable:
         shape.waiting -= 1
         if not shape.waiting:
             self._idle += 1
+            self.retired += 1
             self.users[shape.node_order] -= 1
 
     def close(self, shape: Shape) -> None:

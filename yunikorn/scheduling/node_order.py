@@ -10,7 +10,7 @@ nothing for it.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
@@ -29,6 +29,8 @@ BLOCK, GROUP = 32, 32
 
 Entry = tuple[float, str, "Node"]
 """Where a node stands: its score, then its id."""
+Change = tuple["Node", bool]
+"""A node that has changed, and whether it may take more than before."""
 Border = tuple[float, str]
 """What parts two neighbours: less than whatever stands behind it, and no less than what is before."""
 
@@ -103,6 +105,10 @@ class NodeOrder:
         self._groups = [only]
         self._borders: list[Border] = []
         self._seats: dict[str, Seat] = {}
+        self.seen = 0
+        """How much of the log of changes it knows, where it reads one (see `catch_up`)."""
+        self._dozing: dict[str, tuple[Node, bool]] = {}
+        """By id: nodes that changed, and whether they gained, but have no room: none needs their place."""
         every = policy.refresh_every
         self.ages = bool(every)
         """Whether scores change with the time alone."""
@@ -110,15 +116,17 @@ class NodeOrder:
         self._tick = -1
 
     def __len__(self) -> int:
-        return len(self._seats)
+        return len(self._seats.keys() | self._dozing.keys())
 
     def __iter__(self) -> Iterator[Node]:
+        self._rouse()
         for group in self._groups:
             for block in group.blocks:
                 for entry in block.entries:
                     yield entry[2]
 
     def __reversed__(self) -> Iterator[Node]:
+        self._rouse()
         for group in reversed(self._groups):
             for block in reversed(group.blocks):
                 for entry in reversed(block.entries):
@@ -188,6 +196,32 @@ class NodeOrder:
             block.barren &= cramped
             group.barren &= cramped
 
+    def catch_up(self, log: Sequence[Change]) -> None:
+        """Bring an order for one shape up to date with what changed since it was last looked at.
+
+        There may be many such orders, and most are seldom looked at. A node without room for the shape is
+        not even asked for its score until it has gained some.
+        """
+        changed: dict[Node, bool] = {}
+        for node, gained in log[self.seen :]:
+            changed[node] = gained or changed.get(node, False)
+        self.seen = len(log)
+        for node, gained in changed.items():
+            before = self._dozing.pop(node.id, None) if self._dozing else None
+            gained = gained or (before is not None and before[1])
+            if not node.is_free:
+                self.remove(node.id)
+            elif self.shape is None or self.shape.fits(node):
+                self.put(node, gained)
+            else:
+                self._dozing[node.id] = (node, gained)
+
+    def _rouse(self) -> None:
+        """Have all nodes stand where they belong, also those without room."""
+        dozing, self._dozing = self._dozing, {}
+        for node, gained in dozing.values():
+            self.put(node, gained)
+
     def _insert(self, entry: Entry) -> Block:
         where = bisect_left(self._borders, entry)
         group = self._groups[where]
@@ -229,6 +263,7 @@ class NodeOrder:
 
     def remove(self, node_id: str) -> None:
         """Take a node out; harmless when it is not in."""
+        self._dozing.pop(node_id, None)
         seat = self._seats.pop(node_id, None)
         if seat is not None:
             entries = seat.block.entries

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from yunikorn.scheduling.node_order import NodeOrder
+from yunikorn.scheduling.node_order import Change, NodeOrder
 from yunikorn.states import REMOVED, SCHEDULABLE
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.named_policy import NamedPolicy
+
+LOG = 4_096
+"""Changes of nodes that orders for one shape may lie behind."""
 
 DEFAULT = ""
 """The name of the partition's own order."""
@@ -43,6 +46,12 @@ class NodeOrders:
         self._clock = clock
         self._faults = faults
         self._orders: dict[tuple[str, int], NodeOrder] = {}
+        self._common: list[NodeOrder] = []
+        """Those of them that are the same for all requests."""
+        self._log: list[Change] = []
+        """What changed, for the others to read when they are looked at."""
+        self._retired = 0
+        """How many shapes nobody waited for any more when orders without use were last dropped."""
         self._only: NodeOrder | None = None
         """The default order, once it is made, if it is the same for all requests and at all times."""
         self.regained: list[Node] = []
@@ -61,13 +70,18 @@ class NodeOrders:
                 named.policy, named.origin, self._faults, self._shapes, shape if named.by_shape else None
             )
             self._orders[key] = order
+            order.seen = len(self._log)
+            if not named.by_shape:
+                self._common.append(order)
             if not named.by_shape and not order.ages and shape.node_order == DEFAULT:
                 self._only = order
             order.is_due(self._clock.now())
             for node in self._nodes():
                 if node.is_free:
                     order.put(node, True)
-        elif order.ages and order.is_due(self._clock.now()):
+        elif order.shape is not None and order.seen != len(self._log):
+            order.catch_up(self._log)
+        if order.ages and order.is_due(self._clock.now()):
             for node in self._nodes():
                 if node.is_free:
                     order.put(node, False)
@@ -76,19 +90,31 @@ class NodeOrders:
     def settle(self, ledger: Ledger) -> None:
         """Bring all orders up to date with the nodes that changed, and reopen shapes that have room again."""
         changed, ledger.changed_nodes = ledger.changed_nodes, []
-        if len(self._orders) > 1:
+        if len(self._orders) > 1 and self._retired != self._shapes.retired:
             self._drop_unused()
-        orders = self._orders.values()
+        common = self._common
         for node in changed:
             gained, node.gained, node.touched = node.gained, False, False
             free = node.state == SCHEDULABLE and not node.reservations
-            for order in orders:
+            for order in common:
                 if free:
                     order.put(node, gained)
                 else:
                     order.remove(node.id)
+            if len(common) < len(self._orders):
+                self._note(node, gained)
             if gained:
                 self._regained(node, free)
+
+    def _note(self, node: Node, gained: bool) -> None:
+        """Have the orders for one shape know of a change when they are looked at."""
+        if len(self._log) >= LOG:
+            for order in self._orders.values():
+                if order.shape is not None:
+                    order.catch_up(self._log)
+                    order.seen = 0
+            self._log = []
+        self._log.append((node, gained))
 
     def _regained(self, node: Node, free: bool) -> None:
         """A node may take more than before."""
@@ -100,8 +126,9 @@ class NodeOrders:
     def follow(self, node: Node, *, gained: bool) -> None:
         """A free node has other room while a plan is made: have it stand where it belongs meanwhile."""
         if node.is_free:
-            for order in self._orders.values():
+            for order in self._common:
                 order.put(node, gained)
+            self._note(node, gained)
 
     def _reopen(self, node: Node, free: bool) -> None:
         # A request that requires this node may come even where no other may.
@@ -110,11 +137,17 @@ class NodeOrders:
                 self._claims.reopen(shape)
 
     def _drop_unused(self) -> None:
+        self._retired = self._shapes.retired
         users = self._shapes.users
         for key, order in list(self._orders.items()):
             name, bit = key
             if (name != DEFAULT and not users.get(name)) or (bit and order.shape and not order.shape.waiting):
-                del self._orders[key]
+                self._drop(key)
+
+    def _drop(self, key: tuple[str, int]) -> None:
+        order = self._orders.pop(key)
+        if order in self._common:
+            self._common.remove(order)
 
     def forget_shapes(self, bits: int) -> None:
         """These shapes are no more; their bits will serve for others."""
@@ -122,7 +155,7 @@ class NodeOrders:
             node.cramped &= ~bits
         for (name, bit), order in list(self._orders.items()):
             if bit & bits:
-                del self._orders[name, bit]
+                self._drop((name, bit))
             else:
                 order.forget_shapes(bits)
 
@@ -130,4 +163,5 @@ class NodeOrders:
         """Sort by other policies from now on."""
         self.policies = policies
         self._orders.clear()
+        self._common.clear()
         self._only = None
