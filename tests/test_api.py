@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from yunikorn import api, hookspecs
+from yunikorn import api, hookspecs, testing
 from yunikorn.registry import KINDS
 
 VIEWS = {
@@ -32,12 +32,36 @@ PUBLIC = {
     "UserGroupResolver": ["groups(user)"],
     "Plugin": ["opened(context)", "reloaded(context)", "closed()"],
 }
+VALUES = ("Context", "Event", "Resource", "ResourceManager", "dotless", "hookimpl")
+TESTING = """
+    Amounts AppSortPolicyContract ApplicationSample AskSample Cluster Clusters EventSinkContract MakeScheduler
+    NodeSample NodeSortPolicyContract Placement PlacementRuleContract PluginContract PredicateContract
+    QueueSample QueueSortPolicyContract UserGroupResolverContract application ask assert_node_order
+    assert_order assert_pending_because assert_placed assert_queue assert_rejected_because node queue
+    registry_with
+"""
+"""All that `yunikorn.testing` has: a name more is a promise more, and made on purpose."""
+OF_CLUSTER = """
+    add advance change clock close events faults finish partition placements preempted queue_of reload remove
+    rejected request run running scheduler state submit why withdraw
+"""
 
 
 def test_names_are_listed_and_sorted() -> None:
     assert api.__all__ == sorted(api.__all__)
-    assert set(api.__all__) >= {*VIEWS, *PUBLIC, "Context", "Event", "Resource", "dotless", "hookimpl"}
+    assert {*api.__all__} == {*VIEWS, *PUBLIC, *VALUES}
     assert all(hasattr(api, name) for name in api.__all__)
+
+
+def test_the_kit_for_tests_has_these_names() -> None:
+    assert testing.__all__ == TESTING.split()
+    assert all(hasattr(testing, name) for name in testing.__all__)
+    cluster = testing.Clusters()()
+    public = {name for name in dir(cluster) if not name.startswith("_")}
+    of_resource_manager = {"recv_update_response", "send_events"}
+    assert public == {*OF_CLUSTER.split(), *of_resource_manager}
+    for base in PUBLIC:
+        assert base == "Plugin" or hasattr(testing, f"{base}Contract")
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -37,6 +37,7 @@ DOORS = WIRE | {
     "yunikorn.recording",
     "yunikorn.simulation",
     "yunikorn.reporting",
+    "yunikorn.reference",
     "yunikorn.cli",
     "yunikorn.build",
 }
@@ -65,7 +66,9 @@ MAY_IMPORT = {
     "yunikorn.service": WIRE | {"yunikorn.recording"},
     "yunikorn.simulation": INTERFACE,
     "yunikorn.reporting": INTERFACE | {"yunikorn.simulation"},
+    "yunikorn.reference": OBJECTS,
     "yunikorn.testing": INTERFACE,
+    "yunikorn.pytest_plugin": {"yunikorn.testing"},
     "yunikorn.cli": DOORS,
     "yunikorn.__main__": {"yunikorn.cli"},
     "yunikorn_plugins": {"yunikorn.api", "yunikorn_plugins"},

@@ -1,0 +1,284 @@
+"""Clusters of the kit: a real scheduler, steppable, and assertions that say what is the case instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from yunikorn.api import Application, AppSortPolicy
+from yunikorn.errors import ConfigError
+from yunikorn.testing import (
+    Clusters,
+    MakeScheduler,
+    Placement,
+    application,
+    ask,
+    assert_node_order,
+    assert_order,
+    assert_pending_because,
+    assert_placed,
+    assert_queue,
+    assert_rejected_because,
+    node,
+    queue,
+)
+
+BY_NAME = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - name: batch
+            properties:
+              application.sort.policy: by-name
+          - name: small
+            resources:
+              max: {vcore: 1}
+"""
+
+
+class ByName(AppSortPolicy):
+    """The application with the first name in the alphabet."""
+
+    name = "by-name"
+
+    def key(self, app: Application) -> str:
+        return app.id
+
+
+class Broken(ByName):
+    """Fails for some."""
+
+    def key(self, app: Application) -> str:
+        if app.id == "bad":
+            raise RuntimeError("no idea")
+        return app.id
+
+
+# -- the fixture ----------------------------------------------------------------------------------------
+
+
+def test_without_a_configuration_there_is_one_queue_for_everybody(scheduler: MakeScheduler) -> None:
+    cluster = scheduler()
+    cluster.add(node("n1", vcore=2, memory="1Gi"))
+    cluster.submit(application("app"), ask("task", 2, vcore=1))
+    assert [(one.application, one.ask, one.node) for one in cluster.run()] == [("app", "task", "n1")] * 2
+    assert_queue(cluster, "app", "root.default")
+
+
+def test_plugins_under_test_need_no_installation(scheduler: MakeScheduler) -> None:
+    cluster = scheduler(BY_NAME, node("n1", vcore=1), plugins=[ByName])
+    for name in ("c", "a", "b"):
+        cluster.submit(application(name, "root.batch"), ask(vcore=1))
+    for name in ("a", "b", "c"):
+        cluster.run()
+        assert_placed(cluster, name, on="n1", count=1)
+        assert cluster.finish(name) == 1
+    assert_order(cluster, "a", "b", "c")
+
+
+def test_a_configuration_may_be_a_file(scheduler: MakeScheduler, tmp_path: Path) -> None:
+    file = tmp_path / "queues.yaml"
+    file.write_text(BY_NAME, "utf-8")
+    cluster = scheduler(file, plugins=[ByName])
+    cluster.submit(application("app", "root.batch"))
+    assert_queue(cluster, "app", "root.batch")
+
+
+def test_what_is_wrong_with_a_configuration_is_said(scheduler: MakeScheduler) -> None:
+    with pytest.raises(ConfigError, match="no application sort policy is called 'by-name'"):
+        scheduler(BY_NAME, plugins=[])
+
+
+def test_a_plugin_that_is_none_is_refused_with_the_reason(scheduler: MakeScheduler) -> None:
+    class Nameless(AppSortPolicy):
+        """Has no name."""
+
+        def key(self, app: Application) -> int:
+            return 0
+
+    with pytest.raises(AssertionError, match="Nameless has no name"):
+        scheduler(plugins=[Nameless])
+    with pytest.raises(TypeError, match="derive it from one of AppSortPolicy"):
+        scheduler(plugins=[int])  # type: ignore[list-item]
+
+
+def test_at_the_end_a_plugin_that_misbehaved_fails_the_test() -> None:
+    clusters = Clusters()
+    cluster = clusters(BY_NAME, node("n1", vcore=9), plugins=[Broken])
+    for name in ("bad", "good"):
+        cluster.submit(application(name, "root.batch"), ask(vcore=1))
+    cluster.run()
+    assert_order(cluster, "good", "bad")
+    with pytest.raises(AssertionError, match=r"by-name of under-test \(test\): .*application bad: .*no idea"):
+        clusters.close()
+
+
+def test_a_test_may_expect_that() -> None:
+    clusters = Clusters()
+    cluster = clusters(BY_NAME, node("n1", vcore=9), plugins=[Broken], faults="expected")
+    for name in ("bad", "good"):
+        cluster.submit(application(name, "root.batch"), ask(vcore=1))
+    cluster.run()
+    assert len(cluster.faults) == 1
+    clusters.close()
+
+
+# -- what may happen to a cluster -----------------------------------------------------------------------
+
+
+def test_time_passes_only_when_told(scheduler: MakeScheduler) -> None:
+    cluster = scheduler()
+    cluster.add(node("n1", vcore=1))
+    cluster.submit(application("app"), ask(vcore=1))
+    cluster.run()
+    cluster.finish("app")
+    assert cluster.state("app") == "Completing"
+    cluster.advance(29)
+    assert cluster.state("app") == "Completing"
+    cluster.advance(1)
+    assert cluster.state("app") == "Completed"
+    assert cluster.why("app") == {}
+
+
+def test_nodes_come_change_and_go(scheduler: MakeScheduler) -> None:
+    cluster = scheduler(BY_NAME, node("n1", vcore=1), plugins=[ByName])
+    cluster.submit(application("app", "root.batch"), ask("task", 3, vcore=1))
+    assert len(cluster.run()) == 1
+    cluster.change(node("n1", vcore=2))
+    assert len(cluster.run()) == 1
+    cluster.remove("n1")
+    assert cluster.running() == []
+    cluster.add(node("n2", vcore=1))
+    cluster.run()
+    assert_placed(cluster, "app", on="n2", count=1)
+    assert_node_order(cluster, "n1", "n2")
+    with pytest.raises(AssertionError, match="node n2 was refused"):
+        cluster.add(node("n2", vcore=1))
+
+
+def test_what_is_preempted_ends_in_the_same_run(scheduler: MakeScheduler) -> None:
+    config = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - {name: lender}
+          - name: owner
+            properties: {preemption.delay: 10s}
+            resources: {guaranteed: {vcore: 1}}
+"""
+    cluster = scheduler(config, node("n1", vcore=1))
+    cluster.submit(application("greedy", "root.lender"), ask(vcore=1))
+    cluster.run()
+    cluster.submit(application("owed", "root.owner"), ask(vcore=1))
+    cluster.run()
+    assert_pending_because(cluster, "owed", "the cluster is full")
+    cluster.advance(60)
+    cluster.run()
+    assert_placed(cluster, "owed", on="n1")
+    assert [one.application for one in cluster.preempted] == ["greedy"]
+
+
+def test_applications_may_ask_for_more_and_be_withdrawn(scheduler: MakeScheduler) -> None:
+    cluster = scheduler()
+    cluster.add(node("n1", vcore=3))
+    cluster.submit(application("app"))
+    cluster.request("app", ask("one", vcore=1), ask("two", vcore=1))
+    cluster.run()
+    assert [one.ask for one in cluster.running("app")] == ["one", "two"]
+    cluster.withdraw("app")
+    assert cluster.running() == []
+    assert any(event.object_id == "app" for event in cluster.events)
+
+
+def test_a_reload_is_one(scheduler: MakeScheduler) -> None:
+    cluster = scheduler(BY_NAME, plugins=[ByName])
+    assert cluster.reload(BY_NAME + "          - name: third\n")
+    assert not cluster.reload(BY_NAME + "          - name: third\n")
+    cluster.submit(application("app", "root.third"))
+    assert_queue(cluster, "app", "root.third")
+
+
+# -- assertions that fail -------------------------------------------------------------------------------
+
+
+def test_failing_assertions_say_what_is_the_case_instead(scheduler: MakeScheduler) -> None:
+    cluster = scheduler(BY_NAME, node("n1", vcore=4), plugins=[ByName])
+    cluster.submit(application("runs", "root.batch"), ask(vcore=1))
+    cluster.submit(application("waits", "root.small"), ask("big", vcore=2))
+    cluster.submit(application("lost", "root.nowhere"), ask(vcore=1))
+    cluster.submit(application("idle", "root.batch"))
+    cluster.run()
+    quota = r"larger than the quota of queue root\.small \(requested vcore 2, available vcore 1\)"
+    with pytest.raises(AssertionError, match=f"nothing of application waits runs: request big .*{quota}"):
+        assert_placed(cluster, "waits")
+    with pytest.raises(AssertionError, match="nothing of application lost runs: it was refused: "):
+        assert_placed(cluster, "lost")
+    with pytest.raises(AssertionError, match=r"it asks for nothing \(it is New, with 0 allocations running"):
+        assert_placed(cluster, "idle")
+    with pytest.raises(AssertionError, match=r"there is no application 'wait', did you mean 'waits'\?"):
+        assert_placed(cluster, "wait")
+    with pytest.raises(AssertionError, match="application runs runs on n1, not on n2"):
+        assert_placed(cluster, "runs", on="n2")
+    with pytest.raises(AssertionError, match=r"1 allocations of application runs run \(on n1\), not 2: "):
+        assert_placed(cluster, "runs", count=2)
+    with pytest.raises(AssertionError, match="in the order runs; expected waits, runs"):
+        assert_order(cluster, "waits", "runs")
+    with pytest.raises(AssertionError, match="nodes were first used in the order n1; expected n2"):
+        assert_node_order(cluster, "n2")
+    with pytest.raises(AssertionError, match=f"request big of application waits waits because: {quota}"):
+        assert_pending_because(cluster, "waits", "no node")
+    with pytest.raises(AssertionError, match="nothing of application runs waits"):
+        assert_pending_because(cluster, "runs", "anything")
+    with pytest.raises(AssertionError, match=r"application runs is in queue root\.batch, not in root\.small"):
+        assert_queue(cluster, "runs", "root.small")
+    with pytest.raises(AssertionError, match="application lost was refused: "):
+        assert_queue(cluster, "lost", "root.nowhere")
+    with pytest.raises(AssertionError, match="runs was not refused; refused: lost"):
+        assert_rejected_because(cluster, "runs", "anything")
+    with pytest.raises(AssertionError, match="lost was refused because: "):
+        assert_rejected_because(cluster, "lost", "another reason")
+
+
+def test_assertions_that_hold_are_silent(scheduler: MakeScheduler) -> None:
+    cluster = scheduler(BY_NAME, node("n1", vcore=4), plugins=[ByName])
+    cluster.submit(application("waits", "root.small"), ask("big", vcore=2), ask("fits", vcore=1))
+    cluster.submit(application("lost", "root.nowhere"))
+    cluster.run()
+    assert_pending_because(cluster, "waits", "Larger than the QUOTA", key="big")
+    assert_rejected_because(cluster, "lost", "root.nowhere")
+    assert cluster.placements == [Placement("waits", "fits", "n1", cluster.placements[0].uuid)]
+
+
+# -- builders -------------------------------------------------------------------------------------------
+
+
+def test_amounts_are_written_as_in_the_configuration() -> None:
+    made = node("n1", vcore=2, memory="4Gi", capacity={"nvidia.com/gpu": 1}, occupied={"vcore": "500m"})
+    assert made.capacity == {"vcore": 2000, "memory": 4 * 2**30, "nvidia.com/gpu": 1}
+    assert made.available["vcore"] == 1500
+    assert node(vcore=1, allocated={"vcore": 2}).available == {"vcore": -1000}
+    with pytest.raises(ValueError, match="the amount of memory: "):
+        node(memory="4Gb")
+
+
+def test_samples_do_not_change() -> None:
+    made = application(tags={"a": "b"}, pending={"vcore": 1}, submitted=1.5)
+    with pytest.raises(AttributeError):
+        made.user = "bob"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        made.tags["a"] = "c"  # type: ignore[index]
+    with pytest.raises(TypeError, match="does not change"):
+        made.pending["vcore"] = 2
+    assert (made.submitted, made.waiting_since) == (1_500_000_000, 1_500_000_000)
+
+
+def test_the_share_of_a_queue_is_taken_of_its_quota_and_the_cluster() -> None:
+    made = queue(total={"vcore": 4, "memory": 8}, max={"vcore": 2})
+    assert made.fair_max == {"vcore": 2000, "memory": 8}

@@ -1,0 +1,325 @@
+"""Contracts find what they are there to find: each of these plugins breaks one promise, and is told which."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import pytest
+
+from yunikorn.api import (
+    Application,
+    AppSortPolicy,
+    Ask,
+    Context,
+    Event,
+    EventSink,
+    Node,
+    NodeSortPolicy,
+    PlacementRule,
+    Plugin,
+    Predicate,
+    Queue,
+    QueueSortPolicy,
+    UserGroupResolver,
+)
+from yunikorn.testing import (
+    AppSortPolicyContract,
+    EventSinkContract,
+    NodeSortPolicyContract,
+    PlacementRuleContract,
+    PluginContract,
+    PredicateContract,
+    QueueSortPolicyContract,
+    UserGroupResolverContract,
+)
+
+CONTRACTS: dict[type[Plugin], type[PluginContract]] = {
+    AppSortPolicy: AppSortPolicyContract,
+    QueueSortPolicy: QueueSortPolicyContract,
+    NodeSortPolicy: NodeSortPolicyContract,
+    PlacementRule: PlacementRuleContract,
+    Predicate: PredicateContract,
+    EventSink: EventSinkContract,
+    UserGroupResolver: UserGroupResolverContract,
+}
+
+
+def broken_promises(plugin: Plugin) -> dict[str, str]:
+    """The tests of its contract that a plugin fails, with what they say."""
+    (base,) = (base for base in CONTRACTS if isinstance(plugin, base))
+    contract = CONTRACTS[base]
+    case = type("TestIt", (contract,), {contract.subject: plugin})()
+    found = {}
+    for name in dir(case):
+        if name.startswith("test_"):
+            try:
+                getattr(case, name)()
+            except Exception as error:
+                found[name] = f"{type(error).__name__}: {error}"
+    return found
+
+
+def app_policy(key: Callable[[Application], Any]) -> AppSortPolicy:
+    class Odd(AppSortPolicy):
+        """Is odd."""
+
+        name = "odd"
+
+        def key(self, app: Application) -> Any:
+            return key(app)
+
+    return Odd()
+
+
+CALLS: list[str] = []
+ODD_KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "NaN": (lambda app: float("nan"), "test_keys_have_one_order"),
+    "None for some": (lambda app: app.priority if app.priority > 0 else None, "test_keys_have_one_order"),
+    "a set": (lambda app: {app.id}, "test_keys_have_one_order"),
+    "divides by zero": (lambda app: 1 / sum(app.pending.values()), "test_keys_have_one_order"),
+    "counts calls": (lambda app: CALLS.append("") or len(CALLS), "test_asking_twice_gives_the_same_key"),  # type: ignore[func-returns-value]
+    "the clock": (lambda app: time.time(), "test_it_reads_no_clock_and_throws_no_dice"),
+    "dice": (lambda app: random.random(), "test_it_reads_no_clock_and_throws_no_dice"),
+    "changes what it is asked about": (
+        lambda app: app.pending.update(vcore=1),
+        "test_asking_twice_gives_the_same_key",
+    ),
+    "compares all types with all": (
+        lambda app: sum(1 for left in app.pending for right in app.pending if left < right),
+        "test_a_key_costs_at_most_in_proportion_to_the_resource_types",
+    ),
+    "goes through all it was asked": (
+        lambda app: CALLS.append(app.id) or sum(1 for each in CALLS if each == app.id) * 0,  # type: ignore[func-returns-value]
+        "test_a_key_costs_no_more_the_more_was_asked",
+    ),
+}
+
+
+@pytest.mark.parametrize("odd", ODD_KEYS)
+def test_keys_that_are_none(odd: str) -> None:
+    key, test = ODD_KEYS[odd]
+    CALLS.clear()
+    assert test in broken_promises(app_policy(key))
+
+
+def test_a_sound_policy_breaks_no_promise() -> None:
+    assert broken_promises(app_policy(lambda app: (-app.priority, app.id))) == {}
+
+
+def test_a_contract_without_a_plugin_says_what_to_write() -> None:
+    class TestForgotten(NodeSortPolicyContract):
+        pass
+
+    with pytest.raises(
+        AssertionError, match=r"TestForgotten: there is no policy; write `policy = YourPlugin"
+    ):
+        TestForgotten().test_its_class_is_fit_for_its_kind()
+
+
+def test_options_that_no_configuration_can_give_back() -> None:
+    @attrs.frozen
+    class Weighted(QueueSortPolicy):
+        """By weight."""
+
+        name = "weighted"
+        weights: dict[str, float] = attrs.field(factory=dict)
+
+        def key(self, queue: Queue) -> float:
+            return self.weights.get(queue.path, 0.0)
+
+    found = broken_promises(Weighted({"root.a": 1.0}))
+    assert "option 'weights': " in found["test_its_options_survive_the_configuration"]
+    assert "cannot be said in a queue property" in found["test_its_options_survive_the_configuration"]
+
+
+def test_a_key_that_ages_in_secret() -> None:
+    @attrs.define(eq=False)
+    class Secret(AppSortPolicy):
+        """Old ones first, after a while."""
+
+        name = "secret"
+        _context: Context | None = attrs.field(init=False, default=None)
+
+        def opened(self, context: Context) -> None:
+            self._context = context
+
+        def key(self, app: Application) -> int:
+            assert self._context is not None
+            return -app.submitted if self._context.now() > 1_000_000_000 else app.submitted
+
+    (told,) = broken_promises(Secret()).items()
+    assert told[0] == "test_a_key_that_ages_says_how_often_it_is_computed_anew"
+    assert "set refresh_every" in told[1]
+
+
+def test_lanes_that_keep_everybody_out() -> None:
+    class Closed(AppSortPolicy):
+        """For nobody."""
+
+        name = "closed"
+
+        def key(self, app: Application) -> int:
+            return app.submitted
+
+        def lane(self, app: Application) -> Hashable:
+            return app.state
+
+        def admit(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
+            return dict.fromkeys(counts, 0)
+
+    assert "lets nobody take part" in broken_promises(Closed())["test_lanes_let_somebody_take_part"]
+
+
+@pytest.mark.parametrize("score", [lambda node: node.id, lambda node: None, lambda node: float("nan")])
+def test_scores_that_are_no_numbers(score: Callable[[Node], Any]) -> None:
+    class Odd(NodeSortPolicy):
+        """Is odd."""
+
+        name = "odd"
+
+        def score(self, node: Node) -> Any:
+            return score(node)
+
+    found = broken_promises(Odd())
+    assert "test_scores_are_numbers_for_every_node_and_request" in found
+    assert "test_a_cluster_runs_under_it_without_a_fault" in found
+
+
+class Forgetful(NodeSortPolicy):
+    """Begins anew with every reload."""
+
+    name = "forgetful"
+
+    def __init__(self) -> None:
+        self._sign = 1
+
+    def opened(self, context: Context) -> None:
+        self._sign = -1 if context.now() else 1
+
+    def reloaded(self, context: Context) -> None:
+        self._sign = -1
+
+    def score(self, node: Node) -> float:
+        return self._sign * sum(node.available.values())
+
+
+def test_what_a_reload_changes() -> None:
+    found = broken_promises(Forgetful())
+    assert set(found) >= {
+        "test_a_reload_changes_no_key",
+        "test_a_reload_that_leaves_it_alone_changes_no_decision",
+    }
+
+
+@pytest.mark.parametrize("answer", ["", "root..a", 7, ["root.a"]])
+def test_queues_that_are_none(answer: Any) -> None:
+    class Odd(PlacementRule):
+        """Is odd."""
+
+        name = "odd"
+
+        def place(self, app: Application) -> Any:
+            return answer
+
+    assert "test_it_answers_with_a_name_or_none" in broken_promises(Odd())
+
+
+def predicate(
+    check: Callable[[Ask, Node], Any],
+    ask_class: Callable[[Ask], Hashable] = lambda ask: "",
+    node_class: Callable[[Node], Hashable] = lambda node: "",
+) -> Predicate:
+    class Odd(Predicate):
+        """Is odd."""
+
+        name = "odd"
+
+        def check(self, ask: Ask, node: Node) -> Any:
+            return check(ask, node)
+
+        def ask_class(self, ask: Ask) -> Hashable:
+            return ask_class(ask)
+
+        def node_class(self, node: Node) -> Hashable:
+            return node_class(node)
+
+    return Odd()
+
+
+def test_answers_that_are_none() -> None:
+    found = broken_promises(predicate(lambda ask, node: False))
+    assert "None, or the reason for no" in found["test_it_answers_with_a_reason_or_none"]
+
+
+def test_classes_that_lie() -> None:
+    found = broken_promises(predicate(lambda ask, node: "no zone" if "zone" in ask.tags else None))
+    assert "although their classes are equal" in found["test_equal_classes_get_equal_answers"]
+
+
+def test_node_classes_of_more_than_attributes() -> None:
+    found = broken_promises(predicate(lambda ask, node: None, node_class=lambda node: len(node.allocated)))
+    assert set(found) == {"test_the_class_of_a_node_depends_on_its_attributes_only"}
+
+
+def test_many_at_once_otherwise_than_one_by_one() -> None:
+    class Odd(Predicate):
+        """Is odd."""
+
+        name = "odd"
+
+        def check(self, ask: Ask, node: Node) -> str | None:
+            return None
+
+        def check_nodes(self, ask: Ask, nodes: Sequence[Node], *, allocate: bool) -> Sequence[str | None]:
+            return ["no" for _ in nodes]
+
+    assert set(broken_promises(Odd())) == {"test_many_at_once_are_answered_as_one_by_one"}
+
+
+def test_sinks_that_cannot_take_what_comes() -> None:
+    class Odd(EventSink):
+        """Is odd."""
+
+        name = "odd"
+
+        def send(self, batch: Sequence[Event]) -> None:
+            print(batch[0])
+
+    class Greedy(EventSink):
+        """Takes them out."""
+
+        name = "greedy"
+
+        def send(self, batch: Sequence[Event]) -> None:
+            if isinstance(batch, list):
+                batch.clear()
+
+    assert "IndexError" in broken_promises(Odd())["test_it_takes_every_event"]
+    assert "test_it_leaves_a_batch_as_it_is" in broken_promises(Greedy())
+
+
+@pytest.mark.parametrize("answer", ["staff", ["staff", "staff"], [""], 7])
+def test_groups_that_are_none(answer: Any) -> None:
+    class Odd(UserGroupResolver):
+        """Is odd."""
+
+        name = "odd"
+
+        def groups(self, user: str) -> Any:
+            return answer
+
+    assert "test_it_answers_with_groups_or_none" in broken_promises(Odd())
+
+
+def test_a_class_without_documentation() -> None:
+    class Silent(UserGroupResolver):
+        name = "silent"
+
+        def groups(self, user: str) -> None:
+            return None
+
+    assert "write a docstring" in broken_promises(Silent())["test_it_says_what_it_is"]

@@ -1,0 +1,131 @@
+"""The plugins that come with the scheduler keep the contracts that anybody's have to keep."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from yunikorn_plugins.events import JsonLines, Log
+from yunikorn_plugins.groups import Os
+from yunikorn_plugins.placement import Fixed, Provided, Tag, User
+from yunikorn_plugins.predicates import NodeSelector, Taints
+from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
+from yunikorn_policies import app_sort, node_sort, queue_sort
+
+from yunikorn.registry import Registry
+from yunikorn.testing import (
+    AppSortPolicyContract,
+    EventSinkContract,
+    NodeSortPolicyContract,
+    PlacementRuleContract,
+    PluginContract,
+    PredicateContract,
+    QueueSortPolicyContract,
+    UserGroupResolverContract,
+    ask,
+    node,
+)
+from yunikorn.testing.samples import AskSample, NodeSample
+
+SELECTOR = "yunikorn.apache.org/node-selector"
+TOLERATIONS = "yunikorn.apache.org/tolerations"
+
+
+class TestFifo(AppSortPolicyContract):
+    policy = app_sort.Fifo()
+
+
+class TestFair(AppSortPolicyContract):
+    policy = app_sort.Fair()
+
+
+class TestStateAware(AppSortPolicyContract):
+    policy = app_sort.StateAware()
+
+
+class TestFairQueues(QueueSortPolicyContract):
+    policy = queue_sort.Fair()
+
+
+class TestFairNodes(NodeSortPolicyContract):
+    policy = node_sort.Fair()
+
+
+class TestFairNodesByWeight(NodeSortPolicyContract):
+    policy = node_sort.Fair({"vcore": 1.0, "gpu": 2.5})
+
+
+class TestBinPacking(NodeSortPolicyContract):
+    policy = node_sort.BinPacking({"memory": 0.0, "vcore": 3.0})
+
+
+class TestProvided(PlacementRuleContract):
+    rule = Provided()
+
+
+class TestUser(PlacementRuleContract):
+    rule = User()
+
+
+class TestFixed(PlacementRuleContract):
+    rule = Fixed("root.default")
+
+
+class TestTag(PlacementRuleContract):
+    rule = Tag("namespace")
+
+
+class TestNodeSelector(PredicateContract):
+    predicate = NodeSelector()
+
+    def asks(self) -> Sequence[AskSample]:
+        texts = ("zone=a", "zone in (a, b)", "!rack", "zone!=a", "(", "zone=")
+        return [*super().asks(), *(ask(text, vcore=1, tags={SELECTOR: text}) for text in texts)]
+
+
+class TestNodeSelectorOfSomeKeys(TestNodeSelector):
+    predicate = NodeSelector(keys=("zone", "rack"))
+
+
+class TestTaints(PredicateContract):
+    predicate = Taints()
+
+    def asks(self) -> Sequence[AskSample]:
+        texts = ("team=red", "*", "old", "?")
+        return [*super().asks(), *(ask(text, vcore=1, tags={TOLERATIONS: text}) for text in texts)]
+
+    def nodes(self) -> Sequence[NodeSample]:
+        texts = ("team=red:NoSchedule", "old:NoExecute", "new:PreferNoSchedule", ":")
+        return [*super().nodes(), *(node(text, {"taints": text}, vcore=2) for text in texts)]
+
+
+class TestResourceManagerAsPredicate(PredicateContract):
+    predicate = AskResourceManager()
+
+
+class TestLog(EventSinkContract):
+    sink = Log(level="DEBUG", logger="test")
+
+
+class TestJsonLines(EventSinkContract):
+    sink = JsonLines(Path(tempfile.mkdtemp()) / "events.jsonl")
+
+
+class TestResourceManagerAsSink(EventSinkContract):
+    sink = TellResourceManager()
+
+
+class TestOs(UserGroupResolverContract):
+    resolver = Os()
+
+
+def test_no_default_plugin_is_left_out(registry: Registry) -> None:
+    held = {
+        type(contract().given)
+        for contract in globals().values()
+        if isinstance(contract, type)
+        and issubclass(contract, PluginContract)
+        and contract.__name__[:4] == "Test"
+    }
+    assert held == {offer.cls for offer in registry.offers()}

@@ -1,0 +1,99 @@
+"""The kit with which plugin authors test their plugins: builders, clusters, assertions, contracts.
+
+    from yunikorn.testing import MakeScheduler, NodeSortPolicyContract, application, ask, assert_placed, node
+
+    class TestColdest(NodeSortPolicyContract):
+        policy = Coldest("inlet-celsius")
+
+    def test_goes_to_the_cool_node(scheduler: MakeScheduler) -> None:
+        hot, cool = (node(name, {"inlet-celsius": name}) for name in ("30", "18"))
+        cluster = scheduler(QUEUES, hot, cool)
+        cluster.submit(application("app"), ask(vcore=1))
+        cluster.run()
+        assert_placed(cluster, "app", on="18")
+
+The fixture `scheduler` is there by itself where pytest runs. Amounts are written as in `queues.yaml`:
+`vcore=2` is two cores, `vcore="500m"` half of one, `memory="4G"`; what plugins read of the built objects is
+in their units, as in the scheduler.
+"""
+
+from __future__ import annotations
+
+try:
+    import pytest
+except ImportError as error:
+    raise ImportError(
+        "yunikorn.testing needs pytest, which is not installed: pip install 'yunikorn[testing]'"
+    ) from error
+
+# What a contract asserts is then shown with its values, as in a test of one's own.
+pytest.register_assert_rewrite(
+    *(
+        f"yunikorn.testing.{kind}_contract{'s' if kind == 'sort' else ''}"
+        for kind in ("placement", "plugin", "predicate", "resolver", "sink", "sort")
+    )
+)
+
+from yunikorn.testing.assertions import (  # noqa: E402
+    assert_node_order,
+    assert_order,
+    assert_pending_because,
+    assert_placed,
+    assert_queue,
+    assert_rejected_because,
+)
+from yunikorn.testing.cluster import Cluster, Placement  # noqa: E402
+from yunikorn.testing.clusters import Clusters, MakeScheduler  # noqa: E402
+from yunikorn.testing.offering import registry_with  # noqa: E402
+from yunikorn.testing.placement_contract import PlacementRuleContract  # noqa: E402
+from yunikorn.testing.plugin_contract import PluginContract  # noqa: E402
+from yunikorn.testing.predicate_contract import PredicateContract  # noqa: E402
+from yunikorn.testing.resolver_contract import UserGroupResolverContract  # noqa: E402
+from yunikorn.testing.samples import (  # noqa: E402
+    Amounts,
+    ApplicationSample,
+    AskSample,
+    NodeSample,
+    QueueSample,
+    application,
+    ask,
+    node,
+    queue,
+)
+from yunikorn.testing.sink_contract import EventSinkContract  # noqa: E402
+from yunikorn.testing.sort_contracts import (  # noqa: E402
+    AppSortPolicyContract,
+    NodeSortPolicyContract,
+    QueueSortPolicyContract,
+)
+
+__all__ = [
+    "Amounts",
+    "AppSortPolicyContract",
+    "ApplicationSample",
+    "AskSample",
+    "Cluster",
+    "Clusters",
+    "EventSinkContract",
+    "MakeScheduler",
+    "NodeSample",
+    "NodeSortPolicyContract",
+    "Placement",
+    "PlacementRuleContract",
+    "PluginContract",
+    "PredicateContract",
+    "QueueSample",
+    "QueueSortPolicyContract",
+    "UserGroupResolverContract",
+    "application",
+    "ask",
+    "assert_node_order",
+    "assert_order",
+    "assert_pending_because",
+    "assert_placed",
+    "assert_queue",
+    "assert_rejected_because",
+    "node",
+    "queue",
+    "registry_with",
+]

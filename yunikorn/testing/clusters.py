@@ -1,0 +1,87 @@
+"""What the fixture `scheduler` is: it makes clusters, and looks at the end whether plugins behaved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Literal, Protocol
+
+from yunikorn.api import Plugin
+from yunikorn.registry import Registry
+from yunikorn.testing.cluster import Cluster
+from yunikorn.testing.offering import registry_with
+from yunikorn.testing.samples import NodeSample
+
+Faults = Literal["fail", "expected"]
+
+QUEUES = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - name: default
+"""
+"""The configuration of a cluster that names none: one queue, `root.default`, for everybody."""
+
+
+class MakeScheduler(Protocol):
+    """The type of the fixture `scheduler`."""
+
+    def __call__(
+        self,
+        config: str | Path = QUEUES,
+        *nodes: NodeSample,
+        plugins: Sequence[type[Plugin] | ModuleType] | None = None,
+        registry: Registry | None = None,
+        faults: Faults = "fail",
+    ) -> Cluster:
+        """A cluster under this configuration (its text, or the path of a file), with these nodes.
+
+        Its plugins are those that are installed; with `plugins` the default ones and these, so that the
+        test needs no installation. `faults="expected"` is for a test in which a plugin is to fail.
+        """
+        ...
+
+
+class Clusters:
+    """Makes clusters, and closes them all at the end of a test."""
+
+    def __init__(self) -> None:
+        self._made: list[tuple[Cluster, Faults]] = []
+
+    def __call__(
+        self,
+        config: str | Path = QUEUES,
+        *nodes: NodeSample,
+        plugins: Sequence[type[Plugin] | ModuleType] | None = None,
+        registry: Registry | None = None,
+        faults: Faults = "fail",
+    ) -> Cluster:
+        """A cluster: see `MakeScheduler`."""
+        if registry is None:
+            registry = Registry.load() if plugins is None else registry_with(*plugins)
+        elif plugins is not None:
+            raise TypeError("give either plugins or a registry, not both")
+        text = config.read_text("utf-8") if isinstance(config, Path) else config
+        cluster = Cluster(text, registry, nodes)
+        self._made.append((cluster, faults))
+        return cluster
+
+    def close(self) -> None:
+        """Close all clusters; raises `AssertionError` when a plugin did what it must not."""
+        for cluster, _ in self._made:
+            cluster.close()
+        found = [
+            f"{fault.message} ({fault.count} times)"
+            for cluster, expected in self._made
+            if expected == "fail"
+            for fault in cluster.faults
+        ]
+        self._made.clear()
+        if found:
+            raise AssertionError(
+                "\n".join(["plugins did what they must not (contained, as in a service):", *found])
+            )

@@ -1,0 +1,75 @@
+"""The options of a plugin object, written as a configuration would write them."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+
+def options_of(plugin: object) -> dict[str, Any]:
+    """The values of the options of a plugin object, by the name that a configuration uses."""
+    cls = type(plugin)
+    if attrs.has(cls):
+        fields = [field for field in attrs.fields(cls) if field.init]
+        return {field.alias or field.name: getattr(plugin, field.name) for field in fields}
+    if dataclasses.is_dataclass(cls):
+        return {field.name: getattr(plugin, field.name) for field in dataclasses.fields(cls) if field.init}
+    return {}
+
+
+def options_as_text(plugin: object, *, in_properties: bool) -> dict[str, Any]:
+    """The options as a configuration gives them.
+
+    `in_properties` writes everything as text, lists with commas, as the properties of a queue have them. An
+    option that is None is left out. Raises `ValueError` for a value that no configuration can say.
+    """
+    found = {}
+    for name, value in options_of(plugin).items():
+        if value is not None:
+            try:
+                found[name] = _in_property(value) if in_properties else _plain(value)
+            except ValueError as error:
+                raise ValueError(f"option '{name}': {error}") from None
+    return found
+
+
+def _in_property(value: Any) -> str:
+    plain = _plain(value)
+    if isinstance(plain, list):
+        texts = [_text(item) for item in plain if not isinstance(item, (list, dict))]
+        if len(texts) < len(plain) or any("," in text for text in texts):
+            raise ValueError(
+                f"{value!r} cannot be said in a queue property: a list there is text with commas"
+            )
+        return ",".join(texts)
+    if isinstance(plain, dict):
+        raise ValueError(f"{value!r} cannot be said in a queue property, which is text")
+    return _text(plain)
+
+
+def _text(scalar: Any) -> str:
+    return ("true" if scalar else "false") if isinstance(scalar, bool) else str(scalar)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, enum.Enum):
+        return _plain(value.value)
+    if isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {_text(_plain(name)): _plain(item) for name, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(_plain(item) for item in value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if attrs.has(type(value)):
+        options = options_of(value)
+        return {name: _plain(item) for name, item in options.items() if item is not None}
+    raise ValueError(f"{value!r} is nothing that a configuration can say")

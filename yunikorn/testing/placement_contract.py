@@ -1,0 +1,68 @@
+"""The contract of a placement rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from yunikorn.api import PlacementRule
+from yunikorn.kinds import PLACEMENT
+from yunikorn.testing.plugin_contract import PluginContract, Yaml
+from yunikorn.testing.samples import ApplicationSample, application
+
+
+class PlacementRuleContract(PluginContract):
+    """What a placement rule keeps: `rule = Mine(...)`."""
+
+    kind = PLACEMENT
+    subject = "rule"
+    rule: ClassVar[PlacementRule]
+
+    def name_in(self, document: Yaml) -> None:
+        """Before two rules that place whatever it does not."""
+        document["partitions"][0]["placementrules"] = [
+            {**self.named("name"), "create": True},
+            {"name": "provided"},
+            {"name": "fixed", "value": "root.default"},
+        ]
+
+    def samples(self) -> Sequence[ApplicationSample]:
+        """Applications of all sorts of users; add to it what matters to your rule."""
+        return [
+            application("plain"),
+            application("dotted", user="ann.lee", groups=("team.a", "staff")),
+            application("mail", user="ann@example.org"),
+            application("anywhere", "", groups=()),
+            application("ungrouped", "root.other", user="bob", groups=()),
+            application("tagged", tags={"namespace": "science", "team": "physics", "zone": "a"}),
+            application("strange", "root.a.b", user="ä ö", tags={"namespace": "a.b c/d", "": ""}),
+            application("long", user="x" * 300),
+        ]
+
+    def test_it_answers_with_a_name_or_none(self) -> None:
+        """None is "no match, try the next rule"; a name has no empty level."""
+        rule = self.fresh()
+        for sample in self.samples():
+            answer = rule.place(sample)
+            what = f"application {sample.id} is placed at {answer!r}"
+            assert answer is None or isinstance(answer, str), f"{what}: a name or None is wanted"
+            if answer:
+                levels = answer.removesuffix(".").split(".") if answer == "root." else answer.split(".")
+                assert all(level.strip() for level in levels), f"{what}: a level of it is empty"
+            assert answer != "", f"{what}: say None where there is no match"
+
+    def test_asking_twice_gives_the_same_queue(self) -> None:
+        """Asking changes nothing, and it does not matter who was asked about before."""
+        rule, samples = self.fresh(), self.samples()
+        forth = [rule.place(sample) for sample in samples]
+        back = [rule.place(sample) for sample in samples[::-1]][::-1]
+        assert forth == back
+        another = self.fresh()
+        assert [another.place(sample) for sample in samples] == forth
+
+    def test_a_reload_that_leaves_it_alone_places_as_before(self) -> None:
+        """As long as what it reads is what it was."""
+        rule, samples = self.fresh(), self.samples()
+        before = [rule.place(sample) for sample in samples]
+        rule.reloaded(self.context())
+        assert [rule.place(sample) for sample in samples] == before

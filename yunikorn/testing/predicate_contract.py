@@ -1,0 +1,125 @@
+"""The contract of a predicate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import attrs
+
+from yunikorn.api import Predicate
+from yunikorn.kinds import PREDICATE
+from yunikorn.resources import Resource
+from yunikorn.testing.plugin_contract import PluginContract, Yaml
+from yunikorn.testing.samples import Amounts, AskSample, NodeSample, application, ask, node
+from yunikorn.testing.stopped_time import without_clock_and_chance
+
+
+class PredicateContract(PluginContract):
+    """What a predicate keeps: `predicate = Mine(...)`.
+
+    Give requests and nodes that matter to it (`asks`, `nodes`): that equal classes get equal answers is
+    only found out with them.
+    """
+
+    kind = PREDICATE
+    subject = "predicate"
+    predicate: ClassVar[Predicate]
+
+    def name_in(self, document: Yaml) -> None:
+        """As the only predicate of the partition."""
+        document["partitions"][0]["predicates"] = [self.named("name")]
+
+    def asks(self) -> Sequence[AskSample]:
+        """Requests with tags and without."""
+        tagged = application("tagged", tags={"zone": "a", "team": "physics"})
+        return [
+            ask("plain", vcore=1),
+            ask("again", vcore=1),
+            ask("tagged", vcore=1, tags={"zone": "a"}),
+            ask("by-application", vcore=2, app=tagged),
+            ask("both", memory="1Gi", app=tagged, tags={"zone": "b", "": ""}),
+            ask("nothing"),
+        ]
+
+    def nodes(self) -> Sequence[NodeSample]:
+        """Nodes with attributes and without, free and full."""
+        size: Amounts = {"vcore": 8, "memory": "16Gi"}
+        return [
+            node("plain", capacity=size),
+            node("full", capacity=size, allocated=size),
+            node("zone-a", {"zone": "a"}, capacity=size),
+            node("zone-b", {"zone": "b", "rack": "7"}, capacity=size),
+            node("strange", {"zone": "", "taints": "?!"}, capacity=size),
+            node("nothing"),
+        ]
+
+    def test_it_answers_with_a_reason_or_none(self) -> None:
+        """None is yes; no is a reason that somebody can read."""
+        predicate = self.fresh()
+        for wanted, found in self._pairs():
+            for answer in (predicate.check(wanted, found), predicate.check_reservation(wanted, found)):
+                fits = answer is None or (isinstance(answer, str) and answer.strip())
+                assert fits, f"check({wanted.key}, {found.id}) is {answer!r}: None, or the reason for no"
+
+    def test_asking_twice_gives_the_same_answer(self) -> None:
+        """Asking changes nothing, and it does not matter what was asked before."""
+        predicate, pairs = self.fresh(), list(self._pairs())
+        forth = [predicate.check(*pair) for pair in pairs]
+        assert [predicate.check(*pair) for pair in pairs[::-1]][::-1] == forth
+        another = self.fresh()
+        assert [another.check(*pair) for pair in pairs] == forth
+
+    def test_it_reads_no_clock_and_throws_no_dice(self) -> None:
+        """The only time there is is that of `context.now()`."""
+        predicate = self.fresh()
+        with without_clock_and_chance():
+            for pair in self._pairs():
+                predicate.check(*pair)
+
+    def test_many_at_once_are_answered_as_one_by_one(self) -> None:
+        """`check_nodes` is for speed only."""
+        predicate, nodes = self.fresh(), self.nodes()
+        for wanted in self.asks():
+            for allocate, one in ((True, predicate.check), (False, predicate.check_reservation)):
+                together = list(predicate.check_nodes(wanted, nodes, allocate=allocate))
+                assert together == [one(wanted, found) for found in nodes]
+
+    def test_equal_classes_get_equal_answers(self) -> None:
+        """The scheduler asks once per pair of classes, and believes what was declared."""
+        predicate = self.fresh()
+        if not _declares(predicate, "ask_class"):
+            return
+        known: dict[Any, tuple[str, str | None]] = {}
+        for wanted, found in self._pairs():
+            of_node = predicate.node_class(found) if _declares(predicate, "node_class") else found.id
+            classes = (predicate.ask_class(wanted), of_node)
+            answer = predicate.check(wanted, found)
+            first, before = known.setdefault(classes, (f"check({wanted.key}, {found.id})", answer))
+            assert answer == before, (
+                f"{first} is {before!r} and check({wanted.key}, {found.id}) is {answer!r}, although their "
+                f"classes are equal: {classes!r}"
+            )
+
+    def test_the_class_of_a_node_depends_on_its_attributes_only(self) -> None:
+        """It is looked at when attributes change, and at no other time."""
+        predicate = self.fresh()
+        if not _declares(predicate, "node_class"):
+            return
+        for found in self.nodes():
+            changed = attrs.evolve(found, capacity=Resource(vcore=1), allocated=Resource(vcore=1))
+            assert predicate.node_class(found) == predicate.node_class(changed), found.id
+
+    def test_it_says_in_words_what_it_wants_or_nothing(self) -> None:
+        """`wanted` completes "a node with ..." for whoever asks why a request waits."""
+        predicate = self.fresh()
+        for wanted in self.asks():
+            words = predicate.wanted(wanted)
+            assert words is None or (isinstance(words, str) and words), f"wanted({wanted.key}) is {words!r}"
+
+    def _pairs(self) -> Iterator[tuple[AskSample, NodeSample]]:
+        return ((wanted, found) for wanted in self.asks() for found in self.nodes())
+
+
+def _declares(predicate: Predicate, method: str) -> bool:
+    return getattr(type(predicate), method) is not getattr(Predicate, method)
