@@ -29,6 +29,8 @@ class Option:
     type: str
     default: Any = attrs.NOTHING
     """`attrs.NOTHING` when it must be given."""
+    annotation: Any = attrs.field(default=None, eq=False, repr=False)
+    """The type itself."""
 
     @property
     def required(self) -> bool:
@@ -92,13 +94,13 @@ def options_of(cls: type[Any]) -> tuple[Option, ...]:
     """The options of a plugin class, in the order of the class."""
     if attrs.has(cls):
         return tuple(
-            Option(field.alias or field.name, type_name(field.type), _attrs_default(field.default))
+            Option(field.alias or field.name, type_name(field.type), _attrs_default(field.default), field.type)
             for field in attrs.fields(cls)
             if field.init
         )
     if dataclasses.is_dataclass(cls):
         return tuple(
-            Option(field.name, type_name(field.type), _dataclass_default(field))
+            Option(field.name, type_name(field.type), _dataclass_default(field), field.type)
             for field in dataclasses.fields(cls)
             if field.init
         )

@@ -38,6 +38,7 @@ COMMANDS = {
     "plugins": "List the installed plugins, their options, and what is broken.",
     "serve": "Serve resource managers anywhere over gRPC.",
     "replay": "Play a recording, or one written by hand, into a fresh core.",
+    "schema": "Print the JSON Schema of queues.yaml, for editors, or its reference.",
     "states": "Print the state machines as Mermaid diagrams.",
 }
 """Each command with its line of help, kept here so that `--help` imports none of them."""

@@ -1,0 +1,197 @@
+"""Every kind of plugin has a page with a complete example that is a test, and leaves nothing out."""
+
+from __future__ import annotations
+
+import ast
+import re
+import types
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import yaml
+
+from tests.documentation.pages import CHECKOUT, blocks_of
+from yunikorn import api, hookspecs, testing
+from yunikorn.config.load import check_config
+from yunikorn.kinds import APP_SORT, EVENT_SINK, NODE_SORT, PLACEMENT, PREDICATE, QUEUE_SORT, RESOLVER
+from yunikorn.registry import KINDS, Kind, Registry
+
+DOCS = CHECKOUT / "docs"
+OVERVIEW = (DOCS / "plugins.md").read_text("utf-8")
+VIEWS = (DOCS / "plugins" / "views.md").read_text("utf-8")
+PAGE = {
+    APP_SORT: DOCS / "plugins" / "application-sort.md",
+    QUEUE_SORT: DOCS / "plugins" / "queue-sort.md",
+    NODE_SORT: DOCS / "plugins" / "node-sort.md",
+    PLACEMENT: DOCS / "plugins" / "placement-rules.md",
+    PREDICATE: DOCS / "plugins" / "predicates.md",
+    EVENT_SINK: DOCS / "plugins" / "event-sinks.md",
+    RESOLVER: DOCS / "plugins" / "user-groups.md",
+}
+RM_PAGE = DOCS / "plugins" / "resource-managers.md"
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
+
+
+def public(cls: type[Any]) -> set[str]:
+    """What a class of a kind may have: methods and class attributes, its own and those of `Plugin`."""
+    members = {name for base in cls.__mro__[:-1] for name in vars(base)}
+    annotated = {name for base in cls.__mro__[:-1] for name in getattr(base, "__annotations__", ())}
+    return {name for name in members | annotated if not name.startswith("_")} - {"name"}
+
+
+def contract_of(kind: Kind) -> str:
+    """The name of the class with which an author of this kind tests."""
+    return f"{kind.base.__name__}Contract"
+
+
+# -- documented ------------------------------------------------------------------------------------------
+
+
+def test_there_is_a_page_for_every_kind_and_a_hook_for_every_page() -> None:
+    assert set(PAGE) == set(KINDS)
+    hooks = {name for name in vars(hookspecs) if name.startswith("yunikorn_")}
+    assert hooks == {kind.hook for kind in KINDS}
+    for kind, page in PAGE.items():
+        assert f"({page.relative_to(DOCS).as_posix()})" in OVERVIEW, f"docs/plugins.md leads to {kind.id}"
+
+
+@every_kind
+def test_the_table_of_kinds_is_right(kind: Kind) -> None:
+    assert f"| `{kind.id}` | `{kind.hook}` | `{kind.base.__name__}` |" in OVERVIEW
+
+
+@every_kind
+def test_a_page_names_its_hook_and_all_that_a_class_may_have(kind: Kind) -> None:
+    text = PAGE[kind].read_text("utf-8")
+    assert f"| hook | `{kind.hook}` |" in text
+    assert f"| base class | `{kind.base.__name__}` |" in text
+    assert f"| contract | `yunikorn.testing.{contract_of(kind)}` |" in text
+    assert f"def {kind.hook}() -> list[type[{kind.base.__name__}]]:" in text
+    missing = {name for name in public(kind.base) if not re.search(rf"`{name}\b", text)}
+    assert not missing, f"{PAGE[kind]} does not tell of {missing}"
+
+
+@every_kind
+def test_a_page_says_which_plugins_come_with_us(kind: Kind, registry: Registry) -> None:
+    (row,) = re.findall(r"^\| comes with \| (.*) \|$", PAGE[kind].read_text("utf-8"), re.MULTILINE)
+    names = {offer.name for offer in registry.offers(kind)}
+    assert names <= set(re.findall(r"`([\w-]+)`", row))
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        *(api.Application, api.Ask, api.Node, api.Queue, api.Shape),
+        *(api.Event, api.Context, api.ResourceManager),
+    ],
+)
+def test_every_attribute_that_plugins_see_is_listed(view: type[Any]) -> None:
+    section = VIEWS.partition(f"\n## {view.__name__}\n")[2].partition("\n## ")[0]
+    names = {field.name for field in attrs.fields(view)} if attrs.has(view) else public(view)
+    assert set(re.findall(r"^\| `(\w+)", section, re.MULTILINE)) == names
+
+
+def test_every_default_plugin_is_documented_with_its_line_of_yaml(registry: Registry) -> None:
+    rows = re.findall(
+        r"^\| `([\w-]+)` \| `([\w-]+)` \| `([^`]+)`", OVERVIEW.partition("## The default")[2], re.M
+    )
+    assert [(kind, name) for name, kind, _ in rows] == [
+        (offer.kind.id, offer.name) for kind in KINDS for offer in registry.offers(kind)
+    ]
+    for name, _, line in rows:
+        assert name in str(yaml.safe_load(line)), line
+
+
+# -- tested ----------------------------------------------------------------------------------------------
+
+
+@every_kind
+def test_the_example_of_a_page_is_complete_and_a_test(kind: Kind) -> None:
+    files = {block.file: block.text for block in blocks_of(PAGE[kind]) if block.file}
+    (module,) = (name for name in files if name.endswith(".py") and not name.startswith("test_"))
+    assert set(files) == {module, "queues.yaml", f"test_{module}"}
+    test = files[f"test_{module}"]
+    assert f"({contract_of(kind)}):" in test
+    assert "scheduler(" in test, "the example decides something in a cluster"
+    assert hasattr(testing, contract_of(kind))
+    assert "not run" not in {remark for block in blocks_of(PAGE[kind]) for remark in block.remarks}
+    assert f"$ python -m pytest -q test_{module}" in PAGE[kind].read_text("utf-8")
+
+
+@every_kind
+def test_everything_that_a_class_may_have_is_had_by_a_class_in_some_test(kind: Kind) -> None:
+    """Methods and attributes of every base are implemented, and so called, somewhere in the tests."""
+    implemented = IMPLEMENTED.get(kind.base.__name__, set())
+    assert public(kind.base) <= implemented | LIFE_CYCLE
+
+
+LIFE_CYCLE = {"opened", "reloaded", "closed"}
+"""Of all kinds alike: tested for each in tests/plugins and tests/core."""
+
+
+def implementations() -> dict[str, set[str]]:
+    """Per base class what classes of tests, examples and defaults that name it as their base define."""
+    found: dict[str, set[str]] = {}
+    for folder in ("tests", "plugins", "policies", "examples"):
+        for file in (CHECKOUT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    for base in node.bases:
+                        found.setdefault(ast.unparse(base).rpartition(".")[2], set()).update(_defined(node))
+    return found
+
+
+def _defined(node: ast.ClassDef) -> set[str]:
+    names = {inner.name for inner in node.body if isinstance(inner, ast.FunctionDef)}
+    targets = [target for inner in node.body if isinstance(inner, ast.Assign) for target in inner.targets]
+    annotated = [inner.target for inner in node.body if isinstance(inner, ast.AnnAssign)]
+    return names | {target.id for target in [*targets, *annotated] if isinstance(target, ast.Name)}
+
+
+IMPLEMENTED = implementations()
+
+
+# -- the modules that the pages show -----------------------------------------------------------------------
+
+
+def modules(page: Path) -> list[types.ModuleType]:
+    """The modules with a hook that a page shows, each run on its own."""
+    found = []
+    for block in blocks_of(page):
+        if block.language == "python" and "\n@hookimpl\ndef " in block.text:
+            module = types.ModuleType(f"shown_at_line_{block.line}")
+            exec(compile(block.text, block.place, "exec", dont_inherit=True), module.__dict__)
+            found.append(module)
+    return found
+
+
+@pytest.fixture(scope="module")
+def documented() -> Registry:
+    """The default plugins and every plugin that the pages show."""
+    registry = Registry.load(third_party=False)
+    for page in (CHECKOUT / "README.md", DOCS / "plugins.md", *PAGE.values()):
+        for module in modules(page):
+            assert registry.register(module, f"{page.name}-{module.__name__}"), registry.broken
+    return registry
+
+
+@every_kind
+def test_every_module_of_a_page_is_a_plugin_of_its_kind(kind: Kind, documented: Registry) -> None:
+    shown = [offer for offer in documented.offers(kind) if offer.plugin.startswith(PAGE[kind].name)]
+    assert len(shown) == len(modules(PAGE[kind])) > 0
+
+
+CONFIGURATIONS = [
+    pytest.param(block.text, id=block.place)
+    for page in (DOCS / "plugins.md", *PAGE.values(), RM_PAGE)
+    for block in blocks_of(page)
+    if block.language == "yaml" and "partitions:" in block.text
+]
+
+
+@pytest.mark.parametrize("text", CONFIGURATIONS)
+def test_every_configuration_is_valid_and_without_doubt(text: str, documented: Registry) -> None:
+    outcome = check_config(text, documented)
+    assert (outcome.problems, outcome.warnings) == ((), ())

@@ -1,0 +1,28 @@
+"""`yunikorn schema`, and the page that it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from yunikorn.cli.schema import command
+from yunikorn.reference.json_schema import DRAFT
+from yunikorn.reference.markdown import markdown
+from yunikorn.registry import Registry
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "reference.md"
+
+
+def test_it_prints_a_json_schema() -> None:
+    result = CliRunner().invoke(command, ["--builtin"])
+    assert result.exit_code == 0
+    assert json.loads(result.output)["$schema"] == DRAFT
+
+
+def test_the_page_is_as_the_classes_are(registry: Registry) -> None:
+    result = CliRunner().invoke(command, ["--builtin", "--format", "markdown"])
+    assert result.output == markdown(registry)
+    again = "docs/reference.md is old: yunikorn schema --format markdown --builtin > docs/reference.md"
+    assert PAGE.read_text("utf-8") == result.output, again

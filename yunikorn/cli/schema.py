@@ -1,0 +1,34 @@
+"""`yunikorn schema`: what may stand in a queues.yaml, for editors and for people."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from yunikorn.reference.json_schema import json_schema
+from yunikorn.reference.markdown import markdown
+from yunikorn.registry import Registry
+
+
+@click.command()
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["json", "markdown"]),
+    default="json",
+    show_default=True,
+    help="A JSON Schema for editors, or the reference of all keys as a page.",
+)
+@click.option("--builtin", is_flag=True, help="Know only the plugins that come with yunikorn.")
+def command(form: str, builtin: bool) -> None:
+    """Print what may stand in a queues.yaml.
+
+    The JSON Schema (draft 7) lets an editor complete keys, explain them, and mark most mistakes while you
+    type; it knows the plugins that are installed, with their options. `yunikorn validate` finds all mistakes.
+    """
+    registry = Registry.load(third_party=not builtin)
+    if form == "json":
+        click.echo(json.dumps(json_schema(registry), indent=2, ensure_ascii=False))
+    else:
+        click.echo(markdown(registry), nl=False)
