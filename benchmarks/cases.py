@@ -16,6 +16,7 @@ from benchmarks import (
     reloading,
     stranded,
     throughput,
+    wire,
 )
 from benchmarks.machine import peak_megabytes, peak_megabytes_of_children, yardstick
 from benchmarks.measurement import Measurement
@@ -115,6 +116,8 @@ def _others() -> list[Case]:
         Case("X-preempt", "", full, claiming.tasks_per_second),
         Case("R-recover", "", LARGE, recovery.registration),
         Case("Q-reload", "", tree, reloading.load_and_reload),
+        Case("W-wire", "update", MEDIUM, wire.ONE),
+        Case("W-wire", "split", MEDIUM, wire.SPLIT),
         Case("S-start", "", Workload(samples=5), cold_start.seconds),
     ]
 

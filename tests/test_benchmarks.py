@@ -28,7 +28,7 @@ from benchmarks.workload import Workload  # noqa: E402
 
 NAMES = {
     "U-fair", "U-bin", "U-apps", "M-fair", "M-bin", "L-fair", "L-bin", "O-own", "A-aware", "P-predicates",
-    "T-stranded", "B-backlog", "C-churn", "G-gang", "X-preempt", "R-recover", "Q-reload", "S-start",
+    "T-stranded", "B-backlog", "C-churn", "G-gang", "X-preempt", "R-recover", "Q-reload", "W-wire", "S-start",
 }  # fmt: skip
 
 
