@@ -388,3 +388,23 @@ def test_an_update_gives_up_the_node_that_was_kept_for_what_was_asked_before() -
     assert not rm.find_node().reservations
     rm.release(key="runs")
     assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_what_is_released_by_key_is_found_however_it_came_and_went() -> None:
+    rm = RM()
+    rm.node(vcore=9)
+    rm.app()
+    rm.ask(key="twins", count=2, vcore=1)
+    rm.ask(key="other", vcore=1)
+    rm.schedule()
+    rm.release(key="other")
+    rm.ask(key="twins", count=1, vcore=1)
+    rm.ask(key="other", vcore=1)
+    rm.schedule()
+    first = next(uuid for uuid, one in rm.running.items() if one.allocation_key == "twins")
+    rm.release(uuid=first)
+    assert sorted(one.allocation_key for one in rm.running.values()) == ["other", "twins", "twins"]
+    rm.release(key="twins")
+    assert [one.allocation_key for one in rm.running.values()] == ["other"]
+    rm.release(key="twins")
+    assert [one.allocation_key for one in rm.running.values()] == ["other"]

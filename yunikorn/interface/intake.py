@@ -262,11 +262,8 @@ def _time_limit(milliseconds: int) -> int:
 def _node_of(partition: PartitionScheduler, one: Allocation) -> str:
     """Where the allocation with this key is, or nothing if there is none."""
     app = partition.partition.applications.get(one.application_id)
-    if app is None:
-        return ""
-    return next(
-        (placed.node.id for placed in app.allocations.values() if placed.key == one.allocation_key), ""
-    )
+    placed = app.of_key(one.allocation_key) if app is not None else ()
+    return placed[0].node.id if placed else ""
 
 
 def _as_ask(one: Allocation) -> AllocationAsk:

@@ -46,6 +46,7 @@ class Application:
         "atomic",
         "bits",
         "block",
+        "by_key",
         "chain",
         "counted",
         "finished",
@@ -136,6 +137,8 @@ class Application:
         self.priority = INT32_MIN
         self.asks: dict[str, Ask] = {}
         self.allocations: dict[str, Allocation] = {}
+        self.by_key: dict[str, list[Allocation]] | None = None
+        """The same by key of their asks, once somebody has looked for one by key (see `of_key`)."""
         self.requests = Requests()
         self.fresh = True
         """Whether it has not started: then it needs a place among the running applications too."""
@@ -223,6 +226,35 @@ class Application:
         """Part from its queue; the name of it stays in `queue_name`."""
         self._queue = None
         self.chain = ()
+
+    # -- allocations ----------------------------------------------------------------------------------
+
+    def obtain(self, allocation: Allocation) -> None:
+        """Enter an allocation into its books."""
+        self.allocations[allocation.uuid] = allocation
+        if self.by_key is not None:
+            self.by_key.setdefault(allocation.key, []).append(allocation)
+
+    def lose(self, allocation: Allocation) -> None:
+        """Undo `obtain`."""
+        del self.allocations[allocation.uuid]
+        if self.by_key is not None:
+            alike = self.by_key[allocation.key]
+            alike.remove(allocation)
+            if not alike:
+                del self.by_key[allocation.key]
+
+    def of_key(self, key: str) -> list[Allocation]:
+        """Its allocations for the ask of this key, oldest first.
+
+        An RM that speaks of allocations by key does so of all of them: from the first time on they are kept
+        by key as well.
+        """
+        if self.by_key is None:
+            self.by_key = {}
+            for allocation in self.allocations.values():
+                self.by_key.setdefault(allocation.key, []).append(allocation)
+        return list(self.by_key.get(key, ()))
 
     # -- states -------------------------------------------------------------------------------------
 

@@ -289,7 +289,7 @@ class Ledger:
         uuid = uuid or self.new_uuid(ask.key)
         allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, ask.tags, now)
         self.allocations[uuid] = allocation
-        app.allocations[uuid] = allocation
+        app.obtain(allocation)
         node.take(allocation)
         self.changes += 1
         if not node.touched:
@@ -340,7 +340,8 @@ class Ledger:
     def enter(self, allocation: Allocation, *, on_node: bool) -> None:
         """Book an allocation that was promised; `on_node` if its node has not booked it before."""
         app, node = allocation.app, allocation.node
-        self.allocations[allocation.uuid] = app.allocations[allocation.uuid] = allocation
+        self.allocations[allocation.uuid] = allocation
+        app.obtain(allocation)
         if on_node:
             node.take(allocation)
             self.node_changed(node, gained=False)
@@ -401,7 +402,8 @@ class Ledger:
         allocation.task_group = task_group
         # An atomic gang has no placeholders: whatever is found of it runs.
         allocation.placeholder = placeholder and bool(task_group) and app.atomic is None
-        self.allocations[uuid] = app.allocations[uuid] = allocation
+        self.allocations[uuid] = allocation
+        app.obtain(allocation)
         node.take(allocation)
         self.node_changed(node, gained=False)
         self._book_allocated(app, resource, 1)
@@ -443,7 +445,8 @@ class Ledger:
         app, node = allocation.app, allocation.node
         replaced = allocation.replacement is not None and self.gangs.conclude(allocation)
         allocation.end(ALLOCATION_EVENT[termination])
-        del self.allocations[allocation.uuid], app.allocations[allocation.uuid]
+        del self.allocations[allocation.uuid]
+        app.lose(allocation)
         node.give_back(allocation)
         self.node_changed(node, gained=True)
         self._book_allocated(app, allocation.resource, -1)

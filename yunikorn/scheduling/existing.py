@@ -95,7 +95,7 @@ class ExistingAllocations:
             self.awaited.put(one, node)
             return ""
         if known is None and answer and not one.uuid:
-            same = [each for each in app.allocations.values() if each.key == one.key]
+            same = app.of_key(one.key)
             if len(same) > 1:
                 return f"ask {one.key} has {len(same)} allocations: name one by its uuid"
             known = same[0] if same else None

@@ -367,7 +367,7 @@ class PartitionScheduler:
     def release_asks(self, app_id: str, key: str, termination: TerminationType) -> None:
         """Drop asks: one by key, or without a key all of the application; a key alone is searched for."""
         for app in self._owners(app_id, key):
-            for ask in [ask for ask in list(app.asks.values()) if not key or ask.key == key]:
+            for ask in _asks(app, key):
                 detail = "REQUEST_TIMEOUT" if termination == TerminationType.TIMEOUT else "REQUEST_CANCEL"
                 self.partition.ledger.drop_ask(ask, detail)
                 message = "ask released as per RM request"
@@ -401,17 +401,17 @@ class PartitionScheduler:
         if uuid:
             found = [app.allocations[uuid]] if uuid in app.allocations else []
         else:
-            found = [one for one in app.allocations.values() if not key or one.key == key]
+            found = app.of_key(key) if key else list(app.allocations.values())
         replaced = termination == TerminationType.PLACEHOLDER_REPLACED
         told = [one for one in found if one.releasing == termination]
         if replaced or (told and not uuid):
             # A confirmation by key is for those of its allocations that were told to go.
             found = told
-        asked = any(not key or ask.key == key for ask in app.asks.values())
+        asked = key in app.asks if key else bool(app.asks)
         if not found and (uuid or (key and not asked)):
             self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
         if not uuid and not replaced and not told and termination != TerminationType.TIMEOUT:
-            for ask in [ask for ask in list(app.asks.values()) if not key or ask.key == key]:
+            for ask in _asks(app, key):
                 self.partition.ledger.drop_ask(ask)
         for allocation in found:
             if own:
@@ -556,3 +556,11 @@ def _other_part(ask: Ask, demand: Demand) -> str:
     else:
         part = f"{'a placeholder' if ask.placeholder else 'a real task'} of task group '{ask.task_group}'"
     return f"ask {ask.key} is {part}, which cannot be changed: release it and ask anew"
+
+
+def _asks(app: Application, key: str) -> list[Ask]:
+    """The ask of this key, if there is one; all of them without a key."""
+    if not key:
+        return list(app.asks.values())
+    ask = app.asks.get(key)
+    return [] if ask is None else [ask]
