@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.queue import Queue
+    from yunikorn.scheduling.preemption.pool import Grounds
     from yunikorn.scheduling.preemption.standings import Pairs, Standings
 
 REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
@@ -41,29 +42,35 @@ def shares_type(allocation: Allocation, pairs: Pairs) -> bool:
     return False
 
 
-def across_queues(ask: Ask, standings: Standings) -> list[Allocation]:
-    """For a request that its queue's guarantee covers: work of others, of its priority or less."""
-    return list(_outside(ask, standings, less=False))
+def across_queues(ask: Ask, standings: Standings) -> dict[Queue, int | None]:
+    """For a request that a guarantee covers: where work of others may go, of its priority or less."""
+    return _outside(ask, standings, less=False)
 
 
-def by_priority(ask: Ask, standings: Standings, *, outside: bool, inside: bool) -> list[Allocation]:
-    """For a request without a guarantee: work of lower priority, of others or of its own queue."""
-    found = list(_outside(ask, standings, less=True)) if outside else []
+def by_priority(ask: Ask, standings: Standings, *, outside: bool, inside: bool) -> dict[Queue, int | None]:
+    """For a request without a guarantee: where work of lower priority may go, of others or its own queue."""
+    found = _outside(ask, standings, less=True) if outside else {}
     if inside:
-        found += [one for one in _victims(ask.app.chain[0], ask) if one.priority < ask.priority]
+        found[ask.app.chain[0]] = ask.priority - 1
     return found
 
 
-def _outside(ask: Ask, standings: Standings, *, less: bool) -> Iterator[Allocation]:
+def candidates_on(grounds: Grounds, ask: Ask) -> Iterator[Allocation]:
+    """What may go for `ask` there."""
+    for leaf, most in grounds.items():
+        for allocation in _victims(leaf, ask):
+            if most is None or allocation.priority <= most:
+                yield allocation
+
+
+def _outside(ask: Ask, standings: Standings, *, less: bool) -> dict[Queue, int | None]:
     leaf, pairs = ask.app.chain[0], ask.shape.pairs
+    found: dict[Queue, int | None] = {}
     for reach in reaches(leaf, fence_root(leaf, pairs, standings), ask.priority, less=less):
         remaining = standings.remaining(reach.queue, leaf)
-        if remaining is not None and all(value >= 0 for value in remaining.values()):
-            continue
-        most = reach.priority - less
-        for allocation in _victims(reach.queue, ask):
-            if reach.fenced or allocation.priority <= most:
-                yield allocation
+        if remaining is None or any(value < 0 for value in remaining.values()):
+            found[reach.queue] = None if reach.fenced else reach.priority - less
+    return found
 
 
 def _victims(leaf: Queue, ask: Ask) -> Iterator[Allocation]:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from yunikorn.clock import SECOND
 from yunikorn.objects.queue import Queue
 from yunikorn.resources import INT64_MIN
-from yunikorn.scheduling.preemption.candidates import across_queues, by_priority
+from yunikorn.scheduling.preemption.candidates import across_queues, by_priority, candidates_on
 from yunikorn.scheduling.preemption.evictor import Evictor
+from yunikorn.scheduling.preemption.pool import Pool
 from yunikorn.scheduling.preemption.required_node import victims_on
 from yunikorn.scheduling.preemption.search import Plan, Search, least, youngest
 from yunikorn.scheduling.preemption.standings import Standings, guarantees, quotas
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
+    from yunikorn.scheduling.preemption.pool import Entry
 
 ATTEMPTS = 10
 """Requests of one queue that are tried in one look (facts §9.2)."""
@@ -46,6 +48,8 @@ class _Look:
         self._left = ATTEMPTS
         self._failed: dict[Shape, int] = {}
         """The highest priority at which requests of a shape have failed: those of less would as well."""
+        self.pools: dict[tuple[Shape, int, bool], Pool] = {}
+        """By shape, priority, and whether a guarantee is called on."""
         self.success = False
         """Whether any attempt had victims."""
         self.ripe = NEVER
@@ -69,6 +73,13 @@ class _Look:
             return False
         self._left -= 1
         return True
+
+    def takes(self, plan: Plan, ask: Ask) -> None:
+        """Victims go for `ask`: their nodes, and those that are or were kept for it, are others now."""
+        nodes = [victim.node for victim in plan.victims]
+        nodes += [node for node in (plan.node, ask.reserved) if node is not None]
+        for pool in self.pools.values():
+            pool.changed(nodes)
 
     def failed(self, ask: Ask, until: int) -> None:
         """It was tried in vain, and is not to be tried again for a while."""
@@ -146,7 +157,7 @@ class Preemptor:
                 if not self.evictor.is_waiting(ask):
                     if not look.may_try(ask):
                         break
-                    if not self._attempt(ask):
+                    if not self._attempt(ask, look):
                         look.failed(ask, now + (CROWDED if any(self.evictor.promised()) else SPACING))
                         break
                     look.success = True
@@ -180,11 +191,12 @@ class Preemptor:
 
     # -- attempts -----------------------------------------------------------------------------------
 
-    def _attempt(self, ask: Ask) -> bool:
+    def _attempt(self, ask: Ask, look: _Look) -> bool:
         """Find victims for `ask` and have them go; returns whether there were any."""
-        plan = self._plan(ask)
+        plan = self._plan(ask, look)
         if plan is None:
             return False
+        look.takes(plan, ask)
         if plan.node is not None:
             for other in [other for other in plan.node.reservations if other is not ask]:
                 self._partition.ledger.kept.unreserve(other)
@@ -193,7 +205,7 @@ class Preemptor:
         self.evictor.evict_for(ask, plan.node, plan.victims)
         return True
 
-    def _plan(self, ask: Ask) -> Plan | None:
+    def _plan(self, ask: Ask, look: _Look) -> Plan | None:
         if not all(allowance.has_room(ask.shape.pairs) for allowance in ask.app.owner):
             return None
         leaf = ask.app.chain[0]
@@ -205,28 +217,38 @@ class Preemptor:
         plan = None
         entitled = guarantees(leaf)
         if any(name in bound.limit for bound in entitled for name, _ in ask.shape.pairs):
-            search = self._search(ask, standings, guaranteed=True)
-            plan = search.plan(self._nodes(ask), has_room)
+            plan = self._search(ask, standings, look, has_room, guaranteed=True)
         settings = leaf.settings
         if plan is None and (settings.preempts_by_priority or settings.preempts_within):
-            search = self._search(ask, Standings(self.evictor.promised()), guaranteed=False)
-            plan = search.plan(self._nodes(ask), has_room)
+            plan = self._search(ask, Standings(self.evictor.promised()), look, has_room, guaranteed=False)
         return plan
 
-    def _search(self, ask: Ask, standings: Standings, *, guaranteed: bool) -> Search:
-        leaf = ask.app.chain[0]
+    def _search(
+        self, ask: Ask, standings: Standings, look: _Look, has_room: bool, *, guaranteed: bool
+    ) -> Plan | None:
+        leaf, settings = ask.app.chain[0], ask.app.chain[0].settings
         bounds = quotas(leaf)
         if guaranteed:
-            candidates = across_queues(ask, standings)
+            grounds = across_queues(ask, standings)
             bounds += guarantees(leaf)
         else:
-            settings = leaf.settings
-            candidates = by_priority(
+            grounds = by_priority(
                 ask, standings, outside=settings.preempts_by_priority, inside=settings.preempts_within
             )
         standings.come(ask.app, ask.resource)
-        order = youngest if guaranteed else least
-        return Search(ask, standings, bounds, candidates, order, self._accepts)
+        key = ask.shape, ask.priority, guaranteed
+        pool = look.pools.get(key)
+        if pool is None or not pool.covers(grounds):
+            order = youngest if guaranteed else least
+            pool = look.pools[key] = Pool(grounds, candidates_on(grounds, ask), order, ask.shape.pairs)
+
+        def fits(node: Node) -> bool:
+            return node.schedulable and node.could_host(ask.shape.pairs) and self._may_take_over(node, ask)
+
+        def choices() -> list[Entry]:
+            return pool.choices(lambda: filter(fits, self._partition.nodes.values()), fits)
+
+        return Search(ask, standings, bounds, pool, grounds, self._accepts).plan(choices, has_room)
 
     def _has_room(self, ask: Ask) -> bool:
         if ask.shape.closed:
@@ -234,12 +256,6 @@ class Preemptor:
         chain = self._cycle.reservations.predicates
         chain.begin()
         return self._orders.of(ask.shape).find(ask.shape, ask, chain or None) is not None
-
-    def _nodes(self, ask: Ask) -> Iterator[Node]:
-        """The nodes that could be kept for `ask`: large enough, and kept for nothing that counts more."""
-        for node in self._partition.nodes.values():
-            if node.schedulable and node.could_host(ask.shape.pairs) and self._may_take_over(node, ask):
-                yield node
 
     def _may_take_over(self, node: Node, ask: Ask) -> bool:
         return all(

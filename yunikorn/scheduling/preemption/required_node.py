@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from yunikorn.resources import grow
 from yunikorn.scheduling.preemption.candidates import may_go, shares_type
-from yunikorn.scheduling.preemption.search import least, shortage
+from yunikorn.scheduling.preemption.pool import shortage
+from yunikorn.scheduling.preemption.search import least
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation

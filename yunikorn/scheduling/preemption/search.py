@@ -8,22 +8,21 @@ that leaves the request short of any type.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
 
 from yunikorn.objects.node import Node
-from yunikorn.resources import Tally, grow, shrink
+from yunikorn.resources import grow, shrink
+from yunikorn.scheduling.preemption.pool import shortage
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.queue import Queue
+    from yunikorn.scheduling.preemption.pool import Entry, Pool
     from yunikorn.scheduling.preemption.standings import Bound, Standings
-
-Order = Callable[["Allocation"], tuple[int, ...]]
-"""Who goes first: the smallest."""
 
 
 @attrs.frozen
@@ -52,64 +51,61 @@ class Search:
         ask: Ask,
         standings: Standings,
         bounds: Sequence[Bound],
-        candidates: Iterable[Allocation],
-        order: Order,
+        pool: Pool,
+        grounds: Collection[Queue],
         accepts: Callable[[Ask, Node], bool],
     ) -> None:
-        """`standings` have the request in them already; `accepts` asks the predicates about a node."""
+        """Victims are those of `pool` that are on these grounds and have not been told to go.
+
+        `standings` have the request in them already; `accepts` asks the predicates about a node.
+        """
         self._ask = ask
         self._leaf = ask.app.chain[0]
         self._pairs = ask.shape.pairs
         self._standings = standings
         self._bounds = bounds
-        # Sorting is stable, and an application's later allocations are found later: they go first.
-        self._candidates = sorted(reversed(list(candidates)), key=order)
+        self._pool = pool
+        self._grounds = grounds
         self._accepts = accepts
 
-    def plan(self, nodes: Iterable[Node], has_room: bool) -> Plan | None:
-        """The best way to make room, or None; with `has_room` only bounds are in the way, no node is."""
-        if not self._candidates or not self._can_help():
+    def _alive(self, candidates: Iterable[Allocation]) -> Iterator[Allocation]:
+        grounds = self._grounds
+        return (one for one in candidates if one.releasing is None and one.app.chain[0] in grounds)
+
+    def plan(self, choices: Callable[[], list[Entry]], has_room: bool) -> Plan | None:
+        """The best way to make room, or None; with `has_room` only bounds are in the way, no node is.
+
+        Of the nodes in `choices` otherwise, which are a heap.
+        """
+        if next(self._alive(self._pool.candidates), None) is None or not self._can_help():
             return None
         if has_room:
             extras = self._make_bounds_hold([])
             return None if extras is None else Plan(tuple(self._prune(extras, None)), None)
-        for node, victims in self._choices(nodes):
+        for node, victims in self._by_number(choices()):
             if (plan := self._extend(node, victims)) is not None:
                 return plan
         return None
 
     # -- nodes --------------------------------------------------------------------------------------
 
-    def _choices(self, nodes: Iterable[Node]) -> Iterator[tuple[Node, list[Allocation]]]:
+    def _by_number(self, heap: list[Entry]) -> Iterator[tuple[Node, list[Allocation]]]:
         """Nodes and the victims there: those with the fewest first, of equals the first by id.
 
         A node is only looked at once it could be the next: at first by how few it takes at the least.
         """
-        by_node: dict[str, list[Allocation]] = {}
-        for candidate in self._candidates:
-            by_node.setdefault(candidate.node.id, []).append(candidate)
-        largest = {
-            name: max(one.resource.get(name, 0) for one in self._candidates) for name, _ in self._pairs
-        }
-        heap: list[tuple[int, str, Node, list[Allocation] | None]] = []
-        for node in nodes:
-            if node.id in by_node:
-                least = _fewest(shortage(node, self._pairs), largest)
-                if least:
-                    heap.append((least, node.id, node, None))
-        heapq.heapify(heap)
         while heap:
             _, _, node, victims = heapq.heappop(heap)
             if victims is not None:
                 yield node, victims
-            elif (victims := self._on_node(node, by_node[node.id])) is not None:
+            elif (victims := self._on_node(node)) is not None:
                 heapq.heappush(heap, (len(victims), node.id, node, victims))
 
-    def _on_node(self, node: Node, candidates: Sequence[Allocation]) -> list[Allocation] | None:
+    def _on_node(self, node: Node) -> list[Allocation] | None:
         """The victims that make room on `node`; None if they cannot, or if there is room coming already."""
         short = shortage(node, self._pairs)
         chosen: list[Allocation] = []
-        for victim in candidates:
+        for victim in self._alive(self._pool.by_node[node.id]):
             if not short:
                 break
             helps = [name for name in short if victim.resource.get(name, 0) > 0]
@@ -135,7 +131,7 @@ class Search:
     def _can_help(self) -> bool:
         """Whether the candidates together hold what the bounds are exceeded by."""
         for queue, name, amount in list(self._standings.deficits(self._bounds, self._pairs)):
-            for candidate in self._candidates:
+            for candidate in self._alive(self._pool.candidates):
                 if queue in candidate.app.chain:
                     amount -= candidate.resource.get(name, 0)
                     if amount <= 0:
@@ -160,7 +156,7 @@ class Search:
         """Victims from anywhere that bring the queues within their bounds; None if there are not enough."""
         extras: list[Allocation] = []
         lacking = self._lacking()
-        for victim in self._candidates:
+        for victim in self._alive(self._pool.candidates):
             if not lacking:
                 break
             helps = any(queue in victim.app.chain and victim.resource.get(name) for queue, name in lacking)
@@ -203,27 +199,6 @@ class Search:
                 kept = rest
         self._put_back(kept)
         return kept
-
-
-def _fewest(short: Mapping[str, int], largest: Mapping[str, int]) -> int:
-    """How many victims it takes at the least, given the largest of them; 0 if no number of them helps."""
-    least = 0
-    for name, amount in short.items():
-        if not largest[name]:
-            return 0
-        least = max(least, -(-amount // largest[name]))
-    return least
-
-
-def shortage(node: Node, pairs: Iterable[tuple[str, int]], going: Iterable[Allocation] = ()) -> Tally:
-    """What `node` lacks for an amount once `going`, and what is on its way out already, is gone."""
-    room = dict(node.available)
-    for one in node.allocations.values():
-        if one.eviction is not None:
-            grow(room, one.resource)
-    for one in going:
-        grow(room, one.resource)
-    return {name: amount - room.get(name, 0) for name, amount in pairs if amount > room.get(name, 0)}
 
 
 def without(node: Node, victims: Iterable[Allocation]) -> Node:

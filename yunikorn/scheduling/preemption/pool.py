@@ -1,0 +1,104 @@
+"""Pools: the candidates of one look at a queue, in order, and the nodes they are on.
+
+To collect and order what runs everywhere is most of the work of finding victims. Within one look little
+changes from one request to the next that is like it: the victims it was given, and the node that is kept for
+it. So the candidates are collected once, and whoever is no candidate any more is passed over.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from yunikorn.resources import Tally, grow
+
+if TYPE_CHECKING:
+    from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.node import Node
+    from yunikorn.objects.queue import Queue
+
+Order = Callable[["Allocation"], tuple[int, ...]]
+"""Who goes first: the smallest."""
+Grounds = Mapping["Queue", int | None]
+"""Leaves in which work may go, and of which priority at most; None is any."""
+Entry = tuple[int, str, "Node", "list[Allocation] | None"]
+"""A node in order: how many victims it takes there (at the least, while they are not known), its id, they."""
+
+
+class Pool:
+    """Candidates for requests of one shape and one priority."""
+
+    def __init__(
+        self,
+        grounds: Grounds,
+        candidates: Iterable[Allocation],
+        order: Order,
+        pairs: Sequence[tuple[str, int]],
+    ) -> None:
+        self.grounds = grounds
+        self._pairs = pairs
+        # Sorting is stable, and an application's later allocations are found later: they go first.
+        self.candidates = sorted(reversed(list(candidates)), key=order)
+        self.by_node: dict[str, list[Allocation]] = {}
+        """By id of the node, in the same order."""
+        for candidate in self.candidates:
+            self.by_node.setdefault(candidate.node.id, []).append(candidate)
+        self._largest = {
+            name: max((one.resource.get(name, 0) for one in self.candidates), default=0) for name, _ in pairs
+        }
+        self._heap: list[Entry] | None = None
+        self._changed: dict[str, Node] = {}
+
+    def covers(self, grounds: Grounds) -> bool:
+        """Whether all candidates on these grounds are among those here."""
+        known = self.grounds
+        return all(leaf in known and known[leaf] == most for leaf, most in grounds.items())
+
+    def changed(self, nodes: Iterable[Node]) -> None:
+        """Something runs out on these nodes, or they are kept for others now."""
+        for node in nodes:
+            self._changed[node.id] = node
+
+    def choices(self, nodes: Callable[[], Iterable[Node]], fits: Callable[[Node], bool]) -> list[Entry]:
+        """The nodes as a heap, by how few victims each takes at the least.
+
+        `nodes` gives all that may be chosen, and `fits` says it of one that has changed since.
+        """
+        if self._heap is None:
+            self._heap = [entry for node in nodes() if (entry := self._entry(node))]
+            heapq.heapify(self._heap)
+        elif self._changed:
+            entries = [entry for entry in self._heap if entry[1] not in self._changed]
+            anew = (self._entry(node) for node in self._changed.values() if fits(node))
+            self._heap = [*entries, *filter(None, anew)]
+            heapq.heapify(self._heap)
+        self._changed.clear()
+        return list(self._heap)
+
+    def _entry(self, node: Node) -> Entry | None:
+        if node.id not in self.by_node:
+            return None
+        least = _fewest(shortage(node, self._pairs), self._largest)
+        return (least, node.id, node, None) if least else None
+
+
+def _fewest(short: Mapping[str, int], largest: Mapping[str, int]) -> int:
+    """How many victims it takes at the least, given the largest of them; 0 if no number of them helps."""
+    least = 0
+    for name, amount in short.items():
+        if not largest[name]:
+            return 0
+        least = max(least, -(-amount // largest[name]))
+    return least
+
+
+def shortage(node: Node, pairs: Iterable[tuple[str, int]], going: Iterable[Allocation] = ()) -> Tally:
+    """What `node` lacks for an amount once `going`, and what is on its way out already, is gone."""
+    room = dict(node.available)
+    for one in node.allocations.values():
+        if one.eviction is not None:
+            grow(room, one.resource)
+    for one in going:
+        grow(room, one.resource)
+    return {name: amount - room.get(name, 0) for name, amount in pairs if amount > room.get(name, 0)}
