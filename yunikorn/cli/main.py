@@ -32,13 +32,13 @@ OWN_PROCESS = object()
 COMMANDS = {
     "simulate": "Run a workload on a virtual clock and report what was scheduled.",
     "workload": "Draw a workload from named distributions and a seed.",
-    "compare": "Run a workload under several configurations or settings, side by side.",
+    "compare": "Run a workload under several configurations, side by side.",
     "validate": "Check queues.yaml files and list everything that is wrong.",
     "place": "Say which queue an application would land in, and by which rule.",
     "plugins": "List the installed plugins, their options, and what is broken.",
     "serve": "Serve resource managers anywhere over gRPC.",
     "replay": "Play a recording, or one written by hand, into a fresh core.",
-    "schema": "Print the JSON Schema of queues.yaml, for editors, or its reference.",
+    "schema": "Print the JSON Schema of queues.yaml, or its reference.",
     "states": "Print the state machines as Mermaid diagrams.",
 }
 """Each command with its line of help, kept here so that `--help` imports none of them."""
