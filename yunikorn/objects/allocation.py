@@ -70,14 +70,14 @@ class Allocation:
         self.placed = placed
         """When it got its place (ns)."""
         self.state = ALLOCATED
-        self.originator = ask is not None and ask.originator
+        self.originator = False
         """Whether its application cannot live without it: then it goes for nobody else."""
-        self.may_be_preempted = ask is None or ask.may_be_preempted
+        self.may_be_preempted = True
         self.eviction: Eviction | None = None
         """With what it has been told to go, if it has."""
-        self.placeholder = ask is not None and ask.placeholder
+        self.placeholder = False
         """Whether it only keeps room for a real allocation of its task group."""
-        self.task_group = ask.task_group if ask is not None else ""
+        self.task_group = ""
         self.releasing: TerminationType | None = None
         """Why the RM was told to end it, while that is not confirmed."""
         self.replacement: Allocation | None = None
@@ -86,6 +86,11 @@ class Allocation:
         """The placeholder that it waits for: until then it is in no books but those of another node."""
         self.timer: Timer | None = None
         """Ends it when its time is up, if its time is limited."""
+        if ask is not None:
+            self.originator = ask.originator
+            self.may_be_preempted = ask.may_be_preempted
+            self.placeholder = ask.placeholder
+            self.task_group = ask.task_group
 
     @property
     def label(self) -> str:

@@ -289,7 +289,10 @@ class Ledger:
         uuid = uuid or self.new_uuid(ask.key)
         allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, ask.tags, now)
         self.allocations[uuid] = allocation
-        app.obtain(allocation)
+        if app.by_key is None:
+            app.allocations[uuid] = allocation
+        else:
+            app.obtain(allocation)
         node.take(allocation)
         self.changes += 1
         if not node.touched:
@@ -303,7 +306,14 @@ class Ledger:
         app.waiting_since = now
         if ask.held:
             self.gangs.joined(allocation)
-        self._move_to_allocated(app, ask.shape.pairs, self._serve(ask))
+        ask.made += 1
+        ask.live += 1
+        ask.pending -= 1
+        served = not ask.pending
+        if served:
+            ask.state = _PENDING_NEXT
+            self._unqueue(ask)
+        self._move_to_allocated(app, ask.shape.pairs, served)
         if ask.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
@@ -317,23 +327,15 @@ class Ledger:
         uuid = self.new_uuid(ask.key)
         return Allocation(uuid, ask.key, ask.app, ask, node, ask.resource, ask.priority, ask.tags, now)
 
-    def _serve(self, ask: Ask) -> int:
-        """One of the ask's repeats has its place; returns how many asks wait less because of it, 0 or 1."""
-        ask.made += 1
-        ask.live += 1
-        ask.pending -= 1
-        if ask.pending:
-            return 0
-        ask.state = _PENDING_NEXT
-        self._unqueue(ask)
-        return 1
-
     def promise(self, ask: Ask, node: Node, now: int) -> Allocation:
         """One of the ask's pending repeats waits no more, for an allocation to be entered later."""
         allocation = self.make(ask, node, now)
-        fewer = self._serve(ask)
-        for queue in ask.app.chain:
-            queue.waiting -= fewer
+        ask.made += 1
+        ask.live += 1
+        ask.pending -= 1
+        if not ask.pending:
+            ask.state = _PENDING_NEXT
+            self._drop(ask)
         self.book_pending(ask.app, ask.resource, -1)
         return allocation
 
