@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import gc
 
-YOUNG = 50_000
+YOUNG = 10_000
 """Objects made, less those freed, between two looks at the young ones."""
-MIDDLE = 20
+MIDDLE = 10
 """Looks at the young ones between two at those that have survived one."""
 OLD = 10
-"""Looks at those between two at everything, as Python has it."""
+"""Looks at those between two at everything: after a million objects that have stayed, whatever they are."""
 
 
 def settle_collector() -> None:
