@@ -5,17 +5,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
-import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.failure import BenchmarkFailure
-from benchmarks.home import HOME
+from benchmarks.service_process import ServiceProcess
 from benchmarks.stand import ResourceManager
 from benchmarks.workload import RM, Workload
 from yunikorn.interface.client import BY_SUBJECT, ONE_STREAM, AsyncClient, Options
@@ -38,23 +34,23 @@ def _measure(layout: Layout, workload: Workload) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "queues.yaml"
         file.write_text(workload.configuration(), encoding="utf-8")
-        with _service(file) as (address, pid):
-            return asyncio.run(_converse(workload, layout, address, pid))
+        with ServiceProcess(file, "--log", "warning") as service:
+            return asyncio.run(_converse(workload, layout, service))
 
 
-async def _converse(workload: Workload, layout: Layout, address: str, pid: int) -> dict[str, float]:
+async def _converse(workload: Workload, layout: Layout, service: ServiceProcess) -> dict[str, float]:
     rm = _Listener(workload.tasks)
     registration = RegisterResourceManagerRequest(RM)
     updates = list(workload.ask_updates())
     async with (
         asyncio.timeout(PATIENCE),
-        AsyncClient(address, registration, rm, options=Options(layout=layout)) as client,
+        AsyncClient(service.address, registration, rm, options=Options(layout=layout)) as client,
     ):
         await client.update(UpdateRequest(RM, new_schedulable_nodes=workload.node_infos()))
         await client.update(UpdateRequest(RM, new_applications=workload.application_requests()))
         await rm.ready(workload.nodes, workload.applications)
         gc.collect()
-        server, own = _cpu(pid), time.process_time()
+        server, own = service.cpu(), time.process_time()
         start = time.perf_counter()
         for update in updates:
             await client.update(update)
@@ -64,7 +60,7 @@ async def _converse(workload: Workload, layout: Layout, address: str, pid: int) 
             "tasks_per_s": workload.tasks / (rm.last - start),
             "hand_in_s": handed_in - start,
             "client_cpu_s": time.process_time() - own,
-            "server_cpu_s": _cpu(pid) - server,
+            "server_cpu_s": service.cpu() - server,
         }
     workload.verify(rm.placed)
     return figures
@@ -94,33 +90,6 @@ class _Listener(ResourceManager):
         while self._accepted < nodes + applications:
             self._some.clear()
             await self._some.wait()
-
-
-@contextmanager
-def _service(config: Path) -> Iterator[tuple[str, int]]:
-    """`yunikorn serve` at work: its address and its process."""
-    command = [sys.executable, "-m", "yunikorn", "serve", "--config", str(config), "--grpc", "127.0.0.1:0"]
-    with subprocess.Popen(
-        [*command, "--log", "warning"], cwd=HOME, stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            words = process.stdout.readline().replace(",", " ").split()
-            address = next((word for word in words if word.startswith("127.")), None)
-            if address is None:
-                raise BenchmarkFailure(f"the service did not start: {' '.join(words)}")
-            yield address, process.pid
-        finally:
-            process.terminate()
-
-
-def _cpu(pid: int) -> float:
-    """Seconds of CPU that another process has used; 0 where the system does not tell."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 ONE = tasks_per_second(ONE_STREAM)

@@ -1,0 +1,97 @@
+"""`yunikorn serve` in a process of its own, which may be stopped in order, or killed, and started again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Self
+
+from benchmarks.failure import BenchmarkFailure
+from benchmarks.home import HOME
+
+PATIENCE = 60.0
+"""Seconds for it to end."""
+
+
+class ServiceProcess:
+    """A service on loopback at a port that it chooses; use it with `with`."""
+
+    def __init__(self, config: Path, *options: str) -> None:
+        self._command = [
+            *(sys.executable, "-m", "yunikorn", "serve", "--config", str(config)),
+            *("--grpc", "127.0.0.1:0", *options),
+        ]
+        self._process: subprocess.Popen[str] | None = None
+        self.address = ""
+
+    def start(self) -> None:
+        """Start it; returns when it listens. Raises `BenchmarkFailure` if it does not."""
+        self._process = subprocess.Popen(self._command, cwd=HOME, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        words = self._process.stdout.readline().replace(",", " ").split()
+        self.address = next((word for word in words if word.startswith("127.")), "")
+        if not self.address:
+            raise BenchmarkFailure(f"the service did not start: {' '.join(words)}")
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def kill(self) -> None:
+        """End it without a chance to say goodbye."""
+        if self._process is not None:
+            self._process.kill()
+            self._reap()
+
+    def stop(self) -> int:
+        """End it in order; returns its exit status."""
+        assert self._process is not None
+        self._process.terminate()
+        return self._reap()
+
+    def _reap(self) -> int:
+        assert self._process is not None
+        status = self._process.wait(PATIENCE)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        return status
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended by itself."""
+        return self._process is not None and self._process.poll() is not None
+
+    def cpu(self) -> float:
+        """Seconds of CPU that it has used; 0 where the system does not tell."""
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def megabytes(self) -> float:
+        """Memory that it holds at this moment (10**6 bytes); 0 where the system does not tell."""
+        return resident_megabytes(self.pid)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.ended:
+            self._reap()
+        else:
+            self.stop()
+
+
+def resident_megabytes(pid: int | str = "self") -> float:
+    """Memory that a process holds at this moment (10**6 bytes); 0 where the system does not tell."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text("utf-8").split()[1])
+    except OSError:
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

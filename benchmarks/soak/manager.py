@@ -1,0 +1,318 @@
+"""A resource manager that does whatever comes to its mind, and knows exactly what it has."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+
+import attrs
+
+from benchmarks.failure import BenchmarkFailure
+from yunikorn.interface.client import AsyncClient, Options
+from yunikorn.interface.client.layouts import Layout
+from yunikorn.interface.constants import REQUIRED_NODE_TAG
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    AllocationAsk,
+    AllocationAskRelease,
+    AllocationRelease,
+    NewNodeInfo,
+    PreemptionPolicy,
+    RegisterResourceManagerRequest,
+    RemoveApplicationRequest,
+    UpdateRequest,
+    UpdateResponse,
+    UserGroupInformation,
+)
+from yunikorn.resources import Resource
+
+NODES = 20
+VCORE = 40
+"""Of each node."""
+APPS = 12
+"""Their names are used again and again: the service remembers applications that have ended."""
+MOST_WAITING = 60
+LARGEST = 8
+PATIENCE = 60.0
+"""Seconds after which a service that does not answer has failed."""
+FENCE = "fence-"
+PROBE = "probe"
+
+
+@attrs.define
+class Counts:
+    """What has happened."""
+
+    updates: int = 0
+    placed: int = 0
+    sessions: int = 0
+    checks: int = 0
+
+
+class Manager:
+    """One resource manager: nodes, applications, what it asks for, and what runs."""
+
+    def __init__(self, rm_id: str, layout: Layout, dice: random.Random) -> None:
+        self.rm_id = rm_id
+        self.counts = Counts()
+        self._layout, self._dice = layout, dice
+        self._apps: set[str] = set()
+        self._wanted: dict[str, AllocationAsk] = {}
+        """By key: what is asked for and has no place yet."""
+        self.running: dict[str, Allocation] = {}
+        self._numbers = 0
+        self._fences: set[str] = set()
+        self._heard = asyncio.Event()
+        self._trip = False
+        self._client: AsyncClient | None = None
+
+    # -- its connection -----------------------------------------------------------------------------------
+
+    async def connect(self, address: str) -> None:
+        """Start: the first time, or again with what it knows."""
+        options = Options(layout=self._layout, patience=PATIENCE, delays=lambda: itertools.repeat(0.2))
+        request = RegisterResourceManagerRequest(self.rm_id, version="soak")
+        self._client = AsyncClient(address, request, self, options=options)
+        await self._client.start()
+
+    async def restart(self, address: str) -> None:
+        """End without a word, and start again."""
+        await self.leave()
+        await self.connect(address)
+
+    async def leave(self) -> None:
+        """End without a word."""
+        assert self._client is not None
+        await self._client.disconnect()
+
+    async def shut_down(self) -> None:
+        """End in order."""
+        assert self._client is not None
+        await self._client.close()
+
+    def stumble(self) -> None:
+        """Fail to take in the next response."""
+        self._trip = True
+
+    def report(self) -> list[UpdateRequest]:
+        """Everything it has."""
+        self.counts.sessions += 1
+        nodes = [NewNodeInfo(_node(n), schedulable_resource=Resource(vcore=VCORE)) for n in range(NODES)]
+        by_name = {node.node_id: node for node in nodes}
+        for one in self.running.values():
+            by_name[one.node_id].existing_allocations.append(one)
+        return [
+            UpdateRequest(
+                "",
+                new_applications=[_application(name) for name in sorted(self._apps)],
+                asks=list(self._wanted.values()),
+                new_schedulable_nodes=nodes,
+            )
+        ]
+
+    # -- what it hears ------------------------------------------------------------------------------------
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        """Take in what the scheduler says; raises `BenchmarkFailure` when the books do not agree."""
+        if self._trip:
+            self._trip = False
+            raise RuntimeError("the resource manager stumbled, on purpose")
+        for placed in response.new_allocations:
+            self._take_place(placed)
+        for gone in response.released_allocations:
+            self._fences.discard(gone.application_id)
+        refused = [f"ask {one.allocation_key}: {one.reason}" for one in response.rejected_allocations]
+        refused += [f"{one.application_id}: {one.reason}" for one in response.rejected_applications]
+        refused += [f"{one.node_id}: {one.reason}" for one in response.rejected_nodes]
+        if refused:
+            self._fail(f"{len(refused)} refused, the first: {refused[0]}")
+        self._heard.set()
+
+    def _take_place(self, placed: Allocation) -> None:
+        key = placed.allocation_key
+        known = self.running.get(key)
+        if known is not None:
+            # The newer layout acknowledges what was reported; anywhere else it was doubled.
+            if known.node_id != placed.node_id:
+                self._fail(f"{key} runs on {known.node_id} and was placed on {placed.node_id} as well")
+        elif self._wanted.pop(key, None) is None:
+            # Taken back, and placed meanwhile.
+            self._send_later(UpdateRequest(""), [_release(placed)])
+        else:
+            self.running[key] = placed
+            self.counts.placed += 1
+            used = self.used(placed.node_id)
+            if used > VCORE:
+                self._fail(f"node {placed.node_id} has {VCORE} and was given {used}")
+
+    def _send_later(self, update: UpdateRequest, releases: list[AllocationRelease]) -> None:
+        assert self._client is not None
+        update.releases.allocations_to_release += releases
+        self._client.post(update)
+
+    def _fail(self, text: str) -> None:
+        # Out of a callback, where errors are contained: the next step hears of it.
+        self.failure = self.failure or f"resource manager {self.rm_id}: {text}"
+        self._heard.set()
+
+    failure: str | None = None
+    """What was found to be wrong."""
+
+    def used(self, node_id: str) -> int:
+        """How much of a node is in use."""
+        return sum(one.resource_per_alloc["vcore"] for one in self.running.values() if one.node_id == node_id)
+
+    # -- what it does -------------------------------------------------------------------------------------
+
+    async def step(self) -> None:
+        """Do something."""
+        self.check()
+        assert self._client is not None
+        update, dice = UpdateRequest(""), self._dice
+        if len(self._apps) < APPS and dice.random() < 0.2:
+            self._begin_application(update)
+        if self._apps and len(self._wanted) < MOST_WAITING and dice.random() < 0.7:
+            app = dice.choice(sorted(self._apps))
+            for _ in range(dice.randint(1, 6)):
+                self._ask(update, app, dice.randint(1, LARGEST))
+        for key in dice.sample(sorted(self.running), min(len(self.running), dice.randint(0, 5))):
+            update.releases.allocations_to_release.append(_release(self.running.pop(key)))
+        if self._wanted and dice.random() < 0.1:
+            self._take_back(update, dice.choice(sorted(self._wanted)))
+        self.counts.updates += 1
+        await self._client.update(update)
+
+    def _begin_application(self, update: UpdateRequest) -> None:
+        name = self._dice.choice([f"app-{n}" for n in range(APPS) if f"app-{n}" not in self._apps])
+        self._apps.add(name)
+        update.new_applications.append(_application(name))
+
+    def _ask(self, update: UpdateRequest, app: str, vcore: int) -> None:
+        self._numbers += 1
+        key = f"{app}-{self._numbers}"
+        self._wanted[key] = AllocationAsk(key, app, resource_ask=Resource(vcore=vcore))
+        update.asks.append(self._wanted[key])
+
+    def _take_back(self, update: UpdateRequest, key: str) -> None:
+        ask = self._wanted.pop(key)
+        update.releases.allocation_asks_to_release.append(AllocationAskRelease(ask.application_id, key))
+
+    def _end_idle_applications(self, update: UpdateRequest) -> None:
+        busy = {ask.application_id for ask in self._wanted.values()}
+        busy |= {one.application_id for one in self.running.values()}
+        for name in sorted(self._apps - busy):
+            self._apps.discard(name)
+            update.remove_applications.append(RemoveApplicationRequest(name))
+
+    def check(self) -> None:
+        """Raise `BenchmarkFailure` if anything was found to be wrong."""
+        if self.failure is not None:
+            raise BenchmarkFailure(self.failure)
+
+    # -- whether the books agree ---------------------------------------------------------------------------
+
+    async def audit(self) -> None:
+        """Find out, through the front door, whether the scheduler's books of every node are its own.
+
+        Nothing waits any more; then each node is asked for exactly what should be free of it, which must be
+        given, and for one more, which must not.
+        """
+        update = UpdateRequest("")
+        for key in list(self._wanted):
+            self._take_back(update, key)
+        await self._say(update)
+        await self._settle()
+        # Not before: in the newer layout the end of an application may overtake what was asked for it.
+        update = UpdateRequest("", new_applications=[_application(PROBE)])
+        self._end_idle_applications(update)
+        self._apps.add(PROBE)
+        await self._say(update)
+        free = {_node(n): VCORE - self.used(_node(n)) for n in range(NODES)}
+        exact = [self._probe(node, amount) for node, amount in free.items() if amount]
+        await self._say(UpdateRequest("", asks=exact))
+        await self._settle()
+        lost = [ask.allocation_key for ask in exact if ask.allocation_key not in self.running]
+        if lost:
+            raise BenchmarkFailure(
+                f"resource manager {self.rm_id}: the scheduler's books have more than there is: {lost}"
+            )
+        more = [self._probe(node, 1) for node in free]
+        await self._say(UpdateRequest("", asks=more))
+        await self._settle()
+        won = [ask.allocation_key for ask in more if ask.allocation_key in self.running]
+        if won:
+            raise BenchmarkFailure(f"resource manager {self.rm_id}: the scheduler's books have lost: {won}")
+        update = UpdateRequest("")
+        for ask in more:
+            self._take_back(update, ask.allocation_key)
+        for ask in exact:
+            update.releases.allocations_to_release.append(_release(self.running.pop(ask.allocation_key)))
+        await self._say(update)
+        await self._settle()
+        self._apps.discard(PROBE)
+        await self._say(UpdateRequest("", remove_applications=[RemoveApplicationRequest(PROBE)]))
+        await self._settle()
+        self.counts.checks += 1
+
+    def _probe(self, node: str, vcore: int) -> AllocationAsk:
+        self._numbers += 1
+        key = f"{PROBE}-{self._numbers}"
+        ask = self._wanted[key] = AllocationAsk(
+            key,
+            PROBE,
+            resource_ask=Resource(vcore=vcore),
+            tags={REQUIRED_NODE_TAG: node},
+            preemption_policy=PreemptionPolicy(allow_preempt_other=False),
+        )
+        return ask
+
+    async def _say(self, update: UpdateRequest) -> None:
+        assert self._client is not None
+        self.check()
+        await self._client.update(update)
+
+    async def _settle(self) -> None:
+        """Wait until all that was said is taken in and decided, and what follows was heard."""
+        placed = -1
+        while placed != (placed := self.counts.placed):
+            await self._fence()
+            await self._fence()
+
+    async def _fence(self) -> None:
+        """Something that is always answered, after all that was said before."""
+        assert self._client is not None
+        self._numbers += 1
+        name = f"{FENCE}{self._numbers}"
+        self._fences = {name}
+        update = UpdateRequest("")
+        update.releases.allocations_to_release.append(AllocationRelease(name, allocation_key=name))
+        sent = -1
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while name in self._fences:
+                    self.check()
+                    if self._client.sessions != sent and await self._client.update(update):
+                        sent = self._client.sessions
+                    self._heard.clear()
+                    try:
+                        await asyncio.wait_for(self._heard.wait(), 1.0)
+                    except TimeoutError:
+                        await self._client.update(update)
+        except TimeoutError:
+            raise BenchmarkFailure(
+                f"resource manager {self.rm_id} hears nothing: {self._client.last_trouble}"
+            ) from None
+
+
+def _node(number: int) -> str:
+    return f"n{number:02}"
+
+
+def _application(name: str) -> AddApplicationRequest:
+    return AddApplicationRequest(name, "root.a", ugi=UserGroupInformation("ann", ["staff"]))
+
+
+def _release(one: Allocation) -> AllocationRelease:
+    return AllocationRelease(one.application_id, one.uuid, allocation_key=one.allocation_key)

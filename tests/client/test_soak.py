@@ -1,0 +1,39 @@
+"""The soak, for seconds: `python -m benchmarks.soak` does the same for as long as one likes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from benchmarks.failure import BenchmarkFailure
+from benchmarks.soak.manager import Manager
+from benchmarks.soak.run import Soak
+from yunikorn.interface.client import ONE_STREAM
+from yunikorn.interface.messages import Allocation, RejectedNode, UpdateResponse
+from yunikorn.resources import Resource
+
+
+def test_nothing_is_lost_or_doubled_for_some_seconds() -> None:
+    lines: list[str] = []
+    found = asyncio.run(Soak(3.0, 2, lines.append).run())
+    assert found.placed > 0
+    assert found.audits >= 2
+    assert len(lines) == len(found.service_megabytes)
+
+
+def told(**fields: list[Allocation] | list[RejectedNode]) -> Manager:
+    """A resource manager that runs `x` and was told this."""
+    manager = Manager("rm", ONE_STREAM, random.Random(1))
+    manager.running["x"] = Allocation("x", "app", "x#1", "n00", Resource(vcore=30))
+    manager.recv_update_response(UpdateResponse(**fields))  # type: ignore[arg-type]
+    return manager
+
+
+def test_the_soak_would_notice() -> None:
+    with pytest.raises(BenchmarkFailure, match="x runs on n00 and was placed on n01 as well"):
+        told(new_allocations=[Allocation("x", "app", "x#2", "n01")]).check()
+    with pytest.raises(BenchmarkFailure, match="1 refused, the first: n00: no"):
+        told(rejected_nodes=[RejectedNode("n00", "no")]).check()
+    told().check()
