@@ -86,12 +86,19 @@ def _can_build() -> bool:
 
 
 @pytest.fixture(scope="session")
-def install_package(
-    tmp_path_factory: pytest.TempPathFactory, run_python: Callable[..., subprocess.CompletedProcess[str]]
-) -> Callable[[Path], Path]:
-    """Has pip install the package in a folder, and says where; fetches nothing, leaves the folder alone."""
+def can_build() -> None:
+    """The test is skipped where no package can be built without fetching something."""
     if not _can_build():
         pytest.skip("needs pip and setuptools 70.1 or newer: pip install '.[test]'")
+
+
+@pytest.fixture(scope="session")
+def install_package(
+    tmp_path_factory: pytest.TempPathFactory,
+    run_python: Callable[..., subprocess.CompletedProcess[str]],
+    can_build: None,
+) -> Callable[[Path], Path]:
+    """Has pip install the package in a folder, and says where; fetches nothing, leaves the folder alone."""
 
     def install(package: Path) -> Path:
         source = tmp_path_factory.mktemp("source") / package.name

@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import click
 
+from yunikorn.cli.new_package import new
 from yunikorn.registry import KINDS, Broken, Kind, Offer, Option, Registry
 
 BROKEN = 1
@@ -19,16 +20,21 @@ ROOMY = 120
 """Columns from which on every fact gets a column of its own."""
 
 
-@click.command(name="plugins")
+@click.group(name="plugins", invoke_without_command=True, subcommand_metavar="[new ...]")
 @click.option("--kind", "kind_id", type=click.Choice([kind.id for kind in KINDS]), help="Only this kind.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(ctx: click.Context, kind_id: str | None, as_json: bool) -> None:
-    """List the installed plugins, their options, and what is broken.
+    """List the installed plugins, their options, and what is broken; or write a new one.
 
     On a terminal the list fits its width; piped, every plugin has one line. Exit status: 0, or 1 when
     a plugin is broken and was left out.
     """
+    if ctx.invoked_subcommand is not None:
+        if kind_id is not None or as_json:
+            option = "--json" if as_json else "--kind"
+            raise click.UsageError(f"{option} is for the list, not for '{ctx.invoked_subcommand}'", ctx)
+        return
     registry = Registry.load()
     kind = next((kind for kind in KINDS if kind.id == kind_id), None)
     if as_json:
@@ -37,6 +43,9 @@ def command(ctx: click.Context, kind_id: str | None, as_json: bool) -> None:
         _print_table(registry.offers(kind))
         _print_broken(registry.broken)
     ctx.exit(BROKEN if registry.broken else 0)
+
+
+command.add_command(new)
 
 
 # -- JSON ---------------------------------------------------------------------------------------------

@@ -1,0 +1,153 @@
+"""`yunikorn plugins new`: a ready package with one plugin in it, to be changed.
+
+Exit status: 0 when the package was written, 2 when it could not be; then nothing is there.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+import shutil
+from importlib import resources
+from pathlib import Path
+
+import attrs
+import click
+
+from yunikorn import __version__, api
+from yunikorn.errors import UsageError, printable
+from yunikorn.kinds import KINDS, Kind
+from yunikorn.registry import Registry
+
+PREFIX = "yunikorn-"
+LONGEST = 50
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
+_HOLE = re.compile(r"\{\{(\w+)\}\}")
+TAKEN = {*api.__all__, *dir(builtins), "Path", "Sequence"}
+"""Names that a generated file uses for something else, as a class in it must not be called."""
+
+
+@attrs.frozen
+class Blank:
+    """What a package is written for."""
+
+    kind: Kind
+    name: str
+
+    @property
+    def distribution(self) -> str:
+        """The package as an installer knows it."""
+        return f"{PREFIX}{self.name}"
+
+    @property
+    def module(self) -> str:
+        """The package as Python knows it."""
+        return self.distribution.replace("-", "_")
+
+    @property
+    def class_name(self) -> str:
+        """The plugin's class."""
+        words = "".join(word.capitalize() for word in self.name.split("-"))
+        free = words not in TAKEN and not keyword.iskeyword(words)
+        return words if free else f"{words}Plugin"
+
+    def files(self) -> dict[str, str]:
+        """All files of the package with their texts, by path."""
+        kind = self.kind.id
+        sources = {
+            "pyproject.toml": "pyproject.toml",
+            "README.md": "README.md",
+            "queues.yaml": f"queues-{kind}.yaml",
+            "workload.yaml": "workload.yaml",
+            f"{self.module}/__init__.py": f"module-{kind}.py",
+            f"tests/test_{self.module}.py": f"test-{kind}.py",
+        }
+        return {f"{self.module}/py.typed": "", **{path: self._fill(name) for path, name in sources.items()}}
+
+    def _fill(self, template: str) -> str:
+        words = {
+            "class": self.class_name,
+            "distribution": self.distribution,
+            "kind": self.kind.id,
+            "method": self.kind.method,
+            "module": self.module,
+            "name": self.name,
+            "title": self.kind.title,
+            "version": ".".join(__version__.split(".")[:2]),
+        }
+        text = resources.files("yunikorn.cli").joinpath("templates", f"{template}.txt").read_text("utf-8")
+        return _HOLE.sub(lambda hole: words[hole[1]], text)
+
+
+@click.command(name="new")
+@click.argument("kind_id", metavar="KIND", type=click.Choice([kind.id for kind in KINDS]))
+@click.argument("name")
+@click.option(
+    "--in",
+    "parent",
+    metavar="FOLDER",
+    default=".",
+    type=click.Path(path_type=Path),
+    help="Where to make the package's folder; here by default.",
+)
+def new(kind_id: str, name: str, parent: Path) -> None:
+    """Write a ready package with a plugin of this KIND called NAME.
+
+    It has its packaging, types, a test, a configuration and a workload to try it on; it installs, and passes
+    its own test and `mypy --strict` as it is. KIND is one of app-sort, queue-sort, node-sort, placement,
+    predicate, event-sink and user-groups.
+    """
+    blank = Blank(next(kind for kind in KINDS if kind.id == kind_id), name)
+    check_name(blank)
+    folder = parent / blank.distribution
+    write_package(folder, blank.files())
+    click.echo(f"{blank.kind.title} {name}: {folder}")
+    for path in sorted(blank.files()):
+        click.echo(f"  {path}")
+    click.echo("Next: change it, install it and try it, as its README.md says:")
+    click.echo(f"  cd {folder}")
+    click.echo("  pip install -e '.[test]'")
+    click.echo("  pytest")
+
+
+def check_name(blank: Blank) -> None:
+    """Raises `UsageError` for a name that cannot be used, or is taken by an installed plugin."""
+    name = blank.name
+    if name.startswith(PREFIX):
+        raise UsageError(
+            f"'{printable(name)}': leave '{PREFIX}' out of the name; the package is called so by itself"
+        )
+    if not _NAME.match(name) or len(name) > LONGEST:
+        raise UsageError(
+            f"'{printable(name)}' cannot be the name of a plugin: use at most {LONGEST} small letters and "
+            "digits, beginning with a letter, with single hyphens between words, such as 'coldest-first'"
+        )
+    for offer in Registry.load().offers(blank.kind):
+        if offer.name == name:
+            raise UsageError(
+                f"{blank.kind.title} '{name}' is already there: {offer.origin}; choose another name"
+            )
+
+
+def write_package(folder: Path, files: dict[str, str]) -> None:
+    """Write the files of a package into a new folder; all or nothing.
+
+    Raises `UsageError` when the folder is there already or the one around it is not, `OSError` when
+    something cannot be written.
+    """
+    if not folder.parent.is_dir():
+        raise UsageError(f"{folder.parent}: there is no such folder; make it first")
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        raise UsageError(
+            f"{folder}: is there already, and is left as it is; choose another name or another folder (--in)"
+        ) from None
+    try:
+        for path, text in files.items():
+            (folder / path).parent.mkdir(exist_ok=True)
+            (folder / path).write_text(text, "utf-8", newline="\n")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
