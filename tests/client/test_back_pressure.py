@@ -1,0 +1,64 @@
+"""A client that says more than the scheduler takes in waits; what goes wrong is not passed over."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from tests.client.shim import Shim, holds
+from tests.service.stand import Stand, serve
+from yunikorn.interface.client import AsyncClient, Options
+from yunikorn.interface.messages import AllocationAsk, RegisterResourceManagerRequest, UpdateRequest
+from yunikorn.registry import Registry
+
+RM = RegisterResourceManagerRequest("rm")
+LARGE = UpdateRequest("", asks=[AllocationAsk("x", "app", tags={"padding": "x" * (1 << 20)})])
+
+
+def test_updates_wait_for_a_scheduler_that_is_busy_and_end_with_the_session(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        client = AsyncClient(stand.address, RM, Shim(), options=Options(waiting=2))
+        await client.start()
+        free, busy = threading.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def hang(_: object) -> None:
+            loop.call_soon_threadsafe(busy.set)
+            assert free.wait(30)
+
+        hanging = asyncio.create_task(stand.core.call(hang))
+        await busy.wait()
+
+        async def send() -> bool:
+            while await client.update(LARGE):
+                pass
+            return False
+
+        sending = asyncio.create_task(send())
+        session = client._session
+        assert session is not None
+        await holds(lambda: session.is_full)
+        assert not sending.done()
+        await client.disconnect()
+        assert await sending is False
+        free.set()
+        await hanging
+
+    serve(registry, story)
+
+
+def test_a_report_that_raises_ends_the_client_with_what_it_raised(registry: Registry) -> None:
+    class Broken(Shim):
+        def report(self) -> list[UpdateRequest]:
+            raise RuntimeError("no idea what I have")
+
+    async def story(stand: Stand) -> None:
+        client = AsyncClient(stand.address, RM, Broken())
+        with pytest.raises(RuntimeError, match="no idea what I have"):
+            await client.start()
+        with pytest.raises(RuntimeError):
+            await client.wait()
+
+    serve(registry, story)

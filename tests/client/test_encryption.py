@@ -1,0 +1,84 @@
+"""TLS in both directions, with certificates of an authority of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from pathlib import Path
+
+import attrs
+import pytest
+
+from tests.client.shim import Shim
+from tests.service.stand import HERE, Stand, serve
+from yunikorn.errors import UsageError
+from yunikorn.interface.client import AsyncClient, ConnectionLost, Options, Tls
+from yunikorn.interface.client.blocking import Client
+from yunikorn.interface.messages import RegisterResourceManagerRequest
+from yunikorn.registry import Registry
+from yunikorn.service.settings import Settings
+from yunikorn.service.settings import Tls as ServedTls
+
+RM = RegisterResourceManagerRequest("rm")
+EXTENSIONS = "subjectAltName=DNS:scheduler.test,IP:127.0.0.1"
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an authority, and what it gave to a scheduler and to a client."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("needs openssl, to make certificates")
+    folder = tmp_path_factory.mktemp("papers")
+
+    def run(*arguments: str) -> None:
+        done = subprocess.run([openssl, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    run("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=authority", "-days", "2")
+    (folder / "extensions").write_text(EXTENSIONS, "utf-8")
+    for name in ("scheduler", "client"):
+        run("req", *new, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2")
+        run("x509", "-req", "-in", f"{name}.csr", *signed, "-extfile", "extensions", "-out", f"{name}.pem")
+    return folder
+
+
+def test_both_sides_know_each_other(registry: Registry, papers: Path) -> None:
+    served = ServedTls(papers / "scheduler.pem", papers / "scheduler.key", papers / "ca.pem")
+    known = Tls(papers / "ca.pem", papers / "client.pem", papers / "client.key")
+
+    async def story(stand: Stand) -> None:
+        shim = Shim()
+        async with AsyncClient(stand.address, RM, shim, options=Options(tls=known)):
+            await shim.until(lambda: len(shim.running) == 3)
+        named = attrs.evolve(known, name="scheduler.test")
+        async with AsyncClient(stand.address, RM, Shim(), options=Options(tls=named)) as client:
+            assert client.connected
+
+    serve(registry, story, Settings(HERE, tls=served))
+
+
+def test_a_stranger_is_not_let_in_and_sees_why(registry: Registry, papers: Path) -> None:
+    served = ServedTls(papers / "scheduler.pem", papers / "scheduler.key", papers / "ca.pem")
+
+    async def story(stand: Stand) -> None:
+        for options in (Options(tls=Tls(papers / "ca.pem")), Options()):
+            stranger = Client(stand.address, RM, options=options)
+            with pytest.raises(ConnectionLost, match="no session after"):
+                await asyncio.to_thread(stranger.start, 0.5)
+
+    serve(registry, story, Settings(HERE, tls=served))
+
+
+def test_papers_that_are_none_are_named(tmp_path: Path) -> None:
+    def refused(tls: Tls, reason: str) -> None:
+        with pytest.raises(UsageError, match=reason):
+            Client("127.0.0.1:1", RM, options=Options(tls=tls)).start(5)
+
+    (tmp_path / "text").write_text("hello", "utf-8")
+    refused(Tls(tmp_path / "none"), r"Tls\.authority: .*none cannot be read: No such file")
+    refused(Tls(tmp_path / "text"), r"Tls\.authority: .*text is not in PEM form")
+    refused(Tls(key=tmp_path / "text"), "certificate and key belong together")
