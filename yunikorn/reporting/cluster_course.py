@@ -53,7 +53,7 @@ class ClusterCourse:
 
     def _resize(self, room: Room, partition: PartitionCourse, moment: int, sign: int) -> None:
         grow(partition.capacity, room.capacity, sign)
-        grow(room.free, room.capacity, sign)
+        room.take(room.capacity, -sign)
         self.rows.capacity(room.index, room.capacity, sign, moment)
         partition.touched = True
 

@@ -17,6 +17,8 @@ import attrs
 
 from yunikorn.resources import Resource, Tally, fits, grow
 
+Space = tuple[tuple[str, int], ...]
+"""What is free on a node: types and amounts above 0, in the order of their names."""
 SIZES = 24
 """So many sizes are looked at, those that most tasks wait for; of equal ones the first to wait."""
 
@@ -30,10 +32,20 @@ class Room:
     """How many nodes registered before it."""
     free: Tally = attrs.Factory(dict)
     open: bool = True
+    _space: Space | None = attrs.field(default=None, init=False)
+    """What `space` last found, until something changes: most nodes are as they were at the last look."""
 
     def take(self, amount: Mapping[str, int], sign: int) -> None:
         """`amount` less is free (`sign` 1), or more (-1)."""
         grow(self.free, amount, -sign)
+        self._space = None
+
+    @property
+    def space(self) -> Space:
+        """What is free, by the names of the types; what is over-committed is no room at all."""
+        if self._space is None:
+            self._space = tuple(sorted(item for item in self.free.items() if item[1] > 0))
+        return self._space
 
 
 @attrs.frozen
@@ -47,17 +59,14 @@ class Look:
 
 def look(rooms: Iterable[Room], waiting: Counter[Resource]) -> Look:
     """Compare what is free with the sizes that wait."""
-    spaces: Counter[tuple[tuple[str, int], ...]] = Counter()
+    spaces: Counter[Space] = Counter()
     count = 0
     largest: set[Resource] = set()
     for room in rooms:
         count += 1
         largest.add(room.capacity)
-        if room.open:
-            # What is over-committed (its node shrank) is no room at all.
-            left = tuple(sorted(item for item in room.free.items() if item[1] > 0))
-            if left:
-                spaces[left] += 1
+        if room.open and room.space:
+            spaces[room.space] += 1
     sizes = [
         (size, tasks)
         for size, tasks in waiting.most_common(SIZES)
@@ -70,9 +79,10 @@ def look(rooms: Iterable[Room], waiting: Counter[Resource]) -> Look:
     asked = sorted({name for size, _ in sizes for name, amount in size.items() if amount > 0})
     lost: dict[str, int] = dict.fromkeys(asked, 0)
     weights: dict[str, int] = dict.fromkeys(asked, 0)
+    counted = [(dict(left), nodes) for left, nodes in spaces.items()]
     for size, tasks in sizes:
         names = [name for name, amount in size.items() if amount > 0]
-        useless = _useless(spaces, size)
+        useless = _useless(counted, size)
         for name in names:
             weights[name] += tasks
             lost[name] += tasks * useless.get(name, 0)
@@ -83,12 +93,11 @@ def look(rooms: Iterable[Room], waiting: Counter[Resource]) -> Look:
     )
 
 
-def _useless(spaces: Counter[tuple[tuple[str, int], ...]], size: Resource) -> Tally:
+def _useless(spaces: Iterable[tuple[Tally, int]], size: Resource) -> Tally:
     """What is free, per type, where one task of this size does not fit."""
     wanted = [item for item in size.items() if item[1] > 0]
     total: Tally = {}
-    for left, nodes in spaces.items():
-        here = dict(left)
+    for here, nodes in spaces:
         for name, amount in wanted:
             if here.get(name, 0) < amount:
                 grow(total, here, nodes)
