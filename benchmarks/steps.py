@@ -1,0 +1,91 @@
+"""Where a decision spends its steps: instructions of Python's byte code, counted by what they are for.
+
+    python -m benchmarks.steps --case U-fair/1000 --case M-fair
+
+Steps are no time, but nearly: one takes some six nanoseconds on the machine of the table in README.md. Unlike
+time they are the same on every run and on every machine with the same version of Python, whatever else it is
+busy with, so that a change of a few can be seen. Of what is compiled nothing can be counted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from types import CodeType, FrameType
+from typing import Any
+
+import click
+
+from benchmarks.cases import find
+from benchmarks.stand import Stand
+from benchmarks.workload import Workload
+
+COUNTED = 500
+"""Decisions that are counted, when half of all are taken."""
+
+PARTS = (
+    ("keys and scores of policies", ("yunikorn_policies/", "extension.py")),
+    ("who is next: queues and applications", ("line.py", "member_order.py", "lanes.py")),
+    ("which node: order and search", ("node_order.py", "node_orders.py", "thresholds.py")),
+    (
+        "telling the resource manager",
+        ("interface/delivery.py", "outbox.py", "session.py", "stand.py", "<attrs"),
+    ),
+    ("books", ("yunikorn/objects/",)),
+    ("the cycle itself", ("yunikorn/",)),
+)
+"""What code is for, by its file; the first that fits counts."""
+
+
+def part_of(code: CodeType) -> str:
+    """What a piece of code is for."""
+    if (
+        code.co_name in ("settle", "_settle_queues", "_settle_applications")
+        and "cycle.py" in code.co_filename
+    ):
+        return PARTS[1][0]
+    return next((name for name, files in PARTS if any(one in code.co_filename for one in files)), "other")
+
+
+def count_steps(workload: Workload, decisions: int = COUNTED) -> dict[str, float]:
+    """Steps per decision by what they are for, in the middle of a workload."""
+    stand = Stand.ready(workload)
+    for update in workload.ask_updates():
+        stand.update(update)
+    stand.scheduler.schedule(workload.tasks // 2)
+    counts: Counter[CodeType] = Counter()
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "call":
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        elif event == "opcode":
+            counts[frame.f_code] += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        taken = stand.scheduler.schedule(decisions)
+    finally:
+        sys.settrace(before)
+    found: dict[str, float] = {name: 0.0 for name, _ in PARTS}
+    for code, count in counts.items():
+        part = part_of(code)
+        found[part] = found.get(part, 0.0) + count / max(1, taken)
+    return found
+
+
+@click.command()
+@click.option("--case", "names", multiple=True, default=("U-fair/1000", "M-fair"), metavar="NAME")
+def main(names: tuple[str, ...]) -> None:
+    """Count the steps of a decision in these cases."""
+    for name in names:
+        for case in find(name):
+            found = count_steps(case.workload)
+            click.echo(f"{case.title}: {sum(found.values()):,.0f} steps per decision")
+            for part, steps in found.items():
+                click.echo(f"  {steps:7,.0f}  {part}")
+
+
+if __name__ == "__main__":
+    main()

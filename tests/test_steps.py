@@ -1,0 +1,52 @@
+"""What a decision costs, in steps of the interpreter: they are the same on every run, unlike time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+CHECKOUT = Path(__file__).parent.parent
+if str(CHECKOUT) not in sys.path:
+    # The benchmarks are not installed, they live in the checkout only; behind everything installed.
+    sys.path.append(str(CHECKOUT))
+
+from benchmarks.steps import count_steps  # noqa: E402
+from benchmarks.workload import Workload  # noqa: E402
+from yunikorn.build import PURE, kind_of_build  # noqa: E402
+
+pytestmark = pytest.mark.skipif(
+    kind_of_build() != PURE, reason="compiled code has no steps to count"
+)
+
+MIXED = Workload(200, 800, 10, 40, 4, "fair", "fair")
+DECISIONS = 100
+A_QUARTER_MORE = 1.25
+
+
+def cost(workload: Workload) -> float:
+    """Steps per decision."""
+    return sum(count_steps(workload, DECISIONS).values())
+
+
+@pytest.mark.parametrize("node_sort", ["fair", "binpacking"])
+@pytest.mark.parametrize(
+    "larger", [{"nodes": 1_600}, {"tasks": 3_200}, {"applications": 320}, {"queues": 40, "applications": 160}]
+)
+def test_a_decision_costs_as_much_in_a_larger_cluster(node_sort: str, larger: dict[str, Any]) -> None:
+    before = attrs.evolve(MIXED, node_sort=node_sort)
+    assert cost(attrs.evolve(before, **larger)) < cost(before) * A_QUARTER_MORE
+
+
+def test_policies_of_a_third_party_are_as_fast_as_the_defaults() -> None:
+    own = attrs.evolve(MIXED, app_sort="least-held", queue_sort="most-waiting", node_sort="most-free")
+    assert cost(own) < cost(MIXED)
+
+
+def test_all_steps_are_accounted_for() -> None:
+    found = count_steps(MIXED, DECISIONS)
+    assert found.pop("other", 0) < 10
+    assert all(found.values())
