@@ -13,7 +13,7 @@ from yunikorn import api, hookspecs, testing
 from yunikorn.registry import KINDS
 
 VIEWS = {
-    "Queue": "allocated fair_max guaranteed max parent path pending priority properties",
+    "Queue": "allocated fair_max guaranteed max parent path pending priority properties recent",
     "Application": (
         "allocated fair_total groups id pending priority queue queue_name state submitted tags user "
         "waiting_since"

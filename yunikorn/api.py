@@ -88,6 +88,15 @@ class Queue(Protocol):
         ...
 
     @property
+    def recent(self) -> Mapping[str, float]:
+        """What was allocated lately, times the seconds for which it was, of each type.
+
+        Of this sum half is forgotten every `half_life` of the policy that orders this queue among its
+        siblings; empty where that policy has none.
+        """
+        ...
+
+    @property
     def priority(self) -> int:
         """The priority its parent sees: of what waits in it, with its own policy and offset applied."""
         ...
@@ -327,8 +336,14 @@ class Plugin:
 class AppSortPolicy(Plugin):
     """Orders the applications of a leaf queue."""
 
-    refresh_every: ClassVar[float | None] = None
-    """Seconds after which all keys are computed anew, for a key that depends on the time."""
+    @property
+    def refresh_every(self) -> float | None:
+        """Seconds after which all keys are computed anew, for a key that depends on the time; else None.
+
+        Looked at once, when the order is made. A policy that always needs the same writes
+        `refresh_every = 60.0`.
+        """
+        return None
 
     def key(self, app: Application) -> Any:
         """Where `app` stands: smallest first, anything that compares; ties go by arrival.
@@ -352,8 +367,23 @@ class AppSortPolicy(Plugin):
 class QueueSortPolicy(Plugin):
     """Orders the children of a parent queue."""
 
-    refresh_every: ClassVar[float | None] = None
-    """Seconds after which all keys are computed anew, for a key that depends on the time."""
+    @property
+    def refresh_every(self) -> float | None:
+        """Seconds after which all keys are computed anew, for a key that depends on the time; else None.
+
+        Looked at once, when the order is made. A policy that always needs the same writes
+        `refresh_every = 60.0`.
+        """
+        return None
+
+    @property
+    def half_life(self) -> float | None:
+        """Seconds after which half of a queue's usage is forgotten, for a key on `queue.recent`; else None.
+
+        Usage is counted from when the first configuration with such a policy is in use, and goes on being
+        counted as long as the half-life stays.
+        """
+        return None
 
     def key(self, queue: Queue) -> Any:
         """Where `queue` stands: smallest first, anything that compares; ties go by name."""
@@ -363,8 +393,14 @@ class QueueSortPolicy(Plugin):
 class NodeSortPolicy(Plugin):
     """Orders the nodes of a partition."""
 
-    refresh_every: ClassVar[float | None] = None
-    """Seconds after which all scores are computed anew, for a score that depends on the time."""
+    @property
+    def refresh_every(self) -> float | None:
+        """Seconds after which all scores are computed anew, for a score that depends on the time; else None.
+
+        Looked at once, when the order is made. A policy that always needs the same writes
+        `refresh_every = 60.0`.
+        """
+        return None
 
     score: ClassVar[Callable[..., float]]
     """`score(node)`, or `score(node, shape)` to look at the request too: lowest first, ties by node id."""

@@ -373,6 +373,8 @@ class Ledger:
             app.touch()
         for queue in app.chain:
             pending, allocated = queue.pending, queue.allocated
+            if queue.history is not None:
+                queue.history.note()
             try:
                 for name, amount in pairs:
                     pending[name] -= amount
@@ -489,6 +491,9 @@ class Ledger:
                 del ask.app.asks[ask.key]
 
     def _book_allocated(self, app: Application, resource: Mapping[str, int], times: int) -> None:
+        for queue in app.chain:
+            if queue.history is not None:
+                queue.history.note()
         for tally in (app.allocated, *[queue.allocated for queue in app.chain]):
             for name, amount in resource.items():
                 tally[name] = tally.get(name, 0) + amount * times

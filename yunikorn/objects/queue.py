@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.claim import Claim
     from yunikorn.objects.line import Block, Rank
+    from yunikorn.objects.usage_history import UsageHistory
 
 ROOT = "root"
 RECOVERY = "root.@recovery@"
@@ -64,6 +65,7 @@ class Queue:
         "full",
         "guaranteed",
         "held",
+        "history",
         "is_leaf",
         "limits",
         "line",
@@ -124,6 +126,8 @@ class Queue:
         self.limits: Sequence[LimitConfig] = ()
         self.allocated: Tally = {}
         self.pending: Tally = {}
+        self.history: UsageHistory | None = None
+        """What it used lately, if the policy of its parent looks at that; told before `allocated` changes."""
         self.preempting: Tally = {}
         """Of what is allocated, what has been told to go."""
         self.waiting = 0
@@ -261,6 +265,11 @@ class Queue:
     def total(self) -> Mapping[str, int]:
         """The cluster's size."""
         return self.cluster.total
+
+    @property
+    def recent(self) -> Mapping[str, float]:
+        """What it used lately: empty unless the policy of its parent has a half-life."""
+        return {} if self.history is None else self.history.recent()
 
     # -- access -------------------------------------------------------------------------------------
 

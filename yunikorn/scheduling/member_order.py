@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import CONTAINED
+from yunikorn.scheduling.said_seconds import seconds_of
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, QueueSortPolicy
@@ -41,7 +42,9 @@ class MemberOrder:
         self._key: Callable[[Any], Any] = policy.key
         self._faults = faults
         self._priority_first = priority_first
-        every = policy.refresh_every
+        every = seconds_of(policy, "refresh_every", origin, faults)
+        self.half_life = seconds_of(policy, "half_life", origin, faults)
+        """Of the usage of the members that the policy looks at (seconds), None if it does not."""
         self.ages = bool(every)
         """Whether keys change with the time alone."""
         self.is_plain = not every and lanes is None

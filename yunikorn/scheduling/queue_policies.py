@@ -9,12 +9,13 @@ from yunikorn.api import AppSortPolicy, Context
 from yunikorn.config.properties import QueueSettings, effective_properties, read_settings
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.objects.queue import RECOVERY
+from yunikorn.objects.usage_history import UsageHistory
 from yunikorn.registry import APP_SORT, QUEUE_SORT, Registry
 from yunikorn.scheduling.lanes import LaneGate
 from yunikorn.scheduling.member_order import MemberOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from yunikorn.config.schema import QueueConfig
     from yunikorn.objects.queue import Queue
@@ -48,6 +49,7 @@ class QueuePolicies:
             # Ranks of another policy do not compare with those of this one: start with an empty line,
             # which also forgets members that left before the queue became a leaf, or a parent.
             queue.line.clear()
+            self._remember(queue)
             for member in queue.stale:
                 member.touched = False
             queue.stale.clear()
@@ -55,6 +57,13 @@ class QueuePolicies:
                 app.admitted, app.lane_rank = True, None
                 app.touch()
             queue.held = 0
+
+    def _remember(self, queue: Queue) -> None:
+        """Have the usage of its children, and its own, be kept as the policies that order them want it."""
+        for child in queue.children.values():
+            _keep_history(child, queue.order.half_life, self._context.now)
+        if queue.parent is not None and queue.parent.order is not None:
+            _keep_history(queue, queue.parent.order.half_life, self._context.now)
 
     def prepare(self, root: QueueConfig, registry: Registry) -> Made:
         """The policies that a configuration needs beside those at hand, not opened yet; changes nothing.
@@ -118,6 +127,13 @@ class QueuePolicies:
         for policy, origin in self._made.values():
             self._faults.guard(origin, "closing", policy.closed)
         self._made.clear()
+
+
+def _keep_history(queue: Queue, half_life: float | None, now: Callable[[], int]) -> None:
+    if half_life is None:
+        queue.history = None
+    elif queue.history is None or queue.history.half_life != half_life:
+        queue.history = UsageHistory(half_life, now, queue.allocated)
 
 
 def _key(settings: QueueSettings, *, is_leaf: bool) -> Key:

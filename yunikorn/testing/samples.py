@@ -70,6 +70,7 @@ class QueueSample:
     total: Resource = NOTHING
     allocated: Resource = NOTHING
     pending: Resource = NOTHING
+    recent: Mapping[str, float] = MappingProxyType({})
     priority: int = 0
     properties: Mapping[str, str] = NO_TEXTS
     parent: QueueSample | None = None
@@ -138,11 +139,15 @@ def queue(
     total: Amounts = NOTHING,
     allocated: Amounts = NOTHING,
     pending: Amounts = NOTHING,
+    recent: Mapping[str, float] | None = None,
     priority: int = 0,
     properties: Mapping[str, str] | None = None,
     parent: QueueSample | None = None,
 ) -> QueueSample:
-    """A queue, for a plugin that is called directly; its fair maximum is the total overlaid by its quota."""
+    """A queue, for a plugin that is called directly; its fair maximum is the total overlaid by its quota.
+
+    `recent` is in the units of the scheduler: milli-cores or bytes times seconds.
+    """
     quota = None if max is None else amounts(max)
     whole = amounts(total)
     return QueueSample(
@@ -153,6 +158,7 @@ def queue(
         whole,
         amounts(allocated),
         amounts(pending),
+        MappingProxyType(dict(recent or {})),
         priority,
         _texts(properties),
         parent,

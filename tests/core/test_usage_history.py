@@ -1,0 +1,194 @@
+"""What queues used lately: exact whenever asked, whoever looks at it, and kept over reloads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.core.kit import RM, configuration, queue, with_plugins
+from yunikorn.api import Queue, QueueSortPolicy
+from yunikorn.clock import SECOND, ManualClock
+from yunikorn.objects.usage_history import UsageHistory
+
+HOUR = 3600.0
+
+
+@attrs.frozen
+class LeastRecent(QueueSortPolicy):
+    """The queue that used least lately."""
+
+    name = "least-recent"
+    hours: float = 1.0
+
+    @property
+    def half_life(self) -> float:
+        return self.hours * HOUR
+
+    @property
+    def refresh_every(self) -> float:
+        return 60.0
+
+    def key(self, queue: Queue) -> float:
+        return queue.recent.get("vcore", 0.0)
+
+
+def config(*names: str, policy: str = "least-recent", hours: str = "1") -> str:
+    properties = {"queue.sort.policy": policy}
+    if policy == "least-recent":
+        properties["queue.sort.policy.hours"] = hours
+    return configuration(queue("p", *map(queue, names), properties=properties))
+
+
+def rm_with(*names: str, **keys: Any) -> RM:
+    return RM(config(*names, **keys), with_plugins(queue_sort_policies=[LeastRecent]))
+
+
+def used(rm: RM, name: str) -> float:
+    return rm.find_queue(f"root.p.{name}").recent.get("vcore", 0.0)
+
+
+def test_half_is_forgotten_every_half_life() -> None:
+    clock = ManualClock()
+    held = {"vcore": 4}
+    history = UsageHistory(10.0, clock.now, held)
+    clock.advance(1)
+    assert history.recent()["vcore"] == pytest.approx(4, rel=0.05)
+    history.note()
+    held["vcore"] = 0
+    before = history.recent()["vcore"]
+    clock.advance(10)
+    assert history.recent()["vcore"] == pytest.approx(before / 2)
+    clock.advance(20)
+    assert history.recent()["vcore"] == pytest.approx(before / 8)
+
+
+def test_it_does_not_matter_how_often_somebody_looks() -> None:
+    once, often = ManualClock(), ManualClock()
+    seldom, busy = UsageHistory(7.0, once.now, {"a": 3}), UsageHistory(7.0, often.now, {"a": 3})
+    once.set(100 * SECOND)
+    for second in range(1, 101):
+        often.set(second * SECOND)
+        busy.recent()
+        busy.note()
+    assert busy.recent()["a"] == pytest.approx(seldom.recent()["a"], rel=1e-12)
+
+
+def test_what_is_held_for_ever_tends_to_its_share_of_a_half_life() -> None:
+    clock = ManualClock()
+    history = UsageHistory(60.0, clock.now, {"a": 5})
+    clock.advance(100_000)
+    assert history.recent()["a"] == pytest.approx(5 * 60 / 0.6931471805599453)
+
+
+def test_usage_counts_also_while_nothing_waits_and_nobody_asks() -> None:
+    rm = rm_with("a", "b")
+    rm.node(vcore=4)
+    rm.app("old", "root.p.a")
+    rm.ask("old", count=4, vcore=1)
+    rm.schedule()
+    rm.pass_time(1800)
+    for uuid in list(rm.running):
+        rm.release("old", uuid)
+    # Nothing waited for half an hour; now both want everything, and who used nothing goes first.
+    for name in ("a", "b"):
+        rm.app(f"new-{name}", f"root.p.{name}")
+        rm.ask(f"new-{name}", count=3, vcore=1)
+    assert [app for app, _, _ in rm.schedule()] == ["new-b"] * 3 + ["new-a"]
+    assert used(rm, "a") == pytest.approx(4 * 1800, rel=0.2)
+
+
+def test_a_share_that_is_used_up_comes_back_with_time_alone() -> None:
+    rm = rm_with("a", "b", hours="0.01")
+    rm.node(vcore=2)
+    rm.app("a", "root.p.a")
+    rm.app("b", "root.p.b")
+    rm.ask("a", "first", vcore=1)
+    rm.ask("b", "first", vcore=1)
+    rm.schedule()
+    rm.pass_time(60)
+    (of_b,) = [one.uuid for one in rm.running.values() if one.application_id == "b"]
+    rm.release("b", of_b)
+    rm.ask("a", "more", vcore=1)
+    rm.ask("b", "more", vcore=1)
+    # What b used is nearly forgotten after ten half-lives; a, which goes on, is at its most.
+    rm.pass_time(360)
+    assert [app for app, _, _ in rm.schedule()] == ["b"]
+
+
+def test_it_survives_a_reload_and_begins_anew_with_another_half_life() -> None:
+    rm = rm_with("a", "b")
+    rm.node(vcore=4)
+    rm.app("app", "root.p.a")
+    rm.ask("app", vcore=2)
+    rm.schedule()
+    rm.pass_time(600)
+    before = used(rm, "a")
+    assert before > 0
+    rm.reload(config("a", "b", "c"))
+    assert used(rm, "a") == before
+    rm.reload(config("a", "b", "c", hours="2"))
+    assert used(rm, "a") == 0
+    rm.pass_time(60)
+    assert used(rm, "a") == pytest.approx(120, rel=0.01)
+    rm.reload(config("a", "b", "c", policy="fair"))
+    assert rm.find_queue("root.p.a").recent == {}
+    rm.reload(config("a", "b", "c"))
+    assert used(rm, "a") == 0
+
+
+def test_a_queue_that_comes_later_has_one_too() -> None:
+    properties = {"queue.sort.policy": "least-recent"}
+    tree = {**queue("p", properties=properties), "parent": True}
+    rule = [{"name": "user", "create": True, "parent": {"name": "fixed", "value": "p"}}]
+    text = configuration(tree, placementrules=rule)
+    rm = RM(text, with_plugins(queue_sort_policies=[LeastRecent]))
+    rm.node(vcore=4)
+    rm.app("app", "", user="ann")
+    rm.ask("app", vcore=2)
+    rm.schedule()
+    rm.pass_time(10)
+    assert used(rm, "ann") == pytest.approx(20, rel=0.01)
+
+
+@pytest.mark.parametrize("half_life", ["soon", -1, float("nan"), float("inf")])
+def test_a_half_life_that_is_none_is_reported_and_there_is_no_history(half_life: Any) -> None:
+    class Odd(QueueSortPolicy):
+        """Is odd."""
+
+        name = "odd"
+
+        def key(self, queue: Queue) -> int:
+            return len(queue.recent)
+
+    cls = type("Odd", (Odd,), {"half_life": half_life, "name": "odd"})
+    rm = RM(config("a", policy="odd"), with_plugins(queue_sort_policies=[cls]))
+    assert rm.find_queue("root.p.a").recent == {}
+    (fault,) = rm.faults()
+    assert "odd of test-plugin (yunikorn-test 1.0): saying its half_life: " in fault
+
+
+@pytest.mark.parametrize("kind", ["app", "queue", "node"])
+def test_a_policy_that_fails_to_say_how_often_is_reported(kind: str) -> None:
+    class Vague:
+        @property
+        def refresh_every(self) -> float:
+            raise RuntimeError("who knows")
+
+    from yunikorn.api import AppSortPolicy, NodeSortPolicy
+
+    body = {"name": "vague", "key": lambda self, _: 0, "score": lambda self, node: 0.0}
+    bases = {"app": AppSortPolicy, "queue": QueueSortPolicy, "node": NodeSortPolicy}
+    cls = type("Odd", (Vague, bases[kind]), body)
+    properties = {"application.sort.policy": "vague"} if kind == "app" else {}
+    above = {"queue.sort.policy": "vague"} if kind == "queue" else {}
+    keys: dict[str, Any] = {"nodesortpolicy": {"type": "vague"}} if kind == "node" else {}
+    text = configuration(queue("p", queue("a", properties=properties), properties=above), **keys)
+    rm = RM(text, with_plugins(**{f"{kind}_sort_policies": [cls]}))
+    rm.node(vcore=1)
+    rm.app("app", "root.p.a")
+    rm.ask("app", vcore=1)
+    assert len(rm.schedule()) == 1
+    (fault,) = rm.faults()
+    assert "saying its refresh_every: RuntimeError: who knows" in fault
