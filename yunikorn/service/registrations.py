@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import weakref
 from collections.abc import Callable
 
 import grpc
@@ -76,10 +77,12 @@ class Registrations:
         # An RM that opens no stream would never be missed.
         delay = self.settings.patience.session
         if delay is not None and remote.is_deserted:
-            self._loop.call_later(delay, self._check_deserted, remote)
+            # A registration that another took the place of is not kept in memory until then.
+            self._loop.call_later(delay, self._check_deserted, weakref.ref(remote))
 
-    def _check_deserted(self, remote: RemoteRM) -> None:
-        if remote.is_deserted:
+    def _check_deserted(self, known: weakref.ref[RemoteRM]) -> None:
+        remote = known()
+        if remote is not None and remote.is_deserted:
             self.pause(remote, "it has opened no stream")
 
     def expect_registration(self, remote: RemoteRM) -> None:
