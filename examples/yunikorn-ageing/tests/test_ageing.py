@@ -1,0 +1,87 @@
+"""Nobody starves: who waits rises, and after the end of patience nothing else counts."""
+
+from __future__ import annotations
+
+import pytest
+from yunikorn_ageing import Ageing
+
+from yunikorn.testing import (
+    AppSortPolicyContract,
+    Cluster,
+    MakeScheduler,
+    application,
+    ask,
+    assert_order,
+    node,
+)
+
+QUEUES = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - name: batch
+            properties:
+              application.sort.policy: POLICY
+              application.sort.priority: PRIORITY
+"""
+STEP = "ageing\n              application.sort.policy.step: '60'"
+PATIENCE = "ageing\n              application.sort.policy.patience: '200'"
+
+
+class TestAgeing(AppSortPolicyContract):
+    """What every application sort policy keeps."""
+
+    policy = Ageing(step=60.0)
+
+
+class TestAgeingWithPatience(AppSortPolicyContract):
+    """The same, where there is an end to patience."""
+
+    policy = Ageing(step=60.0, patience=600.0)
+
+
+def configuration(policy: str, *, priority: str = "disabled") -> str:
+    """A configuration with this policy."""
+    return QUEUES.replace("POLICY", policy).replace("PRIORITY", priority)
+
+
+def turns_until_poor_runs(cluster: Cluster, most: int = 60) -> int:
+    """Every ten seconds somebody comes with priority 5, and one of all can run: when does `poor`?"""
+    cluster.submit(application("poor", "root.batch"), ask(vcore=1, priority=0))
+    for turn in range(most):
+        cluster.submit(application(f"rich-{turn}", "root.batch"), ask(vcore=1, priority=5))
+        (placed,) = cluster.run()
+        if placed.application == "poor":
+            return turn
+        cluster.advance(10)
+        cluster.finish(placed.application)
+    return most
+
+
+@pytest.mark.parametrize(("policy", "priority"), [("fifo", "enabled"), (STEP, "enabled")])
+def test_with_priorities_first_the_poor_starve(policy: str, priority: str, scheduler: MakeScheduler) -> None:
+    cluster = scheduler(configuration(policy, priority=priority), node(vcore=1), plugins=[Ageing])
+    assert turns_until_poor_runs(cluster) == 60
+
+
+def test_with_ageing_they_do_not(scheduler: MakeScheduler) -> None:
+    cluster = scheduler(configuration(STEP), node(vcore=1), plugins=[Ageing])
+    # Five levels of 60 seconds have to be waited for.
+    assert turns_until_poor_runs(cluster) == pytest.approx(30, abs=1)
+
+
+def test_patience_ends_whatever_the_priority(scheduler: MakeScheduler) -> None:
+    cluster = scheduler(configuration(PATIENCE), node(vcore=1), plugins=[Ageing])
+    assert turns_until_poor_runs(cluster) == pytest.approx(20, abs=1)
+
+
+def test_of_equal_priority_who_came_first_goes_first(scheduler: MakeScheduler) -> None:
+    cluster = scheduler(configuration(STEP), node(vcore=4), plugins=[Ageing])
+    for name in ("first", "second", "third"):
+        cluster.submit(application(name, "root.batch"), ask(vcore=1, priority=0))
+        cluster.advance(1)
+    cluster.run()
+    assert_order(cluster, "first", "second", "third")

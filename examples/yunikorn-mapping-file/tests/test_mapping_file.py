@@ -1,0 +1,123 @@
+"""Who goes where is what the file says: now, not when the scheduler started."""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+from pathlib import Path
+
+import pytest
+from yunikorn_mapping_file import MappingFile
+from yunikorn_mapping_file.mapping import read_mappings
+
+from yunikorn.testing import (
+    Clusters,
+    MakeScheduler,
+    PlacementRuleContract,
+    application,
+    assert_queue,
+    assert_rejected_because,
+)
+
+TEAMS = """
+# who                 where
+user ann              root.science.physics
+group staff           root.staff    # everybody who works here
+tag team=games        games
+*                     root.default
+"""
+HERE = Path(tempfile.mkdtemp()) / "teams.txt"
+HERE.write_text(TEAMS, "utf-8")
+
+
+class TestMappingFile(PlacementRuleContract):
+    """What every placement rule keeps."""
+
+    rule = MappingFile(HERE, check_every=0.0)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of mappings."""
+    path = tmp_path / "teams.txt"
+    path.write_text(TEAMS, "utf-8")
+    return path
+
+
+def configuration(file: Path, **options: object) -> str:
+    """A configuration with this rule alone."""
+    rule = {"name": "mapping-file", "path": str(file), "create": True, **options}
+    root = {"name": "root", "submitacl": "*", "queues": [{"name": "default"}]}
+    partition = {"name": "default", "placementrules": [rule], "queues": [root]}
+    return json.dumps({"partitions": [partition]})
+
+
+def test_the_first_line_that_holds_is_taken(scheduler: MakeScheduler, file: Path) -> None:
+    cluster = scheduler(configuration(file), plugins=[MappingFile])
+    cluster.submit(application("a", "", user="ann", groups=["staff"]))
+    cluster.submit(application("b", "", user="bob", groups=["guests", "staff"]))
+    cluster.submit(application("c", "", user="cid", groups=["guests"], tags={"team": "games"}))
+    cluster.submit(application("d", "", user="dee", groups=["guests"], tags={"team": "chess"}))
+    assert_queue(cluster, "a", "root.science.physics")
+    assert_queue(cluster, "b", "root.staff")
+    assert_queue(cluster, "c", "root.games")
+    assert_queue(cluster, "d", "root.default")
+
+
+def test_a_file_that_changes_is_read_again(scheduler: MakeScheduler, file: Path) -> None:
+    cluster = scheduler(configuration(file), plugins=[MappingFile])
+    cluster.submit(application("before", "", user="ann"))
+    file.write_text("user ann root.elsewhere\n", "utf-8")
+    cluster.submit(application("same-second", "", user="ann"))
+    cluster.advance(1)
+    cluster.submit(application("after", "", user="ann"))
+    assert_queue(cluster, "before", "root.science.physics")
+    assert_queue(cluster, "same-second", "root.science.physics")
+    assert_queue(cluster, "after", "root.elsewhere")
+
+
+@pytest.mark.parametrize(
+    "text", ["usr ann root.a\n", "user ann\n", "tag team root.a\n", "user ann root..a\n", None]
+)
+def test_a_file_that_breaks_leaves_what_it_said(
+    text: str | None, scheduler: MakeScheduler, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR, "yunikorn.plugins")
+    cluster = scheduler(configuration(file), plugins=[MappingFile])
+    if text is None:
+        file.unlink()
+    else:
+        file.write_text(f"user bob root.bob\n{text}", "utf-8")
+    for number in range(3):
+        cluster.advance(10)
+        cluster.submit(application(f"app-{number}", "", user="ann"))
+        assert_queue(cluster, f"app-{number}", "root.science.physics")
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 1, "what is wrong with one version of a file is told once"
+    assert "teams.txt is left as it was when last read: " in said[0]
+    assert ("No such file" if text is None else "line 2: ") in said[0]
+    file.write_text("user ann root.mended\n", "utf-8")
+    cluster.advance(10)
+    cluster.submit(application("mended", "", user="ann"))
+    assert_queue(cluster, "mended", "root.mended")
+
+
+def test_without_a_file_at_the_start_nobody_is_placed_and_it_says_why(tmp_path: Path) -> None:
+    clusters = Clusters()
+    missing = tmp_path / "missing.txt"
+    cluster = clusters(configuration(missing), plugins=[MappingFile], faults="expected")
+    cluster.submit(application("app", "", user="ann"))
+    assert_rejected_because(cluster, "app", "missing.txt")
+    assert any("opening" in fault.message for fault in cluster.faults)
+    missing.write_text("* root.default\n", "utf-8")
+    cluster.submit(application("later", "", user="ann"))
+    assert_queue(cluster, "later", "root.default")
+    clusters.close()
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(
+        ValueError, match=r"line 1: expected .*; line 3: a level of the queue 'a\.\.b' is empty"
+    ):
+        read_mappings("nonsense\n* root.a\nuser x a..b\n")

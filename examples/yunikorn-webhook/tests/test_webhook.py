@@ -1,0 +1,203 @@
+"""Events arrive, in their order, whatever the other side does; and what is lost is counted."""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from yunikorn_webhook import Webhook
+from yunikorn_webhook.courier import Courier, Retries
+
+from yunikorn.api import Context, Event
+from yunikorn.testing import EventSinkContract, MakeScheduler, application, ask, node
+
+HANGS = 60
+"""Seconds after which a test that waits in vain fails."""
+
+
+class TestWebhook(EventSinkContract):
+    """What every event sink keeps; nobody listens at that port, and that is nobody's fault."""
+
+    sink = Webhook(
+        "http://127.0.0.1:9/", {"X-Token": "t"}, retries=1, first_wait=0.0, patience=0.0, timeout=0.5
+    )
+
+
+class Server:
+    """Listens, remembers what came, and answers with these status codes, then with 200."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.bodies: queue.Queue[list[dict[str, Any]]] = queue.Queue()
+        self.headers: dict[str, str] = {}
+        left, server = list(statuses), self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                server.headers = dict(self.headers)
+                status = left.pop(0) if left else 200
+                self.send_response(status)
+                self.end_headers()
+                if status == 200:
+                    server.bodies.put(body)
+
+            def log_message(self, format: str, *arguments: Any) -> None:
+                pass
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._http.server_address[1]}/"
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def events(self, count: int) -> list[str]:
+        """The objects of the next events that came, in their order."""
+        found: list[str] = []
+        while len(found) < count:
+            found += [event["objectID"] for event in self.bodies.get(timeout=HANGS)]
+        return found
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+
+@pytest.fixture
+def serve() -> Iterator[Any]:
+    """Makes servers."""
+    made: list[Server] = []
+
+    def make(*statuses: int) -> Server:
+        made.append(Server(*statuses))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.close()
+
+
+def opened(server: Server, **options: Any) -> Webhook:
+    """A webhook at work, which does not wait between retries."""
+    sink = Webhook(server.url, **{"first_wait": 0.0, "patience": HANGS, **options})
+    sink.opened(Context("", lambda: 0))
+    return sink
+
+
+def events(count: int, start: int = 0) -> list[Event]:
+    """So many events."""
+    return [Event("APP", f"app-{number}") for number in range(start, start + count)]
+
+
+def test_events_arrive_in_order_with_their_headers(serve: Any) -> None:
+    server = serve()
+    sink = opened(server, batch=4, headers={"Authorization": "Bearer abc"})
+    sink.send(events(10))
+    assert server.events(10) == [f"app-{number}" for number in range(10)]
+    sink.closed()
+    assert server.headers["Authorization"] == "Bearer abc"
+    assert server.headers["Content-Type"] == "application/json"
+    assert (sink.counts.delivered, sink.counts.dropped, sink.counts.waiting) == (10, 0, 0)
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+def test_what_fails_is_tried_again(status: int, serve: Any) -> None:
+    server = serve(status, status, status)
+    sink = opened(server)
+    sink.send(events(2))
+    assert server.events(2) == ["app-0", "app-1"]
+    sink.closed()
+    assert (sink.counts.delivered, sink.counts.retries) == (2, 3)
+
+
+def test_what_fails_too_often_is_dropped_and_the_next_is_delivered(
+    serve: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "yunikorn.plugins")
+    server = serve(500, 500, 500)
+    sink = opened(server, retries=2, batch=1)
+    sink.send(events(2))
+    assert server.events(1) == ["app-1"]
+    sink.closed()
+    assert (sink.counts.delivered, sink.counts.dropped, sink.counts.retries) == (1, 1, 2)
+    (record,) = caplog.records
+    assert "1 events were dropped so far: tried 3 times: HTTP 500" in record.getMessage()
+
+
+def test_what_is_refused_is_not_tried_again(serve: Any) -> None:
+    server = serve(400)
+    sink = opened(server, batch=1)
+    sink.send(events(2))
+    assert server.events(1) == ["app-1"]
+    sink.closed()
+    assert (sink.counts.delivered, sink.counts.dropped, sink.counts.retries) == (1, 1, 0)
+
+
+def test_the_scheduler_never_waits_and_what_has_no_room_is_counted() -> None:
+    gate, entered = threading.Event(), threading.Event()
+    got: list[str] = []
+
+    def post(batch: Any) -> None:
+        entered.set()
+        assert gate.wait(HANGS)
+        got.extend(event.object_id for event in batch)
+
+    courier = Courier(post, "nowhere", 5, 2, Retries(0, 0.0, 0.0))
+    courier.start()
+    courier.take(events(2))
+    assert entered.wait(HANGS)
+    courier.take(events(10, start=2))
+    assert (courier.counts.waiting, courier.counts.dropped) == (5, 7)
+    gate.set()
+    courier.stop(HANGS)
+    assert got == [f"app-{number}" for number in range(5)]
+    assert (courier.counts.delivered, courier.counts.dropped, courier.counts.waiting) == (5, 7, 0)
+
+
+def test_waits_grow_up_to_the_longest() -> None:
+    retries = Retries(10, 0.5, 30.0)
+    assert [retries.wait(tried) for tried in range(1, 10)] == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
+    assert retries.wait(10_000) == 30
+
+
+def test_the_end_does_not_wait_for_ever(serve: Any) -> None:
+    server = serve(*[500] * 1000)
+    sink = opened(server, first_wait=3600.0, longest_wait=3600.0, patience=0.0)
+    sink.send(events(3))
+    sink.closed()
+    # What was in hand may have been given up only after the end was told; it is counted in any case.
+    courier = sink._courier
+    assert courier is not None
+    courier._thread.join(HANGS)
+    assert (sink.counts.delivered, sink.counts.dropped) == (0, 3)
+
+
+@pytest.mark.parametrize("url", ["", "example.org", "ftp://example.org", "http://"])
+def test_a_url_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="expected http://"):
+        Webhook(url)
+
+
+def test_in_a_cluster_everything_that_happens_arrives(scheduler: MakeScheduler, serve: Any) -> None:
+    server = serve()
+    options = json.dumps({"name": "webhook", "url": server.url})
+    root = '{"name": "root", "submitacl": "*", "queues": [{"name": "default"}]}'
+    config = (
+        f'{{"partitions": [{{"name": "default", "queues": [{root}]}}], "events": {{"sinks": [{options}]}}}}'
+    )
+    cluster = scheduler(config, node("n1", vcore=1), plugins=[Webhook])
+    cluster.submit(application("app"), ask(vcore=1))
+    cluster.run()
+    cluster.close()
+    found: list[dict[str, Any]] = []
+    while not server.bodies.empty():
+        found += server.bodies.get_nowait()
+    assert {event["objectID"] for event in found} >= {"app", "n1"}
+    (placed,) = [event for event in found if event["eventChangeDetail"] == "APP_ALLOC"]
+    assert (placed["objectID"], placed["resource"]) == ("app", {"vcore": 1000})
