@@ -27,10 +27,12 @@ HOT = {
         "kept_nodes",
         "ledger",
         "line",
+        "newcomers",
         "node",
         "queue",
         "requests",
         "shape",
+        "thresholds",
         "usage_book",
     ),
     "yunikorn/scheduling": (
