@@ -349,6 +349,7 @@ def test_what_was_recorded_is_decided_again_the_same(
         (["--demo", "--log", "grcp=info"], "did you mean 'grpc'?"),
         (["--demo", "--session-timeout", "soon"], "expected a duration such as 30s"),
         (["--demo", "--session-timeout", "0s"], "has to be longer than 0s"),
+        (["--demo", "--session-timeout=-3s"], "has to be longer than 0s, not -3s"),
         (["--demo", "--callback-timeout", "never"], "the core cannot wait for ever"),
     ],
 )
@@ -377,3 +378,16 @@ def test_without_grpc_it_says_what_to_install(
     assert done.returncode == 2
     assert "grpc is not installed" in done.stderr
     assert "pip install 'yunikorn[grpc]'" in done.stderr
+
+
+def test_without_protobuf_it_says_what_recording_needs(
+    run_python: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    script = (
+        "import sys; sys.modules['google'] = None\n"
+        "from yunikorn.cli.main import main\n"
+        f"sys.exit(main(['serve', '--demo', '--grpc', 'off', '--record', {str(tmp_path / 'run.jsonl')!r}]))"
+    )
+    done = run_python("-c", script)
+    assert done.returncode == 2
+    assert "--record needs the package protobuf: pip install 'yunikorn[grpc]'" in done.stderr

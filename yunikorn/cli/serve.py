@@ -40,7 +40,7 @@ def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float 
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
     if nanoseconds <= 0:
-        raise click.BadParameter(f"has to be longer than {value}")
+        raise click.BadParameter(f"has to be longer than 0s, not {value}")
     return nanoseconds / SECOND
 
 

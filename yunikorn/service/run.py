@@ -28,6 +28,7 @@ from yunikorn.service.config_files import DEFAULT_GROUP, ConfigFiles, LoadedConf
 from yunikorn.service.file_watch import watch
 from yunikorn.service.reloading import Reloading, Texts
 from yunikorn.service.settings import Settings
+from yunikorn.service.stop_signals import StopSignals
 from yunikorn.service.watchdog import Watchdog, keep_watch
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class _Service:
         self._configurations = LoadedConfigurations(texts, allow_rm_config=options.allow_rm_config)
         self._registry = registry
         self._over = asyncio.Event()
-        self._stopping = False
+        self._signals_to_stop = StopSignals(asyncio.get_running_loop().time)
         self._tasks: set[asyncio.Task[None]] = set()
         self._recorder = _recorder(options.record)
         loop = asyncio.get_running_loop()
@@ -193,12 +194,12 @@ class _Service:
         await self._reloading.reload("SIGHUP")
 
     def _stop(self, why: str) -> None:
-        if self._stopping:
+        if self._signals_to_stop.asks():
+            _log.info("%s: stopping; once more ends at once", why)
+            self._over.set()
+        elif self._signals_to_stop.insists:
             _log.warning("%s once more: ending at once", why)
             os._exit(ENDED_AT_ONCE)
-        self._stopping = True
-        _log.info("%s: stopping; once more ends at once", why)
-        self._over.set()
 
 
 def given_texts(options: Options) -> Texts:
@@ -223,6 +224,10 @@ def given_texts(options: Options) -> Texts:
 def _recorder(path: Path | None) -> Recorder | None:
     if path is None:
         return None
-    from yunikorn.recording.recorder import Recorder
-
+    try:
+        from yunikorn.recording.recorder import Recorder
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "google":
+            raise
+        raise UsageError("--record needs the package protobuf: pip install 'yunikorn[grpc]'") from error
     return Recorder(path, _log.error)
