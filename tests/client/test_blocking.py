@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -125,3 +126,10 @@ def test_nobody_there_and_nothing_right_say_so(service: Service, tmp_path: Path)
 @pytest.mark.parametrize("leave", [Client.close, Client.disconnect])
 def test_a_client_that_was_never_started_may_be_closed(leave: Callable[[Client], None]) -> None:
     leave(Client("127.0.0.1:1", RM))
+
+
+def test_without_grpc_it_says_what_to_install(
+    run_python: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    done = run_python("-c", "import sys; sys.modules['grpc'] = None\nimport yunikorn.interface.client")
+    assert "grpc is not installed, which the client needs: pip install 'yunikorn[grpc]'" in done.stderr

@@ -1,6 +1,14 @@
 """A client for resource managers in Python: `Client` for threads, `AsyncClient` for an event loop."""
 
-from yunikorn.interface.client.aio import AsyncClient as AsyncClient
+try:
+    from yunikorn.interface.client.aio import AsyncClient as AsyncClient
+except ModuleNotFoundError as error:
+    missing = (error.name or "").partition(".")[0]
+    if missing not in ("grpc", "google"):
+        raise
+    raise ModuleNotFoundError(
+        f"{missing} is not installed, which the client needs: pip install 'yunikorn[grpc]'", name=error.name
+    ) from error
 from yunikorn.interface.client.blocking import Client as Client
 from yunikorn.interface.client.errors import CallFailed as CallFailed
 from yunikorn.interface.client.errors import ClientError as ClientError
