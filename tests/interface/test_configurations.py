@@ -69,6 +69,12 @@ def test_an_unknown_group_is_refused_with_those_that_are_known(registry: Registr
     assert scheduler.session_state("rm") == "Stopped"
 
 
+def test_a_default_group_without_a_name_is_told_in_words(registry: Registry) -> None:
+    scheduler = Scheduler(registry, ManualClock(), configurations=Configurations({"": only("default")}))
+    with pytest.raises(UsageError, match="known: the default, by naming none"):
+        register(scheduler, "gpu")
+
+
 @pytest.mark.parametrize("named", ["", "default", "queues"])
 @pytest.mark.parametrize("asked", ["", "default", "queues"])
 def test_the_default_group_has_three_names(registry: Registry, named: str, asked: str) -> None:

@@ -403,6 +403,17 @@ def test_the_log_tells_the_life_of_a_session(caplog: pytest.LogCaptureFixture) -
     ]
 
 
+def test_when_the_scheduler_shuts_down_the_log_does_not_say_the_rm_did(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "yunikorn.sessions")
+    rm = RM()
+    rm.scheduler.close()
+    assert caplog.records[-1].getMessage() == (
+        "resource manager rm: Running -> Stopped: the scheduler was shut down"
+    )
+
+
 # -- called from within a call --------------------------------------------------------------------------
 
 

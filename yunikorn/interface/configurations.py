@@ -56,12 +56,13 @@ class Configurations:
                 return known[0]
             if not group and len(self._sources) == 1:
                 return next(iter(self._sources))
-        names = ", ".join(f"'{name}'" for name in self._sources) or "none"
+        names = [f"'{name}'" if name else "the default, by naming none" for name in self._sources]
         what = (
             f"no policy group is called '{printable(group)}'" if group else "there is no default policy group"
         )
         hint = suggest(group, [name for name in self._sources if name])
-        raise UsageError(f"{what}{hint}; known: {names}. Register with one of these as policy_group")
+        listed = ", ".join(names) or "none"
+        raise UsageError(f"{what}{hint}; known: {listed}. Register with one of these as policy_group")
 
     def read(self, group: str) -> str | bytes:
         """The configuration of a group, read anew; raises `UsageError` without one, or if reading fails."""

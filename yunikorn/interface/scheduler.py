@@ -183,7 +183,7 @@ class Scheduler:
     def close(self) -> None:
         """Shut everything down."""
         for rm_id in list(self._sessions):
-            self.stop(rm_id)
+            self._end(self._session_for("close", rm_id), "the scheduler was shut down")
 
     def session_state(self, rm_id: str) -> str:
         """`Running` or `Paused`; `Stopped` for one that is not registered, or not any more."""

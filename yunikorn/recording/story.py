@@ -19,14 +19,16 @@ def _tell(response: UpdateResponse) -> Iterator[str]:
     if response.action == SchedulerAction.RESYNC:
         yield "RESYNC: register again, and report everything"
     yield from (f"node {one.node_id} accepted" for one in response.accepted_nodes)
-    yield from (f"node {one.node_id} rejected: {one.reason}" for one in response.rejected_nodes)
+    yield from (f"node {one.node_id or '(no id)'} rejected: {one.reason}" for one in response.rejected_nodes)
     yield from (f"update of node {one.node_id} failed: {one.reason}" for one in response.failed_node_updates)
     yield from (f"application {one.application_id} accepted" for one in response.accepted_applications)
     yield from (
-        f"application {one.application_id} rejected: {one.reason}" for one in response.rejected_applications
+        f"application {one.application_id or '(no id)'} rejected: {one.reason}"
+        for one in response.rejected_applications
     )
     yield from (
-        f"ask {one.allocation_key or '(no key)'} of {one.application_id} rejected: {one.reason}"
+        f"ask {one.allocation_key or '(no key)'} of {one.application_id or '(no application)'} rejected:"
+        f" {one.reason}"
         for one in response.rejected_allocations
     )
     for placed in response.new_allocations:

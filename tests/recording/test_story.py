@@ -1,0 +1,22 @@
+"""Responses in words: what has no name is called so."""
+
+from yunikorn.interface.messages import (
+    RejectedAllocationAsk,
+    RejectedApplication,
+    RejectedNode,
+    UpdateResponse,
+)
+from yunikorn.recording.story import tell
+
+
+def test_entries_without_a_name_are_told_as_such() -> None:
+    response = UpdateResponse(
+        rejected_nodes=[RejectedNode("", "a node needs an id")],
+        rejected_applications=[RejectedApplication("", "an application needs an id")],
+        rejected_allocations=[RejectedAllocationAsk("", "", "it needs either")],
+    )
+    assert list(tell(response)) == [
+        "node (no id) rejected: a node needs an id",
+        "application (no id) rejected: an application needs an id",
+        "ask (no key) of (no application) rejected: it needs either",
+    ]
