@@ -223,6 +223,27 @@ def test_a_policy_may_look_at_the_request() -> None:
     assert rm.faults() == []
 
 
+def test_whoever_walks_the_order_for_a_shape_meets_all_nodes_in_order() -> None:
+    """Also those without room, whose place no search for a node needs: reservations look at them."""
+    rm = RM(configuration(nodesortpolicy={"type": "best-fit"}), with_plugins(node_sort_policies=[BestFit]))
+    sizes = {"n1": 8, "n2": 6, "n3": 4, "n4": 5}
+    for node_id, size in sizes.items():
+        rm.node(node_id, vcore=size)
+    rm.app()
+    rm.ask(key="big", count=9, vcore=4)
+    rm.schedule()
+    rm.ask(key="small", count=5, vcore=1)
+    rm.schedule()
+    at = rm.at_work()
+    (shape,) = [shape for shape in at.partition.shapes if shape.resource == {"vcore": 4}]
+    order = at.orders.of(shape)
+    policy = at.orders.policies[""].policy
+    nodes = sorted(at.partition.nodes.values(), key=lambda node: (policy.score(node, shape), node.id))
+    assert [node.id for node in order] == [node.id for node in nodes]
+    assert [node.id for node in reversed(order)] == [node.id for node in reversed(nodes)]
+    assert len(order) == len(nodes)
+
+
 def test_its_orders_follow_the_nodes() -> None:
     registry = with_plugins(node_sort_policies=[BestFit])
     rm = RM(configuration(nodesortpolicy={"type": "best-fit"}), registry)
