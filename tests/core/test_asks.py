@@ -7,9 +7,11 @@ import pytest
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.errors import StateError
 from yunikorn.interface.messages import (
+    Allocation,
     AllocationAsk,
     AllocationAskRelease,
     AllocationReleasesRequest,
+    NewNodeInfo,
     TerminationType,
 )
 from yunikorn.resources import Resource
@@ -346,6 +348,31 @@ def test_a_priority_class_stands_for_its_priority() -> None:
         "plain": 0,
         "low": -100,
     }
+
+
+def test_a_running_allocation_may_have_a_priority_class_as_well() -> None:
+    rm = with_classes()
+    one = Allocation("k", "app", "u1", "", Resource(vcore=1), priority_class_name="high")
+    other = Allocation("l", "app", "u2", "", Resource(vcore=1), priority_class_name="hihg")
+    rm.update(
+        new_schedulable_nodes=[
+            NewNodeInfo("n2", schedulable_resource=Resource(vcore=2), existing_allocations=[one, other])
+        ]
+    )
+    assert rm.at_work().partition.nodes["n2"].allocations["u1"].priority == 100
+    (refused,) = rm.said("rejected_allocations")
+    assert (refused.allocation_key, refused.reason) == (
+        "l",
+        "unknown priority class 'hihg'; known: high, low",
+    )
+
+
+def test_a_placed_allocation_may_have_a_priority_class_as_well() -> None:
+    rm = with_classes()
+    asked = Allocation("k", "app", "", "", Resource(vcore=1), priority_class_name="high")
+    rm.update(allocations=[asked])
+    rm.schedule()
+    assert [one.priority for one in rm.running.values()] == [100]
 
 
 def test_an_unknown_class_names_the_known_ones() -> None:

@@ -157,6 +157,10 @@ def test_asks(bad: AllocationAsk, reason: str) -> None:
 
 ALLOCATIONS = [
     (
+        loose(Allocation, "k", "app", "u", "n1", ONE, priority_class_name=5),
+        "priorityClassName is int, not text",
+    ),
+    (
         loose(Allocation, "k", "app", "u", "n1", ONE, originator=None),
         "originator is NoneType, not true or false",
     ),

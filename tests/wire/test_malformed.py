@@ -107,6 +107,11 @@ def test_any_bytes_are_a_message_or_are_refused(data: bytes) -> None:
             "priority class",
         ),
         (
+            UpdateRequest("rm", allocations=[Allocation("k", "app", priority_class_name="high")]),
+            "allocations[0]",
+            "priority class",
+        ),
+        (
             UpdateRequest("rm", asks=[AllocationAsk("k", execution_timeout_ms=1)]),
             "asks[0]",
             "how long an allocation may run",

@@ -7,7 +7,9 @@ from hypothesis import given
 
 from tests.wire.samples import ASKS, REGISTRATIONS, RESPONSES, UPDATES
 from yunikorn.interface.messages import (
+    Allocation,
     AllocationAsk,
+    NewNodeInfo,
     NodeAction,
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
@@ -55,6 +57,15 @@ def test_of_a_priority_class_and_a_number_the_class_is_sent(given_: AllocationAs
     assert message.priority.WhichOneof("priority") == "priorityClassName"
     given_.priority = None
     assert ask(message) == given_
+
+
+def test_an_allocation_may_have_a_priority_class_as_well() -> None:
+    running = Allocation("k", "app", "u", priority_class_name="urgent")
+    request = UpdateRequest("rm", new_schedulable_nodes=[NewNodeInfo("n", existing_allocations=[running])])
+    message = v0_11.to_update_request(request)
+    (sent,) = message.newSchedulableNodes[0].existingAllocations
+    assert sent.priority.priorityClassName == "urgent"
+    assert v0_11.from_update_request(message) == request
 
 
 def test_a_priority_that_is_said_to_be_zero_differs_from_none() -> None:

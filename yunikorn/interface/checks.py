@@ -240,6 +240,7 @@ def allocation_fault(one: Allocation) -> str:
             nodeID=one.node_id,
             partitionName=one.partition_name,
             taskGroupName=one.task_group_name,
+            priorityClassName=one.priority_class_name,
         )
         or _texts_fault("allocationTags", one.allocation_tags)
         or amount_fault("resourcePerAlloc", one.resource_per_alloc)

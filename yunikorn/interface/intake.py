@@ -147,10 +147,11 @@ class Intake:
         outbox = self._session.stray if partition is None else partition.partition.outbox
         outbox.rejected_asks.append(Refusal(told(entry.allocation_key), reason, told(entry.application_id)))
 
-    def _priority(self, ask: AllocationAsk) -> tuple[int, str]:
-        name = ask.priority_class_name
+    def _priority(self, entry: AllocationAsk | Allocation) -> tuple[int, str]:
+        """The priority of an entry, and why it has none."""
+        name = entry.priority_class_name
         if not name:
-            return ask.priority or 0, ""
+            return entry.priority or 0, ""
         classes: Mapping[str, int] = self._session.config.priority_classes
         if name not in classes:
             known = ", ".join(sorted(classes)) or "none"
@@ -205,7 +206,10 @@ class Intake:
             recovered.extend((partition, one, node.id) for one in new.existing_allocations)
 
     def _recover(self, partition: PartitionScheduler, one: Allocation, node_id: str) -> None:
-        reason = allocation_fault(one) or partition.existing.recover(_existing(one, node_id))
+        reason = allocation_fault(one)
+        if not reason:
+            priority, reason = self._priority(one)
+            reason = reason or partition.existing.recover(_existing(one, node_id, priority))
         if reason:
             self._refuse(one, reason, partition)
 
@@ -218,7 +222,8 @@ class Intake:
                 self._ask(_as_ask(one))
                 return
         if partition is not None:
-            reason = partition.existing.place(_existing(one, node_id))
+            priority, reason = self._priority(one)
+            reason = reason or partition.existing.place(_existing(one, node_id, priority))
         if reason:
             self._refuse(one, reason, partition)
 
@@ -274,6 +279,7 @@ def _as_ask(one: Allocation) -> AllocationAsk:
         one.partition_name,
         one.resource_per_alloc,
         priority=one.priority,
+        priority_class_name=one.priority_class_name,
         tags=one.allocation_tags,
         task_group_name=one.task_group_name,
         placeholder=one.placeholder,
@@ -294,14 +300,14 @@ def _demand(ask: AllocationAsk, priority: int) -> Demand:
     return demand
 
 
-def _existing(one: Allocation, node_id: str) -> Existing:
+def _existing(one: Allocation, node_id: str, priority: int) -> Existing:
     return Existing(
         one.allocation_key,
         one.application_id,
         node_id,
         one.uuid,
         one.resource_per_alloc,
-        one.priority,
+        priority,
         one.allocation_tags,
         originator=one.originator,
         may_be_preempted=one.preemption_policy is None or one.preemption_policy.allow_preempt_self,

@@ -124,6 +124,8 @@ class Allocation:
     placeholder: bool = False
     originator: bool = False
     preemption_policy: PreemptionPolicy | None = None
+    priority_class_name: str = ""
+    """Goes before `priority`; the scheduler says numbers only."""
 
 
 @attrs.define

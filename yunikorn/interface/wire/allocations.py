@@ -90,7 +90,8 @@ def from_priority(message: v0_11.Priority) -> tuple[int | None, str]:
 
 
 def from_allocation(message: v0_11.Allocation) -> Allocation:
-    """An allocation. It has a number as priority only: of a class nothing is left."""
+    """An allocation."""
+    priority, class_name = from_priority(message.priority) if message.HasField("priority") else (0, "")
     return Allocation(
         message.allocationKey,
         message.applicationID,
@@ -99,17 +100,18 @@ def from_allocation(message: v0_11.Allocation) -> Allocation:
         from_amount(message.resourcePerAlloc),
         message.queueName,
         message.partitionName,
-        message.priority.priorityValue if message.HasField("priority") else 0,
+        priority or 0,
         dict(message.allocationTags) if message.allocationTags else {},
         message.taskGroupName,
         message.placeholder,
         message.originator,
         from_policy(message.preemptionPolicy) if message.HasField("preemptionPolicy") else None,
+        class_name,
     )
 
 
 def fill_allocation(placed: Allocation, message: v0_11.Allocation) -> None:
-    """Write an allocation."""
+    """Write an allocation. A priority class hides a number, as with asks."""
     message.allocationKey = placed.allocation_key
     message.applicationID = placed.application_id
     message.UUID = placed.uuid
@@ -120,6 +122,8 @@ def fill_allocation(placed: Allocation, message: v0_11.Allocation) -> None:
     message.partitionName = placed.partition_name
     if placed.priority:
         message.priority.priorityValue = placed.priority
+    if placed.priority_class_name:
+        message.priority.priorityClassName = placed.priority_class_name
     if placed.allocation_tags:
         tags = message.allocationTags
         for key, value in placed.allocation_tags.items():

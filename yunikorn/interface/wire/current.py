@@ -155,6 +155,8 @@ def _fill_ask(ask: AllocationAsk, message: wire.Allocation) -> None:
 
 
 def _fill_allocation(placed: Allocation, message: wire.Allocation) -> None:
+    if placed.priority_class_name:
+        raise _unsayable("priority_class_name", "a priority class")
     message.allocationKey = placed.allocation_key
     message.applicationID = placed.application_id
     message.nodeID = placed.node_id
