@@ -16,7 +16,6 @@ from typing import Any
 import click
 
 from yunikorn import __version__
-from yunikorn.build import kind_of_build
 from yunikorn.cli.collector import settle_collector
 from yunikorn.errors import YunikornError
 from yunikorn.suggestions import suggest
@@ -102,10 +101,25 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Each command has its own --help.",
 )
-@click.version_option(__version__, prog_name="yunikorn", message=f"%(prog)s %(version)s ({kind_of_build()})")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _, wanted: _show_version(ctx) if wanted else None,
+    help="Show the version and exit.",
+)
 @click.option("--traceback", is_flag=True, help="Show the Python traceback of a bug.")
 def group(traceback: bool) -> None:
     """YuniKorn for Python: a resource scheduler in which every policy is a plugin."""
+
+
+def _show_version(ctx: click.Context) -> None:
+    # Which build it is takes an import that no other command needs.
+    from yunikorn.build import kind_of_build
+
+    click.echo(f"yunikorn {__version__} ({kind_of_build()})")
+    ctx.exit()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
