@@ -78,6 +78,30 @@ def test_size_classes_are_parts_of_the_cluster(observe: Observe) -> None:
     assert [(size.name, size.applications) for size in sizes] == [("10 to 100 %", 1), ("over 100 %", 1)]
 
 
+def test_the_size_of_who_comes_with_the_nodes_is_a_part_of_them(observe: Observe) -> None:
+    # One message has both the nodes and those who come at the start, one of whom is turned away.
+    rows: list[ApplicationRow] = []
+    report = observe(
+        """
+        nodes: [{name: n, count: 2, resources: {vcore: 4}}]
+        applications:
+          - {id: x, queue: root.a, tasks: [{count: 2, resources: {vcore: 3}, runtime: 10}]}
+          - {id: y, queue: nowhere, tasks: [{resources: {vcore: 4}, runtime: 10}]}
+          - {id: z, queue: root.a, submit: 20, tasks: [{count: 3, resources: {vcore: 3}, runtime: 10}]}
+        events:
+          - {at: 20, node: n-2, action: capacity, resources: {vcore: 8}}
+        """,
+        rows=rows.append,
+    )
+    sizes = [(size.name, size.applications) for size in report.figures.sizes]
+    assert sizes == [("10 to 100 %", 3)]
+    assert [(row.application, row.size, row.outcome) for row in rows] == [
+        ("y", "10 to 100 %", "rejected"),
+        ("x", "10 to 100 %", "finished"),
+        ("z", "10 to 100 %", "finished"),
+    ]
+
+
 def test_rows_of_applications(observe: Observe) -> None:
     rows: list[ApplicationRow] = []
     observe(TWO_USERS, rows=rows.append, until=30)

@@ -49,7 +49,8 @@ class ApplicationCourse:
 
     record: Submitted
     partition: str
-    size: str
+    size: str = ""
+    """Its class; empty until the nodes that come with it are known."""
     queue: str = ""
     missing: int = 0
     """Tasks that have not been started yet, not even for the first time."""

@@ -44,6 +44,10 @@ class Observer(Recorder):
         self._standings = standings
         self._write: Write = write or (lambda row: None)
         self._live: dict[str, ApplicationCourse] = {}
+        self._unsized: dict[ApplicationCourse, None] = {}
+        """Those that came at this moment. The nodes that come with them are heard of later."""
+        self._unwritten: list[tuple[ApplicationCourse, int, str, str]] = []
+        """Of those the ones that came to their end already: moment, outcome and reason."""
         self._touched: dict[ApplicationCourse, None] = {}
         self._running: dict[Running, ApplicationCourse] = {}
 
@@ -83,14 +87,24 @@ class Observer(Recorder):
         self.last = moment
         self.timeline.begin(moment)
         plan = record.plan
-        size = size_class(plan, self.cluster.partition(plan.partition).capacity)
-        course = ApplicationCourse(record, partition_name(plan.partition), size, missing=plan.size)
+        course = ApplicationCourse(record, partition_name(plan.partition), missing=plan.size)
         self._live[plan.id] = course
         self._touched[course] = None
+        self._unsized[course] = None
         self.by_user.setdefault(plan.user, Group())
-        self.by_size.setdefault(size, Group())
         for group in self._groups(course):
             group.applications += 1
+
+    def _measure(self) -> None:
+        """The nodes of this moment are known: so are the sizes of those that came with them."""
+        for course in self._unsized:
+            plan = course.record.plan
+            course.size = size_class(plan, self.cluster.partition(plan.partition).capacity)
+            self.by_size.setdefault(course.size, Group()).applications += 1
+        self._unsized.clear()
+        for course, moment, outcome, reason in self._unwritten:
+            self._write(course.row(moment, outcome, reason))
+        self._unwritten.clear()
 
     def refused(self, moment: int, record: Submitted, tasks: int, reason: str) -> None:
         """Some tasks of an application will never have a place."""
@@ -108,10 +122,15 @@ class Observer(Recorder):
         if outcome == "finished":
             for group in self._groups(course):
                 group.finish(course, moment)
-        self._write(course.row(moment, outcome, reason))
+        if course in self._unsized:
+            self._unwritten.append((course, moment, outcome, reason))
+        else:
+            self._write(course.row(moment, outcome, reason))
 
     def _groups(self, course: ApplicationCourse) -> list[Group]:
-        found = [self.everything, self.by_user[course.record.plan.user], self.by_size[course.size]]
+        found = [self.everything, self.by_user[course.record.plan.user]]
+        if course.size:
+            found.append(self.by_size[course.size])
         if course.queue:
             found.append(self.by_queue[course.partition, course.queue])
         return found
@@ -124,6 +143,8 @@ class Observer(Recorder):
 
     def started(self, moment: int, task: Running) -> None:
         """A task began to run."""
+        if self._unsized:
+            self._measure()
         course = self._live[task.owner.plan.id]
         self._running[task] = course
         if not course.queue:
@@ -157,6 +178,8 @@ class Observer(Recorder):
 
     def settled(self, moment: int) -> None:
         """The core has decided all that it could: enter where everything stands."""
+        if self._unsized:
+            self._measure()
         for course in self._touched:
             if not course.queue:
                 found = self._standings.queue_of(course.partition, course.record.plan.id)
