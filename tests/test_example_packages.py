@@ -1,0 +1,94 @@
+"""The example packages of third parties work once they are installed: each tested, all in one configuration.
+
+`tox -e pkg` does the same in a clean environment, and checks their types.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+FIVE = {
+    "yunikorn-ageing": ("app-sort", "ageing"),
+    "yunikorn-decayed-share": ("queue-sort", "decayed-share"),
+    "yunikorn-gpu-packing": ("node-sort", "gpu-packing"),
+    "yunikorn-mapping-file": ("placement", "mapping-file"),
+    "yunikorn-webhook": ("event-sink", "webhook"),
+}
+SETTINGS = ("-q", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider")
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory, install_package: Callable[[Path], Path]) -> Path:
+    """One folder into which all five were installed."""
+    together = tmp_path_factory.mktemp("together")
+    for name in FIVE:
+        shutil.copytree(install_package(EXAMPLES / name), together, dirs_exist_ok=True)
+    return together
+
+
+def test_all_are_listed_with_their_distribution(installed: Path, run_python: Run) -> None:
+    done = run_python("-m", "yunikorn", "plugins", "--json", installed=installed)
+    found = json.loads(done.stdout)
+    assert found["broken"] == []
+    listed = {
+        each["distribution"]: (each["kind"], each["name"])
+        for each in found["plugins"]
+        if each["distribution"] in FIVE
+    }
+    assert listed == FIVE
+
+
+def test_all_pass_their_own_tests(installed: Path, run_python: Run, tmp_path: Path) -> None:
+    tests = [str(EXAMPLES / name / "tests") for name in FIVE]
+    plugin = ["-p", "yunikorn.pytest_plugin"]
+    # Elsewhere, so that no settings but these hold, and what is tested is what is installed.
+    done = run_python(
+        *("-m", "pytest", *SETTINGS, *plugin, "--rootdir", str(tmp_path), *tests),
+        installed=installed,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
+
+
+def test_one_configuration_names_all_five(installed: Path, run_python: Run, tmp_path: Path) -> None:
+    for file in EXAMPLES.glob("third-party*"):
+        shutil.copy(file, tmp_path)
+    done = run_python("-m", "yunikorn", "validate", "third-party.yaml", installed=installed, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    files = ["--config", "third-party.yaml", "--workload", "third-party-workload.yaml"]
+    done = run_python(
+        *("-m", "yunikorn", "simulate", *files, "--out", "out", "--no-plots", "--json"),
+        installed=installed,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["plugin_faults"] == []
+    assert report["decisions"] == 22
+    assert report["tasks"]["waiting"] == 0
+    lines = (tmp_path / "out" / "decisions.jsonl").read_text("utf-8").splitlines()
+    placed = [line for line in map(json.loads, lines) if line.get("event") == "allocation"]
+    queues = {line["application"]: line["queue"] for line in placed}
+    # Where the file says; the GPUs stay of use, for plain work goes to the node without any.
+    assert queues == {
+        "plain": "root.science",
+        "train": "root.science",
+        "play": "root.games",
+        "other": "root.other",
+    }
+    assert {line["node"] for line in placed if line["application"] == "train"} == {"gpus"}
+    assert {line["node"] for line in placed if line["application"] == "plain"} == {"cores"}
+
+
+def test_all_are_typed(installed: Path) -> None:
+    for name in FIVE:
+        assert (installed / name.replace("-", "_") / "py.typed").is_file()
