@@ -22,7 +22,8 @@ MAX_ALIASED = 500_000
 """How many nodes aliases may add to those that are written."""
 
 _TAG = "tag:yaml.org,2002:"
-_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+"""Texts that, without quotes, stand for nothing."""
 
 
 @attrs.define(eq=False)
@@ -44,7 +45,7 @@ class Scalar(Node):
     @property
     def is_null(self) -> bool:
         """Whether it stands for nothing: `~`, `null`, or no text at all."""
-        return self.plain and self.text in _NULLS
+        return self.plain and self.text in NULLS
 
 
 @attrs.define(eq=False)
@@ -224,7 +225,7 @@ class _Composer:
         if isinstance(holder, Listing):
             holder.items.append(node)
         elif top.key is None:
-            if isinstance(node, Scalar) and not (node.plain and node.text in _NULLS):
+            if isinstance(node, Scalar) and not (node.plain and node.text in NULLS):
                 top.key = node
             else:
                 self._problem(node, f"expected a text as a key, got {show(node)}")

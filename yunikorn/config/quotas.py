@@ -40,9 +40,9 @@ def _check_queue(queue: QueueDraft, findings: Findings, above: Bound) -> _Owed:
     for name in queue.max.over(above):
         text = f"the max {own[name]} is more than the {above[name]} that the queues above may have"
         findings.problem(queue.max.at(name), text)
-    bound = smaller(own, above)
+    bound = smaller(own, above) if own and above else own or above
     owed = [_check_queue(child, findings, bound) for child in queue.queues]
-    told = _check_sum(queue, owed, bound, findings)
+    told = _check_sum(queue, owed, bound, findings) if owed else set()
     if any(guaranteed.value.values()):
         return _Owed(guaranteed.value, told)
     return _Owed(sum_of(each.amount for each in owed), told)

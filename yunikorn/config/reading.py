@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 
 import attrs
 
-from yunikorn.config.document import Listing, Mapping, Node, Scalar, quote, show
+from yunikorn.config.document import NULLS, Listing, Mapping, Node, Scalar, quote, show
 from yunikorn.errors import Problem, printable
 from yunikorn.suggestions import suggest
 
@@ -80,7 +80,9 @@ class Table:
     def get(self, key: str) -> Node | None:
         """What the key has; None when it is missing or nothing."""
         node = self.node.entries.get(key)
-        return None if node is None or (isinstance(node, Scalar) and node.is_null) else node
+        if isinstance(node, Scalar) and node.plain and node.text in NULLS:
+            return None
+        return node
 
     def spot(self, key: str) -> Spot:
         """Where the key's value stands; that of the mapping when the key is missing."""
