@@ -263,9 +263,9 @@ class Event:
     """Something that happened, in the terms of the event catalogue (facts §12)."""
 
     type: str
-    """`REQUEST`, `APP`, `NODE`, `QUEUE` or `USERGROUP`."""
+    """`REQUEST`, `APP`, `NODE`, `QUEUE` or `USERGROUP`; `PLUGIN` (not in the catalogue) when one did wrong."""
     object_id: str
-    """The ask's key, the application's, node's or user's identifier, or the queue's path."""
+    """The ask's key, the application's, node's or user's identifier, the queue's path, or the plugin."""
     reference_id: str = ""
     message: str = ""
     change: str = "NONE"
@@ -453,6 +453,15 @@ class Predicate(Plugin):
     def asks_ahead(self) -> bool:
         """Whether `check_nodes` is asked; looked at when the object is made and when it was opened."""
         return type(self).check_nodes is not Predicate.check_nodes
+
+    @property
+    def refresh_every(self) -> float | None:
+        """Seconds after which what it refused is tried again although nothing has changed; else None.
+
+        For an answer that depends on the world outside, of a predicate that declares no class. Looked at
+        when the object is made and when it was opened.
+        """
+        return None
 
     def ask_class(self, ask: Ask) -> Hashable:
         """Requests with equal classes get equal answers."""

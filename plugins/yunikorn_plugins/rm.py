@@ -26,6 +26,7 @@ class AskResourceManager(Predicate):
     """What the resource manager's callback says of a node."""
 
     name = "rm"
+    refresh_every = 5.0
     _rm: ResourceManager | None = attrs.field(init=False, default=None, repr=False)
 
     def opened(self, context: Context) -> None:

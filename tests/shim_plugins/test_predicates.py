@@ -100,6 +100,52 @@ def test_a_refusal_holds_for_the_one_request_and_is_tried_again_after_a_change()
     assert rm.schedule() == [("app", "k", "n1")]
 
 
+def test_after_a_while_it_is_asked_again_although_the_core_knows_of_no_change() -> None:
+    """What an RM goes by may change without the core, and an idle cluster changes nothing by itself."""
+    rm = Asked(configuration())
+    closed = {"n1"}
+    rm.rule = lambda args: "closed" if args.node_id in closed else None
+    ready(rm, 1)
+    rm.ask(key="k", vcore=1)
+    assert rm.schedule() == []
+    before = len(rm.asked)
+    rm.pass_time(4)
+    assert rm.schedule() == []
+    assert len(rm.asked) == before
+    rm.pass_time(1)
+    assert rm.schedule() == []
+    assert len(rm.asked) == before + 1, "once, and not all the time"
+    closed.clear()
+    rm.pass_time(5)
+    assert rm.schedule() == [("app", "k", "n1")]
+    assert rm.scheduler.next_timer() is None or not rm.at_work().cycle.parking.looks_again
+
+
+def test_where_the_rm_is_not_asked_nothing_is_looked_at_again() -> None:
+    rm = RM(configuration(predicates=["taints"]))
+    rm.node("n1", vcore=2, attributes={"taints": "old"})
+    rm.app()
+    rm.ask(key="k", vcore=1)
+    assert rm.schedule() == []
+    assert not rm.at_work().cycle.parking.looks_again
+
+
+@pytest.mark.parametrize("waiting", [1, 200])
+def test_all_that_it_refused_is_asked_again(waiting: int) -> None:
+    rm = Asked(configuration())
+    closed = {"n1"}
+    rm.rule = lambda args: "closed" if args.node_id in closed else None
+    rm.node("n1", vcore=waiting)
+    rm.app()
+    for number in range(waiting):
+        rm.ask(key=f"k{number}", vcore=1)
+    assert rm.schedule() == []
+    rm.pass_time(60)
+    closed.clear()
+    rm.pass_time(5)
+    assert len(rm.schedule()) == waiting
+
+
 def test_raising_refuses_the_node_and_is_reported_with_whose_it_is() -> None:
     rm = Asked(configuration())
 

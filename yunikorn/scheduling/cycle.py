@@ -46,7 +46,7 @@ class Cycle:
         self.reservations.foremost = self.foremost
         self._held: dict[Queue, None] = {}
         """Queues that may keep applications out, by their policy."""
-        self.parking = Parking(partition.ledger, partition.claims, partition.timers)
+        self.parking = Parking(partition.ledger, partition.claims, partition.timers, predicates)
         self._gangs = partition.gangs
         self.replacement = Replacement(partition, orders, self.parking, predicates)
         self.atomic = AtomicGangs(partition, orders, self.parking, predicates)
@@ -58,7 +58,7 @@ class Cycle:
         """Ask these predicates from now on."""
         self._predicates = predicates if predicates else None
         self.reservations.predicates = predicates
-        self.replacement.predicates = self.atomic.predicates = predicates
+        self.replacement.predicates = self.atomic.predicates = self.parking.predicates = predicates
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""

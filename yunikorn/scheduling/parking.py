@@ -4,6 +4,8 @@ A refusal by a predicate that does not say what it depends on may be undone by a
 change of a node (decision 40). Trying after each of them would waste the time of all others, so the
 distance doubles with every refusal; when there is nothing else to decide, whatever has not been tried
 since the last change is tried all the same. Without a change nothing is tried: an idle cycle is free.
+Only where a predicate says that its answers change without the core's knowing (`refresh_every`), as those
+of resource managers do, the time that it names passes for a change.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.shape import Shape
+    from yunikorn.scheduling.predicate_chain import PredicateChain
 
 LONGEST = 16
 """Changes that are waited for at the most."""
@@ -44,7 +47,10 @@ class _Entry:
 class Parking:
     """Asks, and whole shapes, that wait for a change."""
 
-    def __init__(self, ledger: Ledger, claims: ClaimTable, timers: Timers) -> None:
+    def __init__(
+        self, ledger: Ledger, claims: ClaimTable, timers: Timers, predicates: PredicateChain
+    ) -> None:
+        self.predicates = predicates
         self._ledger = ledger
         self._claims = claims
         self._timers = timers
@@ -55,10 +61,22 @@ class Parking:
         self._idle_at = -1
         self._idle_left = 0
         self._pause: Timer | None = None
+        self._looks = 0
+        """How often time has passed for a change."""
+        self._look: Timer | None = None
+
+    @property
+    def looks_again(self) -> bool:
+        """Whether time alone will have something tried again."""
+        return self._look is not None
+
+    @property
+    def _changes(self) -> int:
+        return self._ledger.changes + self._looks
 
     def park(self, item: Ask | Shape) -> None:
         """Wait for a change: an ask is taken out of the running, a shape has been closed already."""
-        now = self._ledger.changes
+        now = self._changes
         entry = _Entry(item, now)
         self._count += 1
         heapq.heappush(self._by_due, (now + min(LONGEST, 2 ** min(item.tries, 8)), self._count, entry))
@@ -66,10 +84,13 @@ class Parking:
         if len(self._by_age) > 2 * len(self._by_due) + IDLE_TRIES:
             self._by_age = deque(entry for entry in self._by_age if entry.waits)
         item.tries += 1
+        refresh = self.predicates.refresh
+        if refresh is not None and self._look is None:
+            self._look = self._timers.after(refresh, self._look_again)
 
     def wake_due(self) -> None:
         """Bring back what has waited long enough."""
-        heap, changes = self._by_due, self._ledger.changes
+        heap, changes = self._by_due, self._changes
         while heap and heap[0][0] <= changes:
             self._wake(heapq.heappop(heap)[2])
 
@@ -79,7 +100,7 @@ class Parking:
         After so many the others have to wait, until something changes or a pause is over: a backlog of
         any size must not hold up what comes next, and none of it may be forgotten.
         """
-        entries, changes = self._by_age, self._ledger.changes
+        entries, changes = self._by_age, self._changes
         if self._idle_at != changes:
             self._idle_at, self._idle_left = changes, IDLE_TRIES
         while entries and (entries[0].at != changes or not entries[0].waits):
@@ -94,6 +115,10 @@ class Parking:
 
     def _go_on(self) -> None:
         self._pause, self._idle_at = None, -1
+
+    def _look_again(self) -> None:
+        self._look = None
+        self._looks += 1
 
     def _wake(self, entry: _Entry) -> bool:
         if not entry.waits:

@@ -12,8 +12,10 @@ import attrs
 
 from yunikorn import api
 from yunikorn.api import Predicate
+from yunikorn.clock import SECOND
 from yunikorn.errors import CONTAINED
 from yunikorn.scheduling.asked_ahead import AskedAhead
+from yunikorn.scheduling.said_seconds import seconds_of
 
 if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
@@ -77,6 +79,8 @@ class PredicateChain:
         """Whether it is worth its while to know which nodes come next (see `expect`)."""
         self.expects = False
         """Whether it knows."""
+        self.refresh: int | None = None
+        """Nanoseconds after which a refusal may be undone by what the core hears nothing of."""
         self.bind()
 
     def bind(self) -> None:
@@ -93,6 +97,12 @@ class PredicateChain:
         self._classifying = [condition for condition in conditions if condition.by_ask]
         self._sole = self._passing[0] if len(self._passing) == 1 and not self._passing[0].by_ask else None
         self.asks_ahead = bool(self._ahead)
+        seconds = [
+            seconds_of(condition.predicate, "refresh_every", condition.origin, self._faults)
+            for condition in self._passing
+            if not condition.by_ask
+        ]
+        self.refresh = min((round(one * SECOND) for one in seconds if one), default=None)
 
     def _asked_ahead(self, predicate: Predicate) -> AskedAhead:
         asked = AskedAhead(predicate, self.excludes)
