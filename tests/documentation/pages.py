@@ -5,10 +5,11 @@ where readers do not see it:
 
     <!-- not run: REASON -->        nobody runs or checks it; the reason is required
     <!-- file: NAME -->             its text is the file NAME for the commands of the page
+    <!-- with: NAME=PATH ... -->    files of the checkout that it needs under another name
     <!-- part of: FRAME -->         a piece of YAML: what it is a piece of, see `frames.py`
     <!-- wrong -->                  a configuration that is meant to be refused
     <!-- exits: STATUS -->          its commands may end with this status, too
-    <!-- runs until: TEXT -->       the command is interrupted as soon as it has said TEXT
+    <!-- runs until: TEXT -->       each command (of `console`, the last) is interrupted when it has said TEXT
     <!-- output of: COMMAND -->     a text that this command says, which no block shows
 
 A line above the block that is nothing but a name in backticks names its file, too: `queues.yaml`.
@@ -29,7 +30,7 @@ PAGES = [
     *sorted(CHECKOUT.glob("examples/*/README.md")),
     CHECKOUT / "benchmarks" / "README.md",
 ]
-REMARKS = ("not run", "file", "part of", "wrong", "exits", "runs until", "output of")
+REMARKS = ("not run", "file", "with", "part of", "wrong", "exits", "runs until", "output of")
 
 _FENCE = re.compile(r"^( *)```([\w-]*)[^\n`]*$")
 _REMARK = re.compile(r"^ *<!-- ([a-z ]+?)(?:: (.*?))? -->$")

@@ -1,0 +1,206 @@
+"""A folder in which a page's commands run: with our commands, the examples, and nothing of the network.
+
+`yunikorn`, `python`, `pip` and `pytest` stand on the path and in `.venv/bin`, as after the first command of
+the README. They run the Python of the tests, with what it can import. `pip install` takes folders only, and
+installs them into the sandbox without asking anybody for anything. Our examples are known by their names,
+too, and extras of yunikorn must be there already.
+`yunikorn serve` listens on a free port where the page names none, since its own may be taken.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import attrs
+
+from tests.documentation.pages import CHECKOUT
+
+HUNG = 120.0
+"""Seconds after which a command that was not interrupted is taken for hung."""
+_PIP = """\
+import subprocess, sys
+from pathlib import Path
+
+words = [word for word in sys.argv[1:] if word not in ("-e", "--editable")]
+if words[:1] != ["install"] or len(words) < 2:
+    sys.exit("only `pip install` is known here")
+for word in words[1:]:
+    if word.partition("[")[0] == "yunikorn":
+        continue
+    if not Path(word).is_dir() and (Path("examples") / word).is_dir():
+        word = f"examples/{word}"
+    if not Path(word).is_dir():
+        sys.exit(f"nothing is fetched here, and there is no folder {word}")
+    offline = ["--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--quiet"]
+    here = ["--upgrade", "--target", INSTALLED]
+    folder = str(Path(word).resolve())
+    subprocess.run([sys.executable, "-m", "pip", "install", *offline, *here, folder], check=True)
+"""
+_YUNIKORN = """\
+import sys
+from yunikorn.cli.main import main
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    if words[:1] == ["serve"] and "--grpc" not in words:
+        words += ["--grpc", "127.0.0.1:0"]
+    sys.exit(main(words))
+"""
+
+
+@attrs.frozen
+class Said:
+    """What a command printed, and how it ended."""
+
+    text: str
+    status: int
+
+
+class Sandbox:
+    """A folder for the commands of one page."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._installed = folder / ".installed"
+        self._installed.mkdir()
+        programs = folder / ".venv" / "bin"
+        programs.mkdir(parents=True)
+        pip = folder / ".pip.py"
+        pip.write_text(_PIP.replace("INSTALLED", repr(str(self._installed))), "utf-8")
+        yunikorn = folder / ".yunikorn.py"
+        yunikorn.write_text(_YUNIKORN, "utf-8")
+        fixture = "" if _knows_our_fixture() else " -p yunikorn.pytest_plugin"
+        for name, call in {
+            "python": '"$@"',
+            "python3": '"$@"',
+            "yunikorn": f'{yunikorn} "$@"',
+            "pip": f'{pip} "$@"',
+            "pytest": '-m pytest "$@"',
+        }.items():
+            program = programs / name
+            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {call}\n', "utf-8")
+            program.chmod(0o755)
+        (folder / "pytest.ini").write_text(f"[pytest]\naddopts = -p no:cacheprovider{fixture}\n", "utf-8")
+        shutil.copytree(
+            CHECKOUT / "examples",
+            folder / "examples",
+            ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info", ".*"),
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of every command: what the tests can import, our programs first, and no colours."""
+        path = [str(self._installed), *(str(Path(part).resolve()) for part in sys.path if part)]
+        unwanted = ("COLUMNS", "FORCE_COLOR", "PYTHONWARNINGS")
+        kept = {name: value for name, value in os.environ.items() if name not in unwanted}
+        return {
+            **kept,
+            "HOME": str(self.folder),
+            "NO_COLOR": "1",
+            "PATH": f"{self.folder / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": os.pathsep.join(path),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def lend(self, name: str, path: str) -> None:
+        """A file of the checkout under another name."""
+        self.write(name, (CHECKOUT / path).read_text("utf-8"))
+
+    @property
+    def has_installed(self) -> bool:
+        """Whether the page has installed something."""
+        return any(self._installed.iterdir())
+
+    def write(self, name: str, text: str) -> None:
+        """A file that the page shows."""
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_text(text, "utf-8")
+
+    def run(self, script: str, until: str = "") -> Said:
+        """Run a script in a shell; with `until`, interrupt its commands each time that one says that."""
+        with subprocess.Popen(
+            ["bash", "-euo", "pipefail", "-c", script],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,
+        ) as shell:
+            alarm = threading.Timer(HUNG, _end, [shell])
+            try:
+                alarm.start()
+                text = _listen(shell, until)
+                return Said(text, _status(shell.wait()))
+            finally:
+                alarm.cancel()
+                _end(shell)
+
+
+def _listen(shell: subprocess.Popen[str], until: str) -> str:
+    assert shell.stdout is not None
+    said, heard = [], not until
+    for line in shell.stdout:
+        said.append(line)
+        if until and until in line:
+            os.killpg(shell.pid, signal.SIGINT)
+            heard = True
+    if not heard:
+        raise AssertionError(f"it ended without saying {until!r}:\n{''.join(said)}")
+    return "".join(said)
+
+
+def _status(code: int) -> int:
+    """As a shell would say it: a signal ends with 128 and its number."""
+    return code if code >= 0 else 128 - code
+
+
+def _end(shell: subprocess.Popen[str]) -> None:
+    try:
+        os.killpg(shell.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return  # as it should be
+
+
+def _knows_our_fixture() -> bool:
+    """Whether pytest finds the fixture by itself: yunikorn is installed, not only importable."""
+    from importlib.metadata import entry_points
+
+    return any(point.value == "yunikorn.pytest_plugin" for point in entry_points(group="pytest11"))
+
+
+def agrees(shown: str, said: str) -> bool:
+    """Whether a command said what is shown, `...` being anything; blanks at the ends of lines aside."""
+    whole, pieces = _trimmed(said), _trimmed(shown).split("...")
+    if len(pieces) == 1:
+        return whole == pieces[0]
+    ends = whole.startswith(pieces[0]) and whole.endswith(pieces[-1])
+    between = whole[len(pieces[0]) : len(whole) - len(pieces[-1])]
+    return ends and len(whole) >= len(pieces[0] + pieces[-1]) and _in_order(pieces[1:-1], between)
+
+
+def includes(shown: str, said: str) -> bool:
+    """Whether a command said what is shown among other lines."""
+    return _in_order(f"\n{_trimmed(shown)}\n".split("..."), f"\n{_trimmed(said)}\n")
+
+
+def _in_order(pieces: list[str], text: str) -> bool:
+    at = 0
+    for piece in pieces:
+        found = text.find(piece, at)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
+
+
+def _trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")

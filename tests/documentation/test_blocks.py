@@ -1,0 +1,264 @@
+"""Every block of every page is what it says it is: commands run, and print what is shown; code works.
+
+What is done with a block depends on its language; `pages.py` lists what a page may remark on it.
+
+| language | what is done |
+|---|---|
+| `console` | each line after `$ ` is run; it prints what is shown below it, `...` being anything |
+| `sh` | it is run as a whole |
+| `text` | the last command before it said so, perhaps among other lines |
+| `python` | it is run, after the blocks before it on its page; tests are run by the page's commands |
+| `yaml` | a configuration or a workload, or a piece of one: it is valid |
+| `json`, `toml` | it can be read |
+| `mermaid` | `yunikorn states` prints it |
+
+Blocks of one page share a folder, in which the files that the page shows are. A block in no language, or in
+another, is refused: it would be checked by nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.documentation.frames import faults_of_configuration, faults_of_workload, is_configuration, whole
+from tests.documentation.pages import CHECKOUT, PAGES, Block, blocks_of, shown
+from tests.documentation.sandbox import Said, Sandbox, agrees, includes
+from yunikorn.cli.states import diagram
+from yunikorn.registry import Registry
+from yunikorn.states import LIFECYCLES
+
+SHOWN_PLUGINS = "yunikorn_"
+
+
+@attrs.define(eq=False)
+class Reader:
+    """Somebody who goes through a page and tries everything."""
+
+    sandbox: Sandbox
+    registry: Registry
+    names: dict[str, Any] = attrs.field(factory=dict)
+    """What the Python blocks so far have defined."""
+    last: Said = attrs.field(factory=lambda: Said("", 0))
+
+    def take(self, block: Block) -> None:
+        """Do with a block what its language says."""
+        if "not run" in block.remarks:
+            assert len(block.remarks["not run"].split()) > 2, "say why nobody can run it"
+            return
+        tries: dict[str, Callable[[Block], None]] = {
+            "console": self.console,
+            "sh": self.script,
+            "text": self.text,
+            "python": self.python,
+            "yaml": self.yaml,
+            "json": self.json,
+            "toml": self.toml,
+            "mermaid": self.mermaid,
+        }
+        if block.language not in tries:
+            known = ", ".join(tries)
+            raise AssertionError(
+                f"nobody checks a block in {block.language or 'no language'}: make it one of {known}, or say "
+                "why it is not run, <!-- not run: REASON -->"
+            )
+        tries[block.language](block)
+
+    def console(self, block: Block) -> None:
+        """Each command, and what it prints."""
+        called = list(commands(block.text))
+        for number, (command, output) in enumerate(called, 1):
+            self._run(command, block, last=number == len(called))
+            if output:
+                assert agrees(output, self.last.text), (
+                    f"$ {command}\nis shown as printing\n{output}but prints\n{self.last.text}"
+                )
+
+    def script(self, block: Block) -> None:
+        """The whole of it."""
+        self._run(block.text, block)
+
+    def _run(self, script: str, block: Block, *, last: bool = True) -> None:
+        self.last = self.sandbox.run(script, block.remarks.get("runs until", "") if last else "")
+        allowed = {0, *(int(status) for status in block.remarks.get("exits", "").split())}
+        assert self.last.status in allowed, f"$ {script}\nends with {self.last.status}:\n{self.last.text}"
+
+    def text(self, block: Block) -> None:
+        """What a command said."""
+        if block.file:
+            return
+        if "output of" in block.remarks:
+            self._run(block.remarks["output of"], block)
+        assert includes(block.text, self.last.text), f"this was not said, but\n{self.last.text}"
+
+    def python(self, block: Block) -> None:
+        """Run it, unless it is a test."""
+        if Path(block.file).name.startswith("test_"):
+            return
+        before = set(self.names)
+        exec(compile(block.text, block.place, "exec", dont_inherit=True), self.names)
+        hooks = [name for name in self.names if name.startswith(SHOWN_PLUGINS)]
+        if any(name not in before or f"def {name}(" in block.text for name in hooks):
+            self._offer(block)
+
+    def _offer(self, block: Block) -> None:
+        module = type(sys)(f"shown_at_line_{block.line}")
+        exec(compile(block.text, block.place, "exec", dont_inherit=True), module.__dict__)
+        assert self.registry.register(module, block.place), self.registry.broken
+
+    def yaml(self, block: Block) -> None:
+        """Valid, or not if it says so."""
+        part_of = block.remarks.get("part of", "")
+        text = whole(block.text, part_of)
+        if not is_configuration(block.text, part_of):
+            faults = faults_of_workload(text, self.sandbox.folder)
+        elif self.sandbox.has_installed:
+            self.sandbox.write("shown.yaml", text)
+            said = self.sandbox.run("yunikorn validate shown.yaml")
+            faults = [said.text] if said.status or "warning" in said.text else []
+        else:
+            faults = faults_of_configuration(text, self.registry)
+        assert bool(faults) == ("wrong" in block.remarks), "\n".join(faults) or "nothing is wrong with it"
+
+    def json(self, block: Block) -> None:
+        """One value, or one a line; lines with # are for people."""
+        try:
+            json.loads(block.text)
+        except ValueError:
+            for line in block.text.splitlines():
+                if line.strip() and not line.startswith("#"):
+                    json.loads(line)
+
+    def toml(self, block: Block) -> None:
+        """TOML."""
+        tomllib.loads(block.text)
+
+    def mermaid(self, block: Block) -> None:
+        """A state machine."""
+        assert any(block.text in diagram(lifecycle) for lifecycle in LIFECYCLES), "run `yunikorn states`"
+
+
+def commands(text: str) -> Iterator[tuple[str, str]]:
+    """The commands of a console block, each with the output that is shown below it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        lines = part.splitlines(keepends=True)
+        end = 1
+        while lines[end - 1].rstrip("\n").endswith("\\"):
+            end += 1
+        yield "".join(lines[:end]).rstrip("\n"), "".join(lines[end:])
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
+    """Somebody new."""
+    sandbox = Sandbox(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return Reader(sandbox, Registry.load(third_party=False))
+
+
+WITH_BLOCKS = [page for page in PAGES if blocks_of(page)]
+
+
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=shown)
+def test_everything_on_a_page_works(page: Path, reader: Reader) -> None:
+    blocks = blocks_of(page)
+    for block in blocks:
+        if block.file and "wrong" not in block.remarks:
+            reader.sandbox.write(block.file, block.text)
+    for block in blocks:
+        for lent in block.remarks.get("with", "").split():
+            reader.sandbox.lend(*lent.split("="))
+        if block.file:
+            reader.sandbox.write(block.file, block.text)
+        try:
+            reader.take(block)
+        except Exception as error:
+            raise AssertionError(f"{block.place}: {error}") from error
+
+
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=shown)
+def test_files_of_tests_are_run_by_their_page(page: Path) -> None:
+    run = "\n".join(block.text for block in blocks_of(page) if block.language in ("console", "sh"))
+    for block in blocks_of(page):
+        if Path(block.file).name.startswith("test_"):
+            assert Path(block.file).name in run or "pytest" in run, f"{block.place} is run by nobody"
+
+
+def test_the_first_command_of_the_readme_shows_a_cluster(reader: Reader) -> None:
+    first = next(block for block in blocks_of(CHECKOUT / "README.md") if block.language == "sh")
+    reader.script(attrs.evolve(first, text=first.text.rpartition(" && ")[2]))
+    assert "root.research" in reader.last.text
+
+
+# -- the runner itself -----------------------------------------------------------------------------------
+
+
+def test_what_is_shown_must_be_what_is_said() -> None:
+    assert agrees("a\nb\n", "a  \nb")
+    assert agrees("a ... c\n...\n", "a b c\nd\ne\n")
+    assert not agrees("a\n", "a\nb\n")
+    assert includes("b\nc", "a\nb\nc\nd")
+    assert not includes("b\nd", "a\nb\nc\nd")
+    assert not includes("b", "abc")
+
+
+def page_with(text: str, folder: Path) -> Block:
+    """The only block of a page."""
+    page = folder / "page.md"
+    page.write_text(text, "utf-8")
+    (block,) = blocks_of(page)
+    return attrs.evolve(block, page=PAGES[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```console\n$ false\n```\n",
+        "```console\n$ echo a\nb\n```\n",
+        "```sh\nyunikorn validate missing.yaml\n```\n",
+        "```python\nassert False\n```\n",
+        "```python\nfrom yunikorn.api import hookimpl as h\n@h\ndef yunikorn_predicates(): return 1\n```\n",
+        "```yaml\npartitions: [{}]\n```\n",
+        "```yaml\na: 1\n```\n",
+        "<!-- part of: rule -->\n```yaml\ncreat: true\n```\n",
+        "<!-- wrong -->\n```yaml\npartitions: []\n```\n",
+        "```json\n{a}\n```\n",
+        "```toml\na\n```\n",
+        "```mermaid\na\n```\n",
+        "```text\nnobody said this\n```\n",
+        "```\na drawing\n```\n",
+        "<!-- not run: no -->\n```sh\ntrue\n```\n",
+        "<!-- runs until: never -->\n```sh\necho always\n```\n",
+    ],
+)
+def test_a_block_that_does_not_hold_is_found(text: str, reader: Reader) -> None:
+    block = page_with(text, reader.sandbox.folder)
+    with pytest.raises((AssertionError, ValueError)):
+        reader.take(block)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!-- exits: 1 -->\n```console\n$ false\n$ echo a\na\n```\n",
+        "<!-- runs until: ready -->\n<!-- exits: 130 -->\n```sh\necho ready\nsleep 1000\n```\n",
+        "<!-- part of: queue -->\n```yaml\nmaxapplications: 3\n```\n",
+        "<!-- output of: echo a; echo b -->\n```text\nb\n```\n",
+        "<!-- not run: it is a drawing -->\n```\n/\\\n```\n",
+    ],
+)
+def test_a_block_that_holds_is_taken(text: str, reader: Reader) -> None:
+    reader.take(page_with(text, reader.sandbox.folder))
+
+
+def test_a_remark_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no such remark 'norun'"):
+        page_with("<!-- norun: a reason -->\n```sh\ntrue\n```\n", tmp_path)
