@@ -451,6 +451,57 @@ def test_faults_are_told_once_and_counted() -> None:
     assert told[0].count >= 5
 
 
+def test_faults_are_events_once_each_and_a_sink_is_told_of_the_others() -> None:
+    told: list[api.Event] = []
+
+    class Good(api.EventSink):
+        name = "good"
+
+        def send(self, batch: Sequence[api.Event]) -> None:
+            told.extend(event for event in batch if event.type == "PLUGIN")
+
+    class Bad(api.EventSink):
+        name = "bad"
+
+        def send(self, batch: Sequence[api.Event]) -> None:
+            raise RuntimeError("full")
+
+    policy = policy_of_apps(raising)
+    text = json.loads(configuration(queue("a", properties={"application.sort.policy": policy.name})))
+    text["events"] = {"sinks": ["bad", "good"]}
+    rm = RM(json.dumps(text), with_plugins(event_sinks=[Bad, Good], app_sort_policies=[policy]))
+    rm.node(vcore=9)
+    for number in range(5):
+        rm.app(f"app{number}", bad="yes")
+        rm.ask(f"app{number}", vcore=1)
+    rm.pass_time(7)
+    rm.schedule()
+    rm.app("last")
+    assert [event.object_id for event in told] == [f"bad {ORIGIN}", f"sometimes {ORIGIN}"]
+    assert "computing the key of application app0: RuntimeError: broken" in told[1].message
+    assert told[1].timestamp == rm.clock.now()
+
+
+def test_a_resource_manager_that_takes_events_is_spared_what_its_records_cannot_say() -> None:
+    heard: list[Any] = []
+
+    class Listening(RM):
+        def send_events(self, events: Sequence[Any]) -> None:
+            heard.extend(events)
+
+    policy = policy_of_apps(raising)
+    config = configuration(queue("a", properties={"application.sort.policy": policy.name}))
+    rm = Listening(config, with_plugins(app_sort_policies=[policy]))
+    rm.node(vcore=9)
+    for number in range(2):
+        rm.app(f"app{number}", bad="yes")
+        rm.ask(f"app{number}", vcore=1)
+    assert len(rm.schedule()) == 2
+    rm.app("last")
+    assert any(event.object_id == "last" for event in heard)
+    assert [fault.plugin for fault in rm.scheduler.faults] == [f"sometimes {ORIGIN}"]
+
+
 def test_a_plugin_that_exits_is_contained() -> None:
     class Leaver(api.AppSortPolicy):
         """Leaves."""

@@ -21,12 +21,12 @@ class EventRecords:
         self._queues: dict[str, str] = {}
 
     def of(self, events: Sequence[Event]) -> list[EventRecord]:
-        """A record for each event, in order."""
+        """A record for each event, in order; those of types that records do not have are left out."""
         for event in events:
             if event.detail == "QUEUE_APP" and event.change == "ADD":
                 # Beforehand: an application has events before it has its queue.
                 self._queues[event.reference_id] = event.object_id
-        records = [self._record(event) for event in events]
+        records = [self._record(event) for event in events if event.type in EventRecordType.__members__]
         for app_id in {event.object_id for event in events if event.type == "APP"}:
             if not self._queue_of(app_id):
                 self._queues.pop(app_id, None)

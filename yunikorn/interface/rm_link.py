@@ -47,5 +47,5 @@ class RMLink:
 
     def send_events(self, batch: Sequence[Event]) -> None:
         """Hand events over as records; raises `CallbackError`."""
-        if "send_events" in self.reach.methods:
-            self.reach.send_events(self._records.of(batch))
+        if "send_events" in self.reach.methods and (records := self._records.of(batch)):
+            self.reach.send_events(records)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from yunikorn.api import Event
 from yunikorn.config.load import load_config
 from yunikorn.errors import (
     ConfigError,
@@ -83,6 +84,8 @@ class Session:
         """Set while it is paused."""
         self.registry = registry
         self._environment, self.faults = environment, faults
+        self._faults_told = len(faults)
+        """How many kinds of misdeed of plugins its sinks need not be told."""
         self.stray = Outbox()
         """What has to be said about things of no partition of this RM."""
         self._partitions: dict[str, PartitionScheduler] = {}
@@ -177,6 +180,7 @@ class Session:
             return
         for partition in self._partitions.values():
             self._send_events(partition.partition.journal)
+        self._send_faults()
         if self.absence is not None:
             self._hold_back(self.absence)
             return
@@ -266,6 +270,17 @@ class Session:
                     one.application_id, one.key, state, one.reason
                 )
                 self.reach.tell_state(request)
+
+    def _send_faults(self) -> None:
+        """Tell the sinks of what plugins did wrong for the first time."""
+        found = self.faults.since(self._faults_told)
+        if found:
+            self._faults_told += len(found)
+            now = self._environment.clock.now()
+            self.sinks.send(
+                [Event("PLUGIN", fault.plugin, message=fault.message, timestamp=now) for fault in found]
+            )
+            self._listen()
 
     def _send_events(self, journal: Journal) -> None:
         events = journal.drain()

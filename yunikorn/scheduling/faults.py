@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import attrs
 
@@ -34,6 +35,13 @@ class FaultLog:
 
     def __iter__(self) -> Iterator[Fault]:
         return iter(self._faults.values())
+
+    def __len__(self) -> int:
+        return len(self._faults)
+
+    def since(self, count: int) -> list[Fault]:
+        """The kinds of misdeed that came after the first `count` of them."""
+        return list(islice(self._faults.values(), count, None)) if len(self._faults) > count else []
 
     def listen(self, listener: Callable[[Fault], None]) -> None:
         """Have `listener` called with each new kind of misdeed."""

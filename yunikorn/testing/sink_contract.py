@@ -27,7 +27,7 @@ class EventSinkContract(PluginContract):
 
     def batches(self) -> Sequence[Sequence[Event]]:
         """Events of all types, with all and with nothing in them, and a batch of none."""
-        kinds = ("REQUEST", "APP", "NODE", "QUEUE", "USERGROUP")
+        kinds = ("REQUEST", "APP", "NODE", "QUEUE", "USERGROUP", "PLUGIN")
         plain = [Event(kind, f"{kind.lower()}-1") for kind in kinds]
         full = Event(
             "APP", "app-1", "ask-1", 'text, "quotes"\nand ä', "ADD", "APP_ALLOC", Resource(vcore=1), 2**62
