@@ -263,7 +263,7 @@ class Event:
     """Something that happened, in the terms of the event catalogue (facts §12)."""
 
     type: str
-    """`REQUEST`, `APP`, `NODE`, `QUEUE` or `USERGROUP`; `PLUGIN` (not in the catalogue) when one did wrong."""
+    """`REQUEST`, `APP`, `NODE`, `QUEUE` or `USERGROUP`; ours is `PLUGIN`, when one did wrong."""
     object_id: str
     """The ask's key, the application's, node's or user's identifier, the queue's path, or the plugin."""
     reference_id: str = ""
