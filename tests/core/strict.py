@@ -67,7 +67,7 @@ class TapedScheduler(Scheduler):
         self._note("fire_timers")
         return super().fire_timers()
 
-    def reload_configuration(self, rm_id: str, text: str) -> bool:
+    def reload_configuration(self, rm_id: str, text: str | bytes | None = None) -> bool:
         """As always."""
         self._note("reload_configuration", rm_id, text)
         return super().reload_configuration(rm_id, text)
