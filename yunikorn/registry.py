@@ -231,7 +231,7 @@ class Registry:
         """What is offered and not disabled, in order of registration; of one kind if given."""
         return [
             offer
-            for offer in self._offers.values()
+            for offer in list(self._offers.values())
             if (kind is None or offer.kind is kind) and not self._is_disabled(offer)
         ]
 

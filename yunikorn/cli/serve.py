@@ -22,7 +22,7 @@ from yunikorn.registry import Registry
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.logs import AREAS, FORMATS, LEVELS, logging_to, parse_levels
 from yunikorn.service.run import Network, Options, serve
-from yunikorn.service.settings import DEFAULT_ADDRESS, Patience, Settings, Tls
+from yunikorn.service.settings import DEFAULT_ADDRESS, Budget, Patience, Settings, Tls
 
 if TYPE_CHECKING:
     from yunikorn.interface.aio import AsyncScheduler
@@ -85,6 +85,14 @@ def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float 
     show_default=True,
     help="What holds for a node when that answer does not come.",
 )
+@click.option(
+    "--plugin-budget",
+    default="1s",
+    show_default=True,
+    metavar="TIME",
+    callback=_seconds,
+    help="How long one call of a plugin may take before the plugin is reported, or never.",
+)
 @click.option("--tls-cert", type=FILE, help="The server's certificate (PEM), with its chain.")
 @click.option("--tls-key", type=FILE, help="Its private key (PEM).")
 @click.option("--tls-client-ca", type=FILE, help="Let in only clients with a certificate of this authority.")
@@ -109,6 +117,7 @@ def command(
     session_timeout: float | None,
     callback_timeout: float | None,
     callback_default: str,
+    plugin_budget: float | None,
     tls_cert: Path | None,
     tls_key: Path | None,
     tls_client_ca: Path | None,
@@ -133,6 +142,7 @@ def command(
         insecure_bind,
         callback_default == "accept",
         patience=patience,
+        budget=Budget(call=plugin_budget),
     )
     files = ConfigFiles(configs)
     network = None if address == OFF else _network()

@@ -30,6 +30,10 @@ class Whereabouts:
     """The method of the plugin, or what the callback is called for."""
     place: str
     """File, line and function: the innermost."""
+    plugin: str = ""
+    """The plugin as `FaultLog` names it, without `plugin` before it; empty if none is at work."""
+    call: object = attrs.field(default=None, eq=False, repr=False)
+    """The plugin's call that is under way: the same object while it lasts. Not to be kept for long."""
 
     def __str__(self) -> str:
         doing = f": {self.deed}" if self.deed else ""
@@ -47,11 +51,13 @@ def whereabouts(thread_id: int, origin_of: Callable[[type[Any]], str]) -> Wherea
     code = frame.f_code
     place = f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
     for outer in _outwards(frame):
-        acting = outer.f_locals.get("self")
+        # Asking for the variables of a function copies them all.
+        acting = outer.f_locals.get("self") if "self" in outer.f_code.co_varnames else None
         if isinstance(acting, Reach):
             return Whereabouts(f"callback of {acting.whose}", str(outer.f_locals.get("deed", "")), place)
         if isinstance(acting, Plugin):
-            return Whereabouts(f"plugin {origin_of(type(acting))}", outer.f_code.co_name, place)
+            name = origin_of(type(acting))
+            return Whereabouts(f"plugin {name}", outer.f_code.co_name, place, name, outer)
     return Whereabouts(OURSELVES, "", place)
 
 

@@ -24,6 +24,7 @@ from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
 from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
 from yunikorn.service import demo
+from yunikorn.service.budgets import Budgets, keep_budgets
 from yunikorn.service.config_files import DEFAULT_GROUP, ConfigFiles, LoadedConfigurations
 from yunikorn.service.file_watch import watch
 from yunikorn.service.reloading import Reloading, Texts
@@ -141,6 +142,8 @@ class _Service:
             self._keep(demo.Demo(self.core).run())
         if options.watch:
             self._keep(watch(options.files.watched, lambda: self._reloading.reload("a file has changed")))
+        budget = options.settings.budget
+        self._keep(keep_budgets(Budgets(self.core.threaded, budget), budget.interval))
         if self._network is not None:
             dog = Watchdog(self.core.threaded, options.settings.patience.hang)
             self._keep(keep_watch(dog, self._network.report, LOOK))

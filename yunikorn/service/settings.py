@@ -64,6 +64,20 @@ class Patience:
 
 
 @attrs.frozen
+class Budget:
+    """How much of the core's time a plugin may have; more is reported with its name, and decides nothing."""
+
+    call: float | None = 1.0
+    """Seconds that one call may take; None is any."""
+    share: float = 0.5
+    """Of the looks at the core, those that may find the plugin at work."""
+    looks: int = 600
+    """After so many the share is counted."""
+    interval: float = 0.1
+    """Seconds between two looks."""
+
+
+@attrs.frozen
 class Settings:
     """Everything that the network side of a service can be told."""
 
@@ -76,3 +90,4 @@ class Settings:
     """Whether a node that an RM did not answer for in time may take the request; otherwise it may not."""
     limits: Limits = Limits()
     patience: Patience = Patience()
+    budget: Budget = Budget()

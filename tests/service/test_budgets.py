@@ -1,0 +1,194 @@
+"""Budgets: a plugin that is slow is named, in the log, among the faults and as an event."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import attrs
+import pytest
+
+from tests.core.kit import configuration, with_plugins
+from tests.service.kit import PATIENCE, Ears, work
+from yunikorn.api import Ask, Event, EventSink, Node, Predicate
+from yunikorn.clock import SystemClock
+from yunikorn.interface.messages import RegisterResourceManagerRequest
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.threaded import ThreadedScheduler
+from yunikorn.scheduling.faults import Fault
+from yunikorn.service.budgets import Budgets
+from yunikorn.service.settings import Budget
+
+ORIGIN = "tarpit of test-plugin (yunikorn-test 1.0)"
+
+
+class Gate:
+    """Where calls wait: each says that it is there, and goes on when it is let go."""
+
+    def __init__(self) -> None:
+        self._here, self._go = threading.Semaphore(0), threading.Semaphore(0)
+
+    def wait(self) -> None:
+        """For the plugin."""
+        self._here.release()
+        assert self._go.acquire(timeout=PATIENCE)
+
+    def entered(self) -> None:
+        """Return when the next call is there."""
+        assert self._here.acquire(timeout=PATIENCE)
+
+    def let_go(self) -> None:
+        """Let one call go on."""
+        self._go.release()
+
+
+class Stand:
+    """A core whose predicate is as slow as the test wants it to be."""
+
+    def __init__(self) -> None:
+        gate = self.gate = Gate()
+        self.events: list[Event] = []
+        events = self.events
+
+        @attrs.frozen
+        class Tarpit(Predicate):
+            """Waits at the gate."""
+
+            name = "tarpit"
+
+            def check(self, ask: Ask, node: Node) -> str | None:
+                gate.wait()
+                return None
+
+        class Heard(EventSink):
+            """Keeps what is said of plugins."""
+
+            name = "heard"
+
+            def send(self, batch: Sequence[Event]) -> None:
+                events.extend(event for event in batch if event.type == "PLUGIN")
+
+        registry = with_plugins(predicates=[Tarpit], event_sinks=[Heard])
+        text = json.loads(configuration({"name": "a"}, predicates=["tarpit"]))
+        text["events"] = {"sinks": ["heard"]}
+        self.core = ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock())
+        self.core.start()
+        self.ears = Ears()
+        request = RegisterResourceManagerRequest("rm", config=json.dumps(text))
+        self.core.register_resource_manager(request, self.ears)
+
+    def faults(self) -> list[Fault]:
+        """What plugins did wrong."""
+        return self.core.call(lambda scheduler: list(scheduler.faults))
+
+    def settle(self) -> None:
+        """Return when the core has nothing more to do."""
+        self.core.call(lambda _: None)
+
+
+@pytest.fixture
+def stand() -> Iterator[Stand]:
+    stand = Stand()
+    yield stand
+    for _ in range(100):
+        stand.gate.let_go()
+    assert stand.core.close(PATIENCE)
+
+
+def run_calls(stand: Stand, number: int, look: Callable[[int], None]) -> None:
+    """Have the predicate called so often; `look` is called during each call."""
+    stand.core.post(work(number))
+    for call in range(number):
+        stand.gate.entered()
+        look(call)
+        stand.gate.let_go()
+    stand.ears.allocations(number)
+    stand.settle()
+
+
+def test_a_long_call_is_reported_by_name(stand: Stand, caplog: pytest.LogCaptureFixture) -> None:
+    budgets = Budgets(stand.core, Budget(call=1.0))
+
+    def look(call: int) -> None:
+        for moment in (0.0, 0.9, 1.5, 2.0, 9.0):
+            budgets.look(10.0 * call + moment)
+
+    run_calls(stand, 2, look)
+    (fault,) = stand.faults()
+    assert fault.plugin == ORIGIN
+    assert fault.deed == "taking long in check"
+    assert fault.message == (
+        f"plugin {ORIGIN}: taking long in check: one call held the core for more than 1.5 s,"
+        " of 1 s that it may"
+    )
+    assert fault.count == 2, "once for each call"
+    assert caplog.text.count("taking long") == 1
+    stand.core.update(work(0, app="later"))
+    assert [event.object_id for event in stand.events] == [ORIGIN]
+
+
+def test_many_short_calls_are_not_one_long_call(stand: Stand) -> None:
+    budgets = Budgets(stand.core, Budget(call=1.0))
+
+    def look(call: int) -> None:
+        budgets.look(call * 0.8)
+        budgets.look(call * 0.8 + 0.7)
+
+    run_calls(stand, 5, look)
+    assert stand.faults() == []
+
+
+def test_any_length_may_be_allowed(stand: Stand) -> None:
+    budgets = Budgets(stand.core, Budget(call=None))
+
+    def look(_: int) -> None:
+        budgets.look(0.0)
+        budgets.look(1e6)
+
+    run_calls(stand, 1, look)
+    assert stand.faults() == []
+
+
+@pytest.mark.parametrize(("busy", "is_reported"), [(6, True), (5, False)])
+def test_who_holds_more_of_the_core_than_its_share_is_reported(
+    stand: Stand, busy: int, is_reported: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    budgets = Budgets(stand.core, Budget(share=0.5, looks=10))
+    run_calls(stand, busy, lambda call: budgets.look(call * 0.1))
+    for rest in range(busy, 10):
+        budgets.look(rest * 0.1)
+    stand.settle()
+    if not is_reported:
+        assert stand.faults() == []
+        return
+    (fault,) = stand.faults()
+    assert fault.plugin == ORIGIN
+    assert fault.message == (
+        f"plugin {ORIGIN}: holding the core: it was at work at 6 of 10 looks, more than the 50% that it may;"
+        " mostly in check"
+    )
+    assert fault.message in caplog.text
+
+
+def test_shares_are_counted_anew_after_each_window(stand: Stand) -> None:
+    budgets = Budgets(stand.core, Budget(share=0.5, looks=4))
+    for moment in range(3):
+        budgets.look(moment)
+    run_calls(stand, 2, lambda call: budgets.look(3.0 + call))
+    for moment in range(5, 8):
+        budgets.look(moment)
+    assert stand.faults() == []
+
+
+def test_a_core_that_has_ended_is_no_trouble(stand: Stand) -> None:
+    budgets = Budgets(stand.core, Budget(call=1.0, looks=1, share=0.0))
+    stand.core.post(work(1))
+    stand.gate.entered()
+    budgets.look(0.0)
+    closing = threading.Thread(target=stand.core.close)
+    closing.start()
+    stand.gate.let_go()
+    closing.join(PATIENCE)
+    budgets.look(5.0)
+    assert not stand.core.alive
