@@ -6,12 +6,13 @@ import json
 import os
 import shutil
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 import attrs
 import click
 
 from yunikorn.cli.new_package import new
+from yunikorn.cli.plugin_faults import faults_as_json, faults_as_text, read_faults
 from yunikorn.registry import KINDS, Broken, Kind, Offer, Option, Registry
 
 BROKEN = 1
@@ -23,18 +24,31 @@ ROOMY = 120
 @click.group(name="plugins", invoke_without_command=True, subcommand_metavar="[new ...]")
 @click.option("--kind", "kind_id", type=click.Choice([kind.id for kind in KINDS]), help="Only this kind.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--faults",
+    "log",
+    type=click.File(encoding="utf-8", errors="replace"),
+    metavar="FILE",
+    help="Show what plugins did wrong, from a log of `serve --log-format json`; - is standard input.",
+)
 @click.pass_context
-def command(ctx: click.Context, kind_id: str | None, as_json: bool) -> None:
+def command(ctx: click.Context, kind_id: str | None, as_json: bool, log: TextIO | None) -> None:
     """List the installed plugins, their options, and what is broken; or write a new one.
 
     On a terminal the list fits its width; piped, every plugin has one line. Exit status: 0, or 1 when
-    a plugin is broken and was left out.
+    a plugin is broken and was left out, or has faults.
     """
     if ctx.invoked_subcommand is not None:
-        if kind_id is not None or as_json:
-            option = "--json" if as_json else "--kind"
+        given = {"--json": as_json, "--kind": kind_id is not None, "--faults": log is not None}
+        for option in (option for option, is_given in given.items() if is_given):
             raise click.UsageError(f"{option} is for the list, not for '{ctx.invoked_subcommand}'", ctx)
         return
+    if log is not None:
+        if kind_id is not None:
+            raise click.UsageError("--kind is for the list of plugins; a log does not say the kind", ctx)
+        faults = read_faults(log)
+        click.echo(faults_as_json(faults) if as_json else faults_as_text(faults))
+        ctx.exit(BROKEN if faults else 0)
     registry = Registry.load()
     kind = next((kind for kind in KINDS if kind.id == kind_id), None)
     if as_json:

@@ -29,6 +29,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.whereabouts import Whereabouts
+from yunikorn.scheduling.faults import FaultLog
 
 T = TypeVar("T")
 
@@ -118,6 +119,11 @@ class ThreadedScheduler:
     def alive(self) -> bool:
         """Whether the core's thread runs."""
         return self._thread.is_alive()
+
+    @property
+    def faults(self) -> FaultLog:
+        """What plugins did wrong; to be read in the core's thread, or when that has ended."""
+        return self._scheduler.faults
 
     def whereabouts(self) -> Whereabouts | None:
         """What the core's thread is doing at this moment, for a watchdog; None if it does not run."""

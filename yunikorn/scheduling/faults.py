@@ -25,6 +25,10 @@ class Fault:
     """What went wrong the first time."""
     count: int = 1
 
+    def marks(self) -> dict[str, object]:
+        """What a structured log entry about it says beside the text."""
+        return {"plugin": self.plugin, "deed": self.deed, "times": self.count}
+
 
 class FaultLog:
     """All misdeeds of plugins since the start."""
@@ -42,6 +46,12 @@ class FaultLog:
     def since(self, count: int) -> list[Fault]:
         """The kinds of misdeed that came after the first `count` of them."""
         return list(islice(self._faults.values(), count, None)) if len(self._faults) > count else []
+
+    def sum_up(self) -> None:
+        """Log how often each kind of misdeed came again; the first time was logged when it was."""
+        for fault in self:
+            if fault.count > 1:
+                _log.warning("%d times: %s", fault.count, fault.message, extra=fault.marks())
 
     def listen(self, listener: Callable[[Fault], None]) -> None:
         """Have `listener` called with each new kind of misdeed."""
@@ -62,7 +72,7 @@ class FaultLog:
             fault.count += 1
             return error
         fault = self._faults[plugin, deed] = Fault(plugin, deed, str(error))
-        _log.error("%s", error)
+        _log.error("%s", error, extra=fault.marks())
         for listener in self._listeners:
             listener(fault)
         return error

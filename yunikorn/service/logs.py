@@ -18,6 +18,8 @@ AREAS = ("core", "sessions", "config", "plugins", "grpc", "service", "demo")
 """The areas; each is the logger `yunikorn.AREA`."""
 LEVELS = ("debug", "info", "warning", "error", "critical")
 FORMATS = ("text", "json")
+MARKS = ("plugin", "deed", "times")
+"""What entries about plugins that did wrong say beside the text, in JSON."""
 
 
 def parse_levels(texts: Iterable[str]) -> dict[str, str]:
@@ -91,6 +93,7 @@ class JsonLines(logging.Formatter):
             "area": record.name.removeprefix(f"{ROOT}."),
             "message": record.getMessage(),
         }
+        entry |= {mark: getattr(record, mark) for mark in MARKS if hasattr(record, mark)}
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry, ensure_ascii=False)

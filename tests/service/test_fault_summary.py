@@ -1,0 +1,99 @@
+"""What plugins did wrong in a run: in the log when it ends, and in `yunikorn plugins --faults`."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from yunikorn.cli.main import main
+from yunikorn.scheduling.faults import FaultLog
+from yunikorn.service.logs import logging_to, parse_levels
+
+
+def run_of(*deeds: tuple[str, str, int], ends: bool = True) -> str:
+    """The log of a run in which these plugins did that so often."""
+    stream = io.StringIO()
+    with logging_to(stream, parse_levels([]), "json"):
+        faults = FaultLog()
+        for plugin, deed, times in deeds:
+            for number in range(times):
+                faults.report(plugin, deed, f"no {number}")
+        if ends:
+            faults.sum_up()
+    return stream.getvalue()
+
+
+class Shown(NamedTuple):
+    """What the command printed."""
+
+    exit_code: int
+    output: str
+    stderr: str
+
+
+class Command:
+    """`yunikorn plugins --faults` on a log."""
+
+    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._path, self._capsys = path, capsys
+
+    def __call__(self, log: str, *more: str) -> Shown:
+        self._path.write_text(log, "utf-8")
+        return Shown(main(["plugins", "--faults", str(self._path), *more]), *self._capsys.readouterr())
+
+
+@pytest.fixture
+def shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(tmp_path / "serve.log", capsys)
+
+
+def test_the_end_of_a_run_says_how_often() -> None:
+    first, end = map(json.loads, run_of(("cold of acme (acme 1.0)", "scoring", 7)).splitlines())
+    assert (first["level"], first["times"]) == ("error", 1)
+    assert (end["level"], end["times"], end["plugin"]) == ("warning", 7, "cold of acme (acme 1.0)")
+    assert end["message"] == "7 times: plugin cold of acme (acme 1.0): scoring: no 0"
+
+
+def test_the_command_shows_each_plugin_with_counts(shown: Command) -> None:
+    log = run_of(("cold of acme (acme 1.0)", "scoring", 7), ("hot of b (b 2)", "opening", 1))
+    result = shown("something else\n" + log)
+    assert result.exit_code == 1
+    assert result.output.splitlines() == [
+        "cold of acme (acme 1.0)",
+        "       7 x plugin cold of acme (acme 1.0): scoring: no 0",
+        "hot of b (b 2)",
+        "       1 x plugin hot of b (b 2): opening: no 0",
+    ]
+
+
+def test_runs_are_added_up_and_a_killed_one_counts_once(shown: Command) -> None:
+    deed = ("cold of acme (acme 1.0)", "scoring", 7)
+    result = shown(run_of(deed) + run_of(deed, ends=False) + run_of(deed), "--json")
+    (fault,) = json.loads(result.output)["faults"]
+    assert fault["times"] == 7 + 1 + 7
+    assert fault["first"].endswith("scoring: no 0")
+
+
+@pytest.mark.parametrize("log", ["", run_of()])
+def test_a_log_without_faults(shown: Command, log: str) -> None:
+    result = shown(log)
+    assert (result.exit_code, result.output.strip()) == (
+        0,
+        "no plugin did anything wrong, as far as this log says",
+    )
+
+
+def test_what_is_no_such_log_is_refused(shown: Command) -> None:
+    result = shown("2026-01-01 ERROR plugins: something\n")
+    assert result.exit_code == 2
+    assert "--log-format json" in result.stderr
+
+
+def test_other_options_are_refused_beside_it(shown: Command) -> None:
+    result = shown("", "--kind", "predicate")
+    assert result.exit_code == 2
+    assert "a log does not say the kind" in result.stderr
