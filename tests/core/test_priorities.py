@@ -49,6 +49,22 @@ def test_requests_go_by_priority_then_in_the_order_in_which_they_came() -> None:
     assert [key for _, key, _ in rm.schedule()] == ["high", "high-too", "zero", "later", "low"]
 
 
+def test_requests_of_another_size_stand_where_their_priority_says_when_some_were_served_before() -> None:
+    rm = rm_with(queue("a"))
+    rm.app()
+    for key, priority in (("first", 9), ("second", 8), ("ordinary", 0), ("later", 0)):
+        rm.ask("app", key, priority=priority, memory=1)
+    assert [key for _, key, _ in rm.schedule(2)] == ["first", "second"]
+    assert rm.find_app().priority == 0
+    rm.ask("app", "large", priority=5, memory=2)
+    assert rm.find_app().priority == 5
+    assert [key for _, key, _ in rm.schedule(2)] == ["large", "ordinary"]
+    rm.ask("app", "small", priority=-1, memory=1)
+    rm.ask("app", "large-again", priority=-1, memory=2)
+    rm.ask("app", "urgent", priority=9, memory=1)
+    assert [key for _, key, _ in rm.schedule()] == ["urgent", "later", "small", "large-again"]
+
+
 def test_an_application_counts_as_its_most_urgent_request() -> None:
     rm = rm_with(queue("a"))
     submit(rm, "steady", 5, count=2)

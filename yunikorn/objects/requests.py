@@ -54,12 +54,14 @@ class Run:
 class Requests:
     """What one application waits for and may be given now."""
 
-    __slots__ = ("_heads", "_parked", "_runs", "bits")
+    __slots__ = ("_heads", "_only", "_parked", "_runs", "bits")
 
     def __init__(self) -> None:
         self._runs: dict[int, Run] = {}
         self._heads: list[tuple[Order, Run]] = []
         """The runs, in the order of their first requests."""
+        self._only: Run | None = None
+        """The run, if there is but one; what is noted of its first request may be of an earlier one then."""
         self.bits = 0
         """Bits of the claims that it waits for, less what is parked."""
         self._parked: dict[int, int] = {}
@@ -73,13 +75,29 @@ class Requests:
         bit = ask.claim.bit
         run = self._runs.get(bit)
         if run is None:
-            run = self._runs[bit] = Run(bit, ask)
-            self.bits |= bit
-            insort(self._heads, (run.order, run))
+            self._open(Run(bit, ask))
             return
         run.add(ask)
         if ask.order < run.order:
             self._move(run, ask)
+
+    def _open(self, run: Run) -> None:
+        """There is one run more."""
+        only, heads = self._only, self._heads
+        if only is not None:
+            only.order = only.asks[only.head].order
+            heads[0] = (only.order, only)
+        self._runs[run.bit] = run
+        self.bits |= run.bit
+        insort(heads, (run.order, run))
+        self._only = run if len(heads) == 1 else None
+
+    def _close(self, run: Run) -> None:
+        """Nobody is left in a run."""
+        heads = self._heads
+        del self._runs[run.bit], heads[bisect_left(heads, (run.order,))]
+        self.bits &= ~run.bit
+        self._only = heads[0][1] if len(heads) == 1 else None
 
     def add_all(self, asks: Iterable[Ask]) -> None:
         """Requests start to wait: like `add` for each, quickest for one claim in order."""
@@ -105,8 +123,8 @@ class Requests:
 
     def remove(self, ask: Ask) -> Ask | None:
         """A request waits no more; returns the first of its claim that still does."""
-        bit = ask.claim.bit
-        run = self._runs[bit]
+        only = self._only
+        run = self._runs[ask.claim.bit] if only is None else only
         asks, head = run.asks, run.head
         if asks[head] is ask and head < _TRIM and head + 1 < len(asks):
             # Nearly always: the first of several.
@@ -114,16 +132,10 @@ class Requests:
             first: Ask | None = asks[head + 1]
         else:
             first = run.remove(ask)
-        heads = self._heads
         if first is None:
-            del self._runs[bit], heads[bisect_left(heads, (run.order,))]
-            self.bits &= ~bit
-        elif first.order is not run.order:
-            if len(heads) == 1:
-                run.order = first.order
-                heads[0] = (first.order, run)
-            else:
-                self._move(run, first)
+            self._close(run)
+        elif only is None and first.order is not run.order:
+            self._move(run, first)
         return first
 
     def park(self, ask: Ask) -> None:
@@ -159,6 +171,9 @@ class Requests:
 
     def first(self, wanted: int) -> Ask | None:
         """The foremost request of any of the `wanted` claims."""
+        only = self._only
+        if only is not None:
+            return only.asks[only.head] if only.bit & wanted else None
         for _, run in self._heads:
             if run.bit & wanted:
                 return run.asks[run.head]
@@ -169,5 +184,6 @@ class Requests:
         """The highest priority that waits, parked ones included; the least int32 when nothing does."""
         best = max(self._parked) if self._parked else INT32_MIN
         if self._heads:
-            best = max(best, -self._heads[0][0][0])
+            foremost = self._heads[0][1]
+            best = max(best, foremost.asks[foremost.head].priority)
         return best

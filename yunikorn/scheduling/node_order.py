@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 BLOCK, GROUP = 32, 32
 """Nodes of a block, and blocks of a group, before they are split in two."""
 
-Entry = tuple[float, str, "Node"]
-"""Where a node stands: its score, then its id."""
+Entry = tuple[float, str, "Node", "Seat"]
+"""Where a node stands: its score, then its id; and what knows that of it."""
 Change = tuple["Node", bool]
 """A node that has changed, and whether it may take more than before."""
 Border = tuple[float, str]
@@ -78,9 +78,8 @@ class Seat:
 
     __slots__ = ("block", "entry")
 
-    def __init__(self, entry: Entry, block: Block) -> None:
-        self.entry = entry
-        self.block = block
+    entry: Entry
+    block: Block
 
 
 class NodeOrder:
@@ -167,12 +166,13 @@ class NodeOrder:
         node_id = node.id
         seat = self._seats.get(node_id)
         if seat is None:
-            entry = (score, node_id, node)
-            seat = self._seats[node_id] = Seat(entry, self._insert(entry))
+            seat = self._seats[node_id] = Seat()
+            seat.entry = entry = (score, node_id, node, seat)
+            seat.block = self._insert(entry)
         else:
             old = seat.entry
             if score != old[0]:
-                seat.entry = entry = (score, node_id, node)
+                seat.entry = entry = (score, node_id, node, seat)
                 block = seat.block
                 entries = block.entries
                 last = entries[-1]
@@ -243,9 +243,7 @@ class NodeOrder:
         upper = Block(group, entries[half:], block.barren)
         del entries[half:]
         for entry in upper.entries:
-            seat = self._seats.get(entry[1])
-            if seat is not None:
-                seat.block = upper
+            entry[3].block = upper
         group.blocks.insert(at + 1, upper)
         group.borders.insert(at, entries[-1][:2])
         if len(group.blocks) > GROUP:
@@ -269,6 +267,8 @@ class NodeOrder:
         if seat is not None:
             entries = seat.block.entries
             del entries[bisect_left(entries, seat.entry)]
+            # It names its seat, and its seat names it.
+            del seat.entry
             if not entries:
                 self._drop(seat.block)
 
@@ -311,7 +311,7 @@ class NodeOrder:
         """The first node of the block that will do; if there is none the block learns what lasts of that."""
         bit, pairs = shape.bit, shape.pairs
         roomy: list[Node] = []
-        for _, _, node in block.entries:
+        for _, _, node, _ in block.entries:
             if node.cramped & bit:
                 continue
             available = node.available
