@@ -1,0 +1,183 @@
+"""A bad plugin, of whatever kind: contained, named, counted, in the log and an event (decisions 11, 43)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.core.kit import RM, configuration, queue, with_plugins
+from yunikorn import api
+from yunikorn.kinds import KINDS
+
+Answer = Callable[[], Any]
+ORIGIN = "bad of test-plugin (yunikorn-test 1.0)"
+APPLICATIONS = {"one": "a", "two": "a", "three": "a", "four": "b", "five": "c"}
+"""The queues of the applications; each is submitted by a user of the same name."""
+WRONGED = {"one", "two", "five"}
+"""The applications and users that the plugin answers wrongly for."""
+FINE = set(APPLICATIONS) - WRONGED
+ALL = set(APPLICATIONS)
+
+
+def raising() -> Any:
+    raise RuntimeError("broken")
+
+
+class Uncomparable:
+    """Has no order, and says so."""
+
+    def __lt__(self, other: object) -> bool:
+        raise TypeError("I do not compare")
+
+
+@attrs.frozen
+class Setting:
+    """Where a plugin of some kind is called `bad` and in use."""
+
+    hook: str
+    cls: type[api.Plugin]
+    placed: set[str]
+    """The applications of which requests are placed in spite of it."""
+    properties: dict[str, str] = attrs.Factory(dict)
+    partition: dict[str, Any] = attrs.Factory(dict)
+    sinks: tuple[str, ...] = ()
+
+
+def app_sort(answer: Answer) -> Setting:
+    class Bad(api.AppSortPolicy):
+        name = "bad"
+
+        def key(self, app: api.Application) -> Any:
+            return answer() if app.id in WRONGED else 0
+
+    return Setting("app_sort_policies", Bad, ALL, properties={"application.sort.policy": "bad"})
+
+
+def queue_sort(answer: Answer) -> Setting:
+    class Bad(api.QueueSortPolicy):
+        name = "bad"
+
+        def key(self, queue: api.Queue) -> Any:
+            return 0 if queue.path == "root.b" else answer()
+
+    return Setting("queue_sort_policies", Bad, ALL, properties={"queue.sort.policy": "bad"})
+
+
+def node_sort(answer: Answer) -> Setting:
+    class Bad(api.NodeSortPolicy):
+        name = "bad"
+
+        def score(self, node: api.Node) -> Any:
+            return answer()
+
+    return Setting("node_sort_policies", Bad, ALL, partition={"nodesortpolicy": {"type": "bad"}})
+
+
+def placement(answer: Answer) -> Setting:
+    class Bad(api.PlacementRule):
+        name = "bad"
+
+        def place(self, app: api.Application) -> Any:
+            return answer() if app.id in WRONGED else "root.b"
+
+    return Setting("placement_rules", Bad, FINE, partition={"placementrules": [{"name": "bad"}]})
+
+
+def predicate(answer: Answer) -> Setting:
+    class Bad(api.Predicate):
+        name = "bad"
+
+        def check(self, ask: api.Ask, node: api.Node) -> Any:
+            return answer() if node.id == "n1" else None
+
+    return Setting("predicates", Bad, ALL, partition={"predicates": ["bad"]})
+
+
+def event_sink(answer: Answer) -> Setting:
+    class Bad(api.EventSink):
+        name = "bad"
+
+        def send(self, batch: Sequence[api.Event]) -> None:
+            answer()
+
+    return Setting("event_sinks", Bad, ALL, sinks=("bad",))
+
+
+def user_groups(answer: Answer) -> Setting:
+    class Bad(api.UserGroupResolver):
+        name = "bad"
+
+        def groups(self, user: str) -> Any:
+            return answer() if user in WRONGED else []
+
+    return Setting("user_group_resolvers", Bad, FINE, partition={"usergroupresolver": {"type": "bad"}})
+
+
+NAN: Answer = lambda: float("nan")  # noqa: E731
+SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
+    "app-sort": (app_sort, {"NaN": NAN, "not comparable": Uncomparable, "wrong type": object}),
+    "queue-sort": (queue_sort, {"NaN": NAN, "not comparable": Uncomparable, "wrong type": object}),
+    "node-sort": (node_sort, {"NaN": NAN, "not comparable": Uncomparable, "wrong type": lambda: "1"}),
+    "placement": (placement, {"wrong type": lambda: 7, "a list": lambda: ["root.a"]}),
+    "predicate": (predicate, {"wrong type": lambda: 1, "True": lambda: True}),
+    # What a sink returns is not looked at: it can only raise.
+    "event-sink": (event_sink, {}),
+    "user-groups": (user_groups, {"wrong type": lambda: 7, "wrong items": lambda: [1]}),
+}
+CASES = [
+    pytest.param(make(answer), id=f"{kind}: {deed}")
+    for kind, (make, lies) in SETTINGS.items()
+    for deed, answer in {"raises": raising, **lies}.items()
+]
+
+
+def test_every_kind_is_here() -> None:
+    assert list(SETTINGS) == [kind.id for kind in KINDS]
+
+
+@pytest.mark.parametrize("setting", CASES)
+def test_what_a_bad_plugin_does_is_contained_named_counted_and_seen(
+    setting: Setting, caplog: pytest.LogCaptureFixture
+) -> None:
+    events: list[api.Event] = []
+
+    class Heard(api.EventSink):
+        name = "heard"
+
+        def send(self, batch: Sequence[api.Event]) -> None:
+            events.extend(event for event in batch if event.type == "PLUGIN")
+
+    plugins: dict[str, list[type[Any]]] = {"event_sinks": [Heard]}
+    plugins.setdefault(setting.hook, []).append(setting.cls)
+    queues = queue("root", *map(queue, "abc"), submitacl="*", properties=setting.properties)
+    text = json.loads(configuration(**setting.partition))
+    text["partitions"][0]["queues"] = [queues]
+    for leaf in queues["queues"]:
+        leaf["properties"] = setting.properties
+    text["events"] = {"sinks": ["heard", *setting.sinks]}
+
+    rm = RM(json.dumps(text), with_plugins(**plugins))
+    for app_id, where in APPLICATIONS.items():
+        rm.app(app_id, f"root.{where}", user=app_id, groups=())
+        if rm.state(app_id) != "Rejected":
+            rm.ask(app_id, count=2, vcore=1)
+    for node_id in ("n1", "n2"):
+        rm.node(node_id, vcore=20)
+    rm.schedule()
+    rm.app("last", "root.b", user="last", groups=())
+
+    assert {one.application_id for one in rm.running.values()} == setting.placed, "contained"
+    faults = list(rm.scheduler.faults)
+    assert {fault.plugin for fault in faults} == {ORIGIN}, "named"
+    # A sink is switched off at once, so it has no second occasion.
+    assert sum(fault.count for fault in faults) > (0 if setting.sinks else 1), "counted"
+    entries = [one for one in caplog.records if one.name == "yunikorn.plugins"]
+    assert [one.getMessage() for one in entries] == [fault.message for fault in faults], "in the log, once"
+    assert {one.levelno for one in entries} == {logging.ERROR}
+    assert [event.message for event in events] == [fault.message for fault in faults], "an event, once"
+    assert {event.object_id for event in events} == {ORIGIN}
