@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import attrs
 import pytest
@@ -17,8 +22,10 @@ from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
 from yunikorn.scheduling.faults import Fault
+from yunikorn.service import demo, run
 from yunikorn.service.budgets import Budgets
-from yunikorn.service.settings import Budget
+from yunikorn.service.config_files import ConfigFiles
+from yunikorn.service.settings import Budget, Settings
 
 ORIGIN = "tarpit of test-plugin (yunikorn-test 1.0)"
 
@@ -192,3 +199,42 @@ def test_a_core_that_has_ended_is_no_trouble(stand: Stand) -> None:
     closing.join(PATIENCE)
     budgets.look(5.0)
     assert not stand.core.alive
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_a_service_looks_and_sums_up_when_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looked = threading.Event()
+    calls: list[str] = []
+
+    class Watched(Budgets):
+        def look(self, now: float) -> None:
+            super().look(now)
+            looked.set()
+
+    class Tarpit(Predicate):
+        """Waits in its first three calls until the service has looked, and then ends the service."""
+
+        name = "tarpit"
+
+        def check(self, ask: Ask, node: Node) -> str | None:
+            calls.append(node.id)
+            # The first look may have begun before this call.
+            for _ in range(2 if len(calls) <= 3 else 0):
+                looked.clear()
+                assert looked.wait(PATIENCE)
+            if len(calls) == 3:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return None
+
+    monkeypatch.setattr(run, "Budgets", Watched)
+    config = tmp_path / "demo.yaml"
+    config.write_text(f"{demo.CONFIG}    predicates: [tarpit]\n", "utf-8")
+    settings = Settings(budget=Budget(call=0.0, interval=0.001, looks=10**9))
+    options = run.Options(ConfigFiles([f"demo={config}"]), settings, None, demo=True)
+    assert run.serve(options, with_plugins(predicates=[Tarpit]), lambda _: None) == 0
+    told = [one for one in caplog.records if one.name == "yunikorn.plugins"]
+    assert [one.levelname for one in told] == ["ERROR", "WARNING"]
+    assert told[0].getMessage().startswith(f"plugin {ORIGIN}: taking long in check: one call held the core")
+    assert re.match(r"\d+ times: plugin tarpit ", told[1].getMessage())
