@@ -18,9 +18,7 @@ from benchmarks.steps import count_steps  # noqa: E402
 from benchmarks.workload import Workload  # noqa: E402
 from yunikorn.build import PURE, kind_of_build  # noqa: E402
 
-pytestmark = pytest.mark.skipif(
-    kind_of_build() != PURE, reason="compiled code has no steps to count"
-)
+pytestmark = pytest.mark.skipif(kind_of_build() != PURE, reason="compiled code has no steps to count")
 
 MIXED = Workload(200, 800, 10, 40, 4, "fair", "fair")
 DECISIONS = 100

@@ -94,7 +94,9 @@ def options_of(cls: type[Any]) -> tuple[Option, ...]:
     """The options of a plugin class, in the order of the class."""
     if attrs.has(cls):
         return tuple(
-            Option(field.alias or field.name, type_name(field.type), _attrs_default(field.default), field.type)
+            Option(
+                field.alias or field.name, type_name(field.type), _attrs_default(field.default), field.type
+            )
             for field in attrs.fields(cls)
             if field.init
         )

@@ -177,8 +177,8 @@ PARTITION = Section(
         Key(
             "usergroupresolver",
             "`type`: how the groups of a user are found ([resolvers](plugins/user-groups.md)), or `none`;"
-            " other keys are its options. Without one, a user is in the group of the same name. A type that is"
-            " not installed is a warning, and an error when the scheduler starts",
+            " other keys are its options. Without one, a user is in the group of the same name. A type that"
+            " is not installed is a warning, and an error when the scheduler starts",
             plugins=RESOLVER,
             field="user_group_resolver",
             example="{type: os}",
