@@ -46,6 +46,26 @@ def test_classes_of_compiled_modules_are_plain(name: str) -> None:
         assert "NamedTuple" not in {ast.unparse(base) for base in found.bases}, found.name
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_attributes_that_are_deleted_are_declared(name: str) -> None:
+    """A compiled class cannot lose an attribute that its `__deletable__` does not name."""
+    tree = ast.parse((CHECKOUT / name).read_text("utf-8"))
+    declared = {
+        each
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__deletable__"
+        for each in ast.literal_eval(node.value)
+    }
+    deleted = {
+        target.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Delete)
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    }
+    assert deleted <= declared
+
+
 def test_compiled_classes_are_extended_by_compiled_ones_only() -> None:
     """A class that is not compiled cannot inherit from one that is."""
     for path in sorted((CHECKOUT / "yunikorn").rglob("*.py")):

@@ -77,6 +77,7 @@ class Seat:
     """Where one node stands."""
 
     __slots__ = ("block", "entry")
+    __deletable__ = ("entry",)  # mypyc asks to be told
 
     entry: Entry
     block: Block
