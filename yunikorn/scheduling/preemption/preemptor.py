@@ -16,6 +16,7 @@ from yunikorn.resources import INT64_MIN
 from yunikorn.scheduling.preemption.candidates import across_queues, by_priority, candidates_on
 from yunikorn.scheduling.preemption.evictor import Evictor
 from yunikorn.scheduling.preemption.pool import Pool
+from yunikorn.scheduling.preemption.prospects import Prospects
 from yunikorn.scheduling.preemption.required_node import victims_on
 from yunikorn.scheduling.preemption.search import Plan, Search, least, youngest
 from yunikorn.scheduling.preemption.standings import Standings, guarantees, quotas
@@ -37,6 +38,8 @@ ATTEMPTS = 10
 """Requests of one queue that are tried in one look (facts §9.2)."""
 CROWDED = SECOND
 """Time between attempts while other requests wait for what they preempted, and may be in the way."""
+HOPELESS = SECOND
+"""Time between looks at whether a queue may hope again, once something has changed."""
 
 
 class _Look:
@@ -136,18 +139,22 @@ class Preemptor:
             return
         now = self._partition.clock.now()
         due = self._watchlist.due(now)
+        prospects = Prospects(self._partition.shapes)
         for watch in due:
             subject = watch.subject
             if isinstance(subject, Queue):
-                self._look_at_queue(watch, subject, now)
+                self._look_at_queue(watch, subject, prospects, now)
             else:
                 self._look_at_node(watch, subject, now)
         if due:
             self._watchlist.settle()
 
-    def _look_at_queue(self, watch: Watch[Queue | str], leaf: Queue, now: int) -> None:
+    def _look_at_queue(self, watch: Watch[Queue | str], leaf: Queue, prospects: Prospects, now: int) -> None:
         if not leaf.waiting or not leaf.is_leaf:
             self._watchlist.drop(leaf)
+            return
+        if prospects.is_hopeless(leaf):
+            self._watchlist.looked(watch, ripe=NEVER, retry=now + HOPELESS)
             return
         look = _Look(now, leaf.settings.preemption_delay)
         for run in self._runs(leaf):
@@ -216,7 +223,10 @@ class Preemptor:
             return None
         plan = None
         entitled = guarantees(leaf)
-        if any(name in bound.limit for bound in entitled for name, _ in ask.shape.pairs):
+        called_on = any(name in bound.limit for bound in entitled for name, _ in ask.shape.pairs)
+        # Victims are others' work: they make no room within what the queue itself may have.
+        own = [bound for bound in (*quotas(leaf), *entitled) if bound.queue is leaf]
+        if called_on and standings.has_room(own, ask.shape.pairs):
             plan = self._search(ask, standings, look, has_room, guaranteed=True)
         settings = leaf.settings
         if plan is None and (settings.preempts_by_priority or settings.preempts_within):

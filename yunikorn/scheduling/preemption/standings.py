@@ -110,6 +110,16 @@ class Standings:
 
     # -- bounds -------------------------------------------------------------------------------------
 
+    def has_room(self, bounds: Iterable[Bound], pairs: Pairs) -> bool:
+        """Whether each bound leaves room for a request of so much that has not come yet."""
+        for bound in bounds:
+            used = self.used(bound.queue)
+            for name, amount in pairs:
+                limit = bound.limit.get(name)
+                if limit is not None and used.get(name, 0) + amount > limit:
+                    return False
+        return True
+
     def deficits(self, bounds: Iterable[Bound], pairs: Pairs) -> Iterator[tuple[Queue, str, int]]:
         """By how much each bound is exceeded, for these types."""
         for bound in bounds:
