@@ -251,3 +251,24 @@ def test_nothing_at_all_happened(observe: Observe) -> None:
     result = observe(TWO_USERS.replace("id: x,", "id: x, submit: 20,"), until=5)
     assert (result.figures.wait, result.figures.queues, result.account.history.count) == (None, [], 0)
     assert result.figures.fairness.use_of_users is None
+
+
+def test_a_node_that_comes_back_has_its_row_again(observe: Observe) -> None:
+    report = observe(
+        """
+        nodes: [{name: n, count: 2, resources: {vcore: 1}}]
+        applications: [{id: x, queue: root.a, tasks: [{count: 2, resources: {vcore: 1}, runtime: 40}]}]
+        events:
+          - {at: 10, node: n-1, action: remove}
+          - {at: 20, node: n-1, action: add}
+          - {at: 30, node: n-2, action: remove}
+          - {at: 50, node: n-2, action: add}
+        """
+    )
+    nodes = report.account.history.nodes
+    assert nodes.nodes == 2
+    rows = nodes.shares["vcore"]
+    assert [[row[moment] for moment in (5, 15, 25, 35, 55)] for row in rows] == [
+        [1, None, 1, 1, 1],
+        [1, 1, 1, None, 1],
+    ]

@@ -101,7 +101,7 @@ def test_lists_and_other_parts_can_be_set_too(registry: Registry) -> None:
             "partitons[0].name",
             "there is no list 'partitons' in the configuration, did you mean 'partitions'?",
         ),
-        ("partitions[3].name", "there is no entry '[3].name' in partitions: it has 1, counted from 0"),
+        ("partitions[3].name", "there is no entry '[3]' in partitions: it has 1, counted from 0"),
         ("partitions.name", "there is no entry 'name' in partitions: it is a list of 1, write [0]"),
         (f"{LEAF}.queues[0].name", f"there is no list 'queues' in {LEAF}"),
         (f"{LEAF}.name.first", "nothing can be set below name, it is 'no'"),

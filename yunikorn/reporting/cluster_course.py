@@ -20,6 +20,8 @@ class ClusterCourse:
         self.rows = NodeRows(timeline)
         self._timeline = timeline
         self._nodes: dict[str, tuple[Room, PartitionCourse]] = {}
+        self._numbers: dict[str, int] = {}
+        """By name, of all that ever were: one that comes back has the row that it had."""
 
     def partition(self, name: str) -> PartitionCourse:
         """The partition of this name; the empty one means `default`."""
@@ -34,7 +36,10 @@ class ClusterCourse:
         name, moment = event.node.name, event.at
         if event.change is NodeChange.ADD:
             partition = self.partition(event.node.partition)
-            room = Room(event.node.resources, self.rows.join(moment))
+            number = self._numbers.get(name)
+            if number is None:
+                number = self._numbers[name] = self.rows.join(moment)
+            room = Room(event.node.resources, number)
             self._nodes[name] = room, partition
             partition.rooms[name] = room
             self._resize(room, partition, moment, 1)

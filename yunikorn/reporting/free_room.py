@@ -29,7 +29,7 @@ class Room:
 
     capacity: Resource
     index: int
-    """How many nodes registered before it."""
+    """How many others registered before it was there for the first time."""
     free: Tally = attrs.Factory(dict)
     open: bool = True
     _space: Space | None = attrs.field(default=None, init=False)

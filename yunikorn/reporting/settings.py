@@ -171,7 +171,8 @@ def _position(node: yaml.SequenceNode, rest: str, setting: Setting) -> tuple[int
     if match is None or int(match[1]) >= count:
         there = f"it has {count}, counted from 0" if match else f"it is a list of {count}, write [0]"
         at = setting.path[: len(setting.path) - len(rest)].rstrip(".")
-        raise UsageError(f"--set {setting}: there is no entry '{rest}' in {at}: {there}")
+        entry = match[0] if match else rest
+        raise UsageError(f"--set {setting}: there is no entry '{entry}' in {at}: {there}")
     return int(match[1]), rest[match.end() :]
 
 
