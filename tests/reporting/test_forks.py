@@ -97,6 +97,20 @@ def test_another_node_for_the_same_task_is_the_order_of_nodes() -> None:
     )
 
 
+def test_who_places_the_same_task_later_is_asked_what_stopped_it_before() -> None:
+    later = Fork(3, placing(90, "x"), placing(95, "x", "n2"))
+    sentence = describe("a", "b", later, 3, answer("others go first")).sentence
+    assert sentence.endswith(
+        "while b does nothing until 1m35s, when it places task of x (root.a) on n2; "
+        "under b x is stopped by: others go first; its place: 2nd of 3 requests that wait."
+    )
+    earlier = Fork(3, placing(90, "x"), placing(85, "x", "n2"))
+    assert describe("a", "b", earlier, 3, answer("anything")).sentence == (
+        "At 1m25s, after 3 equal decisions, a does nothing until 1m30s, when it places task of x (root.a) "
+        "on n1, while b places task of x (root.a) on n2."
+    )
+
+
 def test_who_does_nothing_or_decides_later_is_said_so() -> None:
     later = Fork(1, placing(5, "x"), placing(8, "y"))
     assert str(question(later)) == "x@5s"

@@ -75,7 +75,10 @@ def _reason(who: str, fork: Fork, answer: Answer | None) -> str:
     if one is None or answer is None:
         return ""
     if other is not None and (one.application, one.task) == (other.application, other.task):
-        return "" if one.node == other.node else ": the order of nodes is another one"
+        if other.time == one.time:
+            return "" if one.node == other.node else ": the order of nodes is another one"
+        if other.time < one.time:
+            return ""  # What kept the first from it was not asked.
     if not answer.requests:
         return f"; there {one.application} gets its place in the same instant"
     request = next((each for each in answer.requests if each.ask == one.task), answer.requests[0])
