@@ -196,6 +196,31 @@ def test_all_bad_settings_are_said_at_once(call: Call) -> None:
     assert "fare" in err
 
 
+def test_each_wrong_path_and_value_is_said_once_whatever_it_is_combined_with(call: Call) -> None:
+    nowhere = POLICY.replace("queues[0].prop", "queues[7].prop")
+    found = call("--set", f"{nowhere}=fifo,fair", "--set", "foo=3", "--set", f"{LIMIT}=-5,many")
+    assert found[:2] == (2, "")
+    lines = found[2].removeprefix("Error: ").splitlines()
+    expected = [nowhere, "foo=3", f"{LIMIT}=-5", f"{LIMIT}=many"]
+    assert sorted(line.split(": ")[0] for line in lines) == sorted(f"--set {one}" for one in expected)
+
+
+def test_what_is_wrong_with_settings_configurations_and_workload_is_said_at_once(
+    call: Call, tmp_path: Path
+) -> None:
+    missing = str(tmp_path / "missing.yaml")
+    config = CONFIG.replace("submitacl", "submitcal")
+    status, out, err = call("--config", missing, "--set", "nonsense", config=config, workload="[]")
+    assert (status, out) == (2, "")
+    for said in (
+        "missing.yaml: cannot be read",
+        "did you mean 'submitacl'?",
+        "--set nonsense",
+        "workload.yaml: ",
+    ):
+        assert said in err, said
+
+
 def test_an_invalid_configuration_is_said_as_that(call: Call, tmp_path: Path) -> None:
     status, _, err = call("--set", f"{POLICY}=fair", config=CONFIG.replace("submitacl", "submitcal"))
     assert status == 2

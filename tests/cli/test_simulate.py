@@ -247,6 +247,14 @@ def test_bad_input_is_one_clear_message(
     assert said in err
 
 
+def test_a_bad_configuration_and_a_bad_workload_are_said_at_once(call: Call) -> None:
+    status, out, err = call(config="partitions: [{name: default, queus: []}]", workload="[]")
+    assert (status, out) == (2, "")
+    assert "queues.yaml: line 1, column" in err
+    assert "workload.yaml: line 1, column" in err
+    assert err.count("Error: ") == 1
+
+
 def test_a_bad_template_is_one_clear_message(call: Call) -> None:
     status, _, err = call("--swf-queue", "root.{quue}", trace="; MaxProcs: 2\n" + JOB.format(1, 0))
     assert status == 2

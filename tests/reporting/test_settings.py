@@ -112,7 +112,7 @@ def test_lists_and_other_parts_can_be_set_too(registry: Registry) -> None:
 def test_a_path_that_leads_nowhere_is_said_with_what_is_near(path: str, said: str) -> None:
     with pytest.raises(UsageError) as refused:
         change(CONFIG, [Setting(path, "1")])
-    assert str(refused.value).startswith(f"--set {path}=1: ")
+    assert str(refused.value).startswith(f"--set {path}: ")
     assert said in str(refused.value)
 
 

@@ -46,6 +46,11 @@ def test_the_format_that_is_asked_for_holds(write: Write) -> None:
         read_workload(write("a", TRACE), format="pdf")
 
 
+def test_a_csv_file_is_told_which_columns_it_lacks(write: Write) -> None:
+    with pytest.raises(InputError, match=r"expected the columns name, cpu_milli.*there is no memory_mib"):
+        read_workload(write("pods.csv", "name,cpu_milli\na,1\n"))
+
+
 def test_packed_files_are_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "a.swf.gz"
     path.write_bytes(gzip.compress(TRACE.encode()))

@@ -19,6 +19,7 @@ from pathlib import Path
 import attrs
 import click
 
+from yunikorn.cli.refusals import Refusals
 from yunikorn.cli.simulate import parse_until, read_config
 from yunikorn.cli.workload_source import FILE, WorkloadSource, workload_options
 from yunikorn.errors import UsageError, printable
@@ -28,8 +29,8 @@ from yunikorn.reporting.comparison import Comparison
 from yunikorn.reporting.comparison_files import PAGE, PICTURES, write_comparison
 from yunikorn.reporting.comparison_sections import whole_table
 from yunikorn.reporting.runs import HereAndNow, ignore_interrupts
-from yunikorn.reporting.settings import parse_settings
-from yunikorn.reporting.variants import make_plans
+from yunikorn.reporting.settings import Setting, parse_settings
+from yunikorn.reporting.variants import Plan, check_configs, make_plans
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.workload import PREEMPTED, RESTART
 
@@ -108,12 +109,11 @@ def command(
     """
     if out is None and no_plots:
         raise UsageError("--no-plots is for the files of --out: name a folder")
-    texts = [(path, read_config(path)) for path in configs]
-    plans = make_plans(texts, parse_settings(settings), Registry.load())
     workloads = [Drawn(attrs.evolve(source, seed=seed), seed) for seed in seeds] or [
         Drawn(source, source.seed)
     ]
-    for remark in workloads[0].source.read().remarks:
+    plans, remarks = _read(configs, settings, workloads[0].source)
+    for remark in remarks:
         click.echo(f"note: {printable(remark)}", err=True)
     folder = OutFolder(out) if out else None
     if folder is not None:
@@ -128,6 +128,31 @@ def command(
             click.echo(f"note: {left_out}", err=True)
     _show(found, as_json)
     return 0
+
+
+def _read(
+    configs: tuple[Path, ...], settings: tuple[str, ...], source: WorkloadSource
+) -> tuple[list[Plan], list[str]]:
+    """The variants, and what there is to remark on the workload; raises what is wrong with any of them."""
+    refusals, registry = Refusals(), Registry.load()
+    texts: list[tuple[Path, str]] = []
+    for path in configs:
+        with refusals.part():
+            texts.append((path, read_config(path)))
+    chosen: list[list[Setting]] = []
+    with refusals.part():
+        chosen = parse_settings(settings)
+    plans: list[Plan] = []
+    with refusals.part():
+        if refusals:
+            check_configs(texts, registry)
+        else:
+            plans = make_plans(texts, chosen, registry)
+    remarks: list[str] = []
+    with refusals.part():
+        remarks = list(source.read().remarks)
+    refusals.check()
+    return plans, remarks
 
 
 @contextlib.contextmanager

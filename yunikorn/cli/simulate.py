@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yunikorn.cli.progress import progress_bar
+from yunikorn.cli.refusals import Refusals
 from yunikorn.cli.workload_source import FILE, WorkloadSource, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.config.document import decode
@@ -26,13 +27,14 @@ from yunikorn.registry import Registry
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.sections import sections
+from yunikorn.reporting.variants import check_configs
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.inquiries import parse_questions
 from yunikorn.simulation.reloads import describe_reload
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.scenario_values import parse_time
-from yunikorn.simulation.workload import PREEMPTED, RESTART
+from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,8 +95,8 @@ def command(
     """
     if out is None and (tasks or no_plots):
         raise UsageError(f"{'--tasks' if tasks else '--no-plots'} is for the files of --out: name a folder")
-    text = read_config(config)
-    plan = source.read()
+    registry = Registry.load()
+    text, plan = _read(config, source, registry)
     asked = parse_questions(questions, plan, until)
     for remark in plan.remarks:
         click.echo(f"note: {printable(remark)}", err=True)
@@ -108,7 +110,7 @@ def command(
             result = study(
                 text,
                 plan,
-                Registry.load(),
+                registry,
                 until=until,
                 recorder=files,
                 rows=files,
@@ -130,6 +132,21 @@ def command(
         click.echo(f"note: {printable(remark)}", err=True)
     _show(result, as_json, rate)
     return INTERRUPTED if report.outcome == "interrupted" else 0
+
+
+def _read(config: Path, source: WorkloadSource, registry: Registry) -> tuple[str, Workload]:
+    """Configuration and workload; raises what is wrong with both, if the workload cannot be used."""
+    refusals, text, plan = Refusals(), "", None
+    with refusals.part():
+        text = read_config(config)
+    with refusals.part():
+        plan = source.read()
+    if refusals and text:
+        with refusals.part():
+            check_configs([(config, text)], registry)
+    refusals.check()
+    assert plan is not None
+    return text, plan
 
 
 def read_config(path: Path) -> str:

@@ -79,13 +79,19 @@ def _split(text: str) -> list[str]:
 
 
 def change(text: str, settings: Iterable[Setting]) -> str:
-    """The configuration `text` with these settings; raises `UsageError` for a path that leads nowhere."""
+    """The configuration `text` with these settings; raises `UsageError` with all paths that lead nowhere."""
     root, _ = compose(text)
     if root is None:
         raise UsageError("an empty configuration has nothing that could be set")
     document = _to_yaml(root)
+    problems: list[str] = []
     for setting in settings:
-        _set(document, setting)
+        try:
+            _set(document, setting)
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError("\n".join(problems))
     # A configuration has no line that may be broken: a number or a name would be another one.
     return str(yaml.serialize(document, Dumper=yaml.SafeDumper, width=1_000_000, allow_unicode=True))
 
@@ -93,16 +99,20 @@ def change(text: str, settings: Iterable[Setting]) -> str:
 def check_change(text: str, settings: Sequence[Setting], registry: Registry) -> list[str]:
     """What is wrong with a configuration that was changed by these settings, as lines; empty if nothing is.
 
-    A value that a configuration merely warns about would be ignored: here that is wrong, too.
+    A value that a configuration merely warns about would be ignored: here that is wrong, too. A problem is
+    that of the setting where it stands; where there is none, only all of them together make it.
     """
     outcome = check_config(text, registry)
-    given = ", ".join(str(setting) for setting in settings)
     found = [*outcome.problems]
     paths = tuple(setting.path for setting in settings)
     found += [one for one in outcome.warnings if one.path and one.path.startswith(paths)]
-    # Lines are those of a text that nobody has seen.
-    said = dict.fromkeys(f"{one.path}: {one.message}" if one.path else one.message for one in found)
-    return [f"--set {given}: {one}" for one in said]
+    lines = []
+    for one in found:
+        blamed = [setting for setting in settings if one.path.startswith(setting.path)] or settings
+        # Lines are those of a text that nobody has seen.
+        said = f"{one.path}: {one.message}" if one.path else one.message
+        lines.append(f"--set {', '.join(map(str, blamed))}: {said}")
+    return list(dict.fromkeys(lines))
 
 
 # -- the tree ---------------------------------------------------------------------------------------------
@@ -162,7 +172,7 @@ def _set(document: yaml.Node, setting: Setting) -> None:
             name, rest = key, rest.removeprefix(".")
         else:
             what = "nothing" if _is_null(node) else f"'{node.value}'"
-            raise UsageError(f"--set {setting}: nothing can be set below {name}, it is {what}")
+            raise UsageError(f"--set {setting.path}: nothing can be set below {name}, it is {what}")
 
 
 def _position(node: yaml.SequenceNode, rest: str, setting: Setting) -> tuple[int, str]:
@@ -172,7 +182,7 @@ def _position(node: yaml.SequenceNode, rest: str, setting: Setting) -> tuple[int
         there = f"it has {count}, counted from 0" if match else f"it is a list of {count}, write [0]"
         at = setting.path[: len(setting.path) - len(rest)].rstrip(".")
         entry = match[0] if match else rest
-        raise UsageError(f"--set {setting}: there is no entry '{entry}' in {at}: {there}")
+        raise UsageError(f"--set {setting.path}: there is no entry '{entry}' in {at}: {there}")
     return int(match[1]), rest[match.end() :]
 
 
@@ -186,7 +196,7 @@ def _key(node: yaml.MappingNode, rest: str, name: str, setting: Setting) -> tupl
         return rest, ""
     match = _NAME.match(rest)
     if match is None:
-        raise UsageError(f"--set {setting}: expected a name where '{rest}' stands")
+        raise UsageError(f"--set {setting.path}: expected a name where '{rest}' stands")
     return match[0], rest[match.end() :]
 
 
@@ -194,7 +204,7 @@ def _check_property(name: str, key: str, setting: Setting) -> None:
     if name != "properties" or key in KNOWN or key.startswith(tuple(f"{one}." for one in POLICIES)):
         return
     raise UsageError(
-        f"--set {setting}: no property is called '{key}'{suggest(key, KNOWN)}; known: {', '.join(KNOWN)}"
+        f"--set {setting.path}: no property is called '{key}'{suggest(key, KNOWN)}; known: {', '.join(KNOWN)}"
     )
 
 
@@ -205,9 +215,8 @@ def _make(
     if rest.startswith("["):
         keys = [one.value for one, _ in node.value]
         at = setting.path[: len(setting.path) - len(rest) - len(key)].rstrip(".") or "the configuration"
-        raise UsageError(
-            f"--set {setting}: there is no list '{key}' in {at}{suggest(key, keys)}; there: {', '.join(keys)}"
-        )
+        what = f"there is no list '{key}' in {at}{suggest(key, keys)}"
+        raise UsageError(f"--set {setting.path}: {what}; there: {', '.join(keys)}")
     made = yaml.MappingNode("tag:yaml.org,2002:map", [], flow_style=False)
     _put(node, key, index, made)
     return made

@@ -32,6 +32,14 @@ class Plan:
         return f"{number}-{re.sub(r'[^A-Za-z0-9._=-]+', '-', self.name)[:60].strip('-.')}"
 
 
+def check_configs(configs: Sequence[tuple[Path, str]], registry: Registry) -> None:
+    """Raises `InputError` with all that is wrong with any of the configurations, given as paths and texts."""
+    outcomes = [(path, check_config(text, registry)) for path, text in configs]
+    invalid = [InputError(str(path), outcome.problems) for path, outcome in outcomes if not outcome.valid]
+    if invalid:
+        raise InputError.joined(invalid)
+
+
 def make_plans(
     configs: Sequence[tuple[Path, str]], settings: Sequence[list[Setting]], registry: Registry
 ) -> list[Plan]:
@@ -40,10 +48,7 @@ def make_plans(
     `configs` are paths and texts. Raises `InputError` for a configuration that is invalid as it is, and
     `UsageError` with all settings that lead nowhere or make one invalid.
     """
-    for path, text in configs:
-        outcome = check_config(text, registry)
-        if not outcome.valid:
-            raise InputError(str(path), outcome.problems)
+    check_configs(configs, registry)
     names = _names([path for path, _ in configs])
     combinations: list[tuple[Setting, ...]] = list(itertools.product(*settings))
     if len(configs) * len(combinations) > MOST:
@@ -70,10 +75,19 @@ def _changed(text: str, combination: tuple[Setting, ...], registry: Registry, pr
     try:
         changed = change(text, combination)
     except UsageError as error:
-        problems.append(str(error))
-        return text
+        problems += str(error).splitlines()
+        combination = tuple(setting for setting in combination if _leads_somewhere(text, setting))
+        changed = change(text, combination)
     problems += check_change(changed, combination, registry)
     return changed
+
+
+def _leads_somewhere(text: str, setting: Setting) -> bool:
+    try:
+        change(text, [setting])
+    except UsageError:
+        return False
+    return True
 
 
 def _names(paths: list[Path]) -> list[str]:

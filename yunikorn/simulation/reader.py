@@ -78,9 +78,11 @@ def read_workload(
 def detect_format(path: Path, content: bytes) -> str:
     """`scenario`, `swf` or `openb`: by the extension of the name (before `.gz`), else by the first line."""
     known = _by_extension(path)
-    if known is None and _is_pods(content):
-        return OPENB
-    return known or (SWF if _starts_with_columns(content) else SCENARIO)
+    if known is not None:
+        return known
+    if _starts_with_columns(content):
+        return SWF
+    return OPENB if _is_pods(content) or ".csv" in path.suffixes else SCENARIO
 
 
 def _by_extension(path: Path) -> str | None:
