@@ -255,10 +255,12 @@ def test_a_bad_configuration_and_a_bad_workload_are_said_at_once(call: Call) -> 
     assert err.count("Error: ") == 1
 
 
-def test_a_bad_template_is_one_clear_message(call: Call) -> None:
-    status, _, err = call("--swf-queue", "root.{quue}", trace="; MaxProcs: 2\n" + JOB.format(1, 0))
+def test_bad_templates_are_one_clear_message(call: Call) -> None:
+    templates = ("--swf-queue", "root.{quue}", "--swf-user", "{")
+    status, _, err = call(*templates, trace="; MaxProcs: 2\n" + JOB.format(1, 0))
     assert status == 2
     assert "names '{quue}'; known: {queue}, {user}, {group}, {application}, {partition}" in err
+    assert "the template '{' for user cannot be read" in err
 
 
 def test_a_missing_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -118,6 +118,7 @@ def test_what_is_made_can_be_simulated(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("--applications", "-3"), "--applications: expected a whole number from 1 to 10000000, got '-3'"),
         (("--runtime", "lognormal,median=x"), "--runtime: median: expected seconds or a duration"),
         (("--runtime", "lognormal,median=1m"), "--runtime: sigma: required, but missing"),
         (

@@ -20,7 +20,7 @@ NODES = 10
 NODE_SIZE = ("vcore=16", "memory=64Gi")
 QUEUE = "root.default"
 
-_PLAIN = re.compile(r"[A-Za-z0-9][\w./-]*\Z")
+_PLAIN = re.compile(r"-?[A-Za-z0-9][\w./-]*\Z")
 _NAMED = (*LIMITS, "exponent", "names", "count")
 _PLACES = (
     ("generate[0].tasks[0].resources", "--size"),

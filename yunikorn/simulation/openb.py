@@ -25,7 +25,7 @@ from yunikorn.simulation.openb_nodes import (
     SHARE,
     gpu_amount,
 )
-from yunikorn.simulation.templates import UNKNOWN, check_template
+from yunikorn.simulation.templates import UNKNOWN, check_templates
 from yunikorn.simulation.trace_line import BadLine
 from yunikorn.simulation.workload import NO_TAGS, Application, Node, TaskGroup, Workload
 
@@ -59,8 +59,7 @@ class OpenbOptions:
 
     def check(self) -> None:
         """Raises `UsageError` for a template that names something else, or an unknown way to count."""
-        for option, template in (("queue", self.queue), ("user", self.user)):
-            check_template(option, template, FIELDS)
+        check_templates({"queue": self.queue, "user": self.user}, FIELDS)
         if self.gpus not in GPU_COUNTS:
             raise UsageError(f"GPUs cannot be counted as '{self.gpus}'; known: {', '.join(GPU_COUNTS)}")
 

@@ -19,7 +19,7 @@ from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.input_error import InputError, remarks_on
 from yunikorn.simulation.job_table import JobTable
 from yunikorn.simulation.machines import KB, MAX_NODES, nodes_from_header
-from yunikorn.simulation.templates import UNKNOWN, check_template
+from yunikorn.simulation.templates import UNKNOWN, check_templates
 from yunikorn.simulation.trace_line import BadLine, Job, parse_line
 from yunikorn.simulation.workload import Application, Node, TaskGroup, Workload
 
@@ -55,8 +55,7 @@ class SwfOptions:
 
     def check(self) -> None:
         """Raises `UsageError` for a template that names something else, or an unknown unit."""
-        for option, template in (("queue", self.queue), ("user", self.user), ("group", self.group)):
-            check_template(option, template, FIELDS)
+        check_templates({"queue": self.queue, "user": self.user, "group": self.group}, FIELDS)
         if self.memory not in MEMORY_UNITS:
             raise UsageError(f"no unit is called '{self.memory}'; known: {', '.join(MEMORY_UNITS)}")
         if self.jobs not in JOBS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from yunikorn.errors import UsageError
 
@@ -11,13 +11,23 @@ UNKNOWN = "unknown"
 """What a template gets for something that the trace does not say."""
 
 
-def check_template(option: str, template: str, fields: Sequence[str]) -> None:
-    """Raises `UsageError` for a template of `option` that names anything but `fields`, or cannot be read."""
-    known = ", ".join(f"{{{field}}}" for field in fields)
+def check_templates(templates: Mapping[str, str], fields: Sequence[str]) -> None:
+    """Raises `UsageError` for all templates, by option, that name anything but `fields` or cannot be read."""
+    lines = [
+        f"the template '{template}' for {option} {fault}"
+        for option, template in templates.items()
+        if (fault := _fault(template, fields))
+    ]
+    if lines:
+        raise UsageError("\n".join(lines))
+
+
+def _fault(template: str, fields: Sequence[str]) -> str:
     try:
         for _, name, _, _ in string.Formatter().parse(template):
             if name is not None and name not in fields:
-                raise UsageError(f"the template '{template}' for {option} names '{{{name}}}'; known: {known}")
+                return f"names '{{{name}}}'; known: {', '.join(f'{{{field}}}' for field in fields)}"
         template.format_map(dict.fromkeys(fields, UNKNOWN))
     except (ValueError, LookupError) as error:
-        raise UsageError(f"the template '{template}' for {option} cannot be read: {error}") from error
+        return f"cannot be read: {error}"
+    return ""
