@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from yunikorn.objects.allocation import Allocation as Placed
     from yunikorn.objects.outbox import Outbox, Release
+    from yunikorn.objects.terms import Terms
 
 
 def collect(outboxes: Iterable[tuple[str, Outbox]]) -> UpdateResponse | None:
@@ -71,7 +72,7 @@ def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
 
 
 def _allocation(placed: Placed, name: str) -> Allocation:
-    ask = placed.ask
+    terms = placed.terms
     # By position, in the order of the class: this is made once per decision.
     return Allocation(
         placed.key,
@@ -82,20 +83,17 @@ def _allocation(placed: Placed, name: str) -> Allocation:
         placed.queue_name,
         name,
         placed.priority,
-        dict(placed.tags) if placed.tags else {},
-        placed.task_group,
-        placed.placeholder,
-        placed.originator,
-        None if placed.may_be_preempted and (ask is None or ask.may_preempt) else _policy(placed),
+        dict(terms.tags) if terms.tags else {},
+        terms.task_group,
+        terms.placeholder,
+        terms.originator,
+        None if terms.may_be_preempted and terms.may_preempt else _policy(terms),
     )
 
 
-def _policy(placed: Placed) -> PreemptionPolicy | None:
-    """What preemption may not do with it or for it; None where all is allowed, as when nothing was said."""
-    other = placed.ask is None or placed.ask.may_preempt
-    if placed.may_be_preempted and other:
-        return None
-    return PreemptionPolicy(placed.may_be_preempted, other)
+def _policy(terms: Terms) -> PreemptionPolicy:
+    """What preemption may not do with it or for it; nothing is said where all is allowed."""
+    return PreemptionPolicy(terms.may_be_preempted, terms.may_preempt)
 
 
 def _release(release: Release, name: str) -> AllocationRelease:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from yunikorn.objects.ending import Ending
 from yunikorn.states import ALLOCATED, ALLOCATION
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.eviction import Eviction
     from yunikorn.objects.node import Node
     from yunikorn.objects.termination import TerminationType
+    from yunikorn.objects.terms import Terms
     from yunikorn.resources import Resource
 
 
@@ -24,23 +26,15 @@ class Allocation:
     __slots__ = (
         "app",
         "ask",
-        "eviction",
+        "ending",
         "key",
-        "may_be_preempted",
         "node",
-        "originator",
         "placed",
-        "placeholder",
         "priority",
         "queue_name",
-        "releasing",
-        "replacement",
-        "replaces",
         "resource",
         "state",
-        "tags",
-        "task_group",
-        "timer",
+        "terms",
         "uuid",
     )
 
@@ -53,7 +47,7 @@ class Allocation:
         node: Node,
         resource: Resource,
         priority: int,
-        tags: Mapping[str, str],
+        terms: Terms,
         placed: int,
     ) -> None:
         self.uuid = uuid
@@ -66,31 +60,13 @@ class Allocation:
         """The queue its application was in when it got its place."""
         self.resource = resource
         self.priority = priority
-        self.tags = tags
+        self.terms = terms
+        """Those of its request, as they were when it got its place."""
         self.placed = placed
         """When it got its place (ns)."""
         self.state = ALLOCATED
-        self.originator = False
-        """Whether its application cannot live without it: then it goes for nobody else."""
-        self.may_be_preempted = True
-        self.eviction: Eviction | None = None
-        """With what it has been told to go, if it has."""
-        self.placeholder = False
-        """Whether it only keeps room for a real allocation of its task group."""
-        self.task_group = ""
-        self.releasing: TerminationType | None = None
-        """Why the RM was told to end it, while that is not confirmed."""
-        self.replacement: Allocation | None = None
-        """The real allocation that takes this placeholder's place once the RM confirms its end."""
-        self.replaces: Allocation | None = None
-        """The placeholder that it waits for: until then it is in no books but those of another node."""
-        self.timer: Timer | None = None
-        """Ends it when its time is up, if its time is limited."""
-        if ask is not None:
-            self.originator = ask.originator
-            self.may_be_preempted = ask.may_be_preempted
-            self.placeholder = ask.placeholder
-            self.task_group = ask.task_group
+        self.ending: Ending | None = None
+        """None for nearly all; read through the properties below."""
 
     @property
     def label(self) -> str:
@@ -100,9 +76,69 @@ class Allocation:
     def end(self, event: str) -> None:
         """Take it through `stop`, `preempt` or `timeout`; raises `StateError` if it has ended before."""
         self.state = ALLOCATION.next(self.label, self.state, event)
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
+        if self.ending is not None and self.ending.timer is not None:
+            self.ending.timer.cancel()
+            self.ending.timer = None
+
+    # -- its terms ----------------------------------------------------------------------------------
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """What its RM says of it."""
+        return self.terms.tags
+
+    @property
+    def originator(self) -> bool:
+        """Whether its application cannot live without it: then it goes for nobody else."""
+        return self.terms.originator
+
+    @property
+    def may_be_preempted(self) -> bool:
+        """Whether it may have to go for others (decision 23)."""
+        return self.terms.may_be_preempted
+
+    @property
+    def task_group(self) -> str:
+        """The task group of its gang that it belongs to; empty if none."""
+        return self.terms.task_group
+
+    @property
+    def placeholder(self) -> bool:
+        """Whether it only keeps room for a real allocation of its task group."""
+        return self.terms.placeholder
+
+    # -- its end ------------------------------------------------------------------------------------
+
+    def foresee(self) -> Ending:
+        """What is known of its end, to be changed."""
+        if self.ending is None:
+            self.ending = Ending()
+        return self.ending
+
+    @property
+    def eviction(self) -> Eviction | None:
+        """With what it has been told to go, if it has."""
+        return None if self.ending is None else self.ending.eviction
+
+    @property
+    def releasing(self) -> TerminationType | None:
+        """Why the RM was told to end it, while that is not confirmed."""
+        return None if self.ending is None else self.ending.releasing
+
+    @property
+    def replacement(self) -> Allocation | None:
+        """The real allocation that takes this placeholder's place once the RM confirms its end."""
+        return None if self.ending is None else self.ending.replacement
+
+    @property
+    def replaces(self) -> Allocation | None:
+        """The placeholder that it waits for: until then it is in no books but those of another node."""
+        return None if self.ending is None else self.ending.replaces
+
+    @property
+    def timer(self) -> Timer | None:
+        """Ends it when its time is up, if its time is limited."""
+        return None if self.ending is None else self.ending.timer
 
     def __repr__(self) -> str:
         return f"<Allocation {self.uuid} on {self.node.id} {self.state}>"

@@ -1,10 +1,16 @@
-"""Asks: requests of an application for a number of equal allocations."""
+"""Asks: requests of an application for a number of equal allocations.
+
+There are very many, and nearly all are alike: what one may say besides its size stands in `Terms` that they
+share, and what may come upon it in a `Plight` that few have.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from yunikorn.objects.plight import Plight
+from yunikorn.objects.terms import Terms
 from yunikorn.resources import INT64_MIN, Resource
 from yunikorn.states import ASK
 
@@ -28,33 +34,16 @@ class Ask:
     __slots__ = (
         "app",
         "arrival",
-        "barred_until",
         "claim",
         "created",
-        "eviction",
-        "gang",
-        "held",
         "key",
         "live",
-        "made",
-        "may_be_preempted",
-        "may_preempt",
-        "order",
-        "originator",
-        "over_limit",
-        "over_quota",
-        "parked",
         "pending",
-        "placeholder",
+        "plight",
         "priority",
-        "reserved",
         "resource",
-        "run_limit",
-        "shape",
         "state",
-        "tags",
-        "task_group",
-        "tries",
+        "terms",
     )
 
     def __init__(
@@ -62,60 +51,142 @@ class Ask:
         key: str,
         app: Application,
         resource: Resource,
-        *,
         pending: int,
         priority: int,
-        tags: Mapping[str, str],
         created: int,
         arrival: int,
+        terms: Terms,
     ) -> None:
         self.key = key
         self.app = app
         self.resource = resource
         self.pending = pending
-        self.made = 0
-        """Allocations it has led to so far; numbers them."""
         self.live = 0
         """Allocations of it that have not ended."""
         self.priority = priority
-        self.tags = tags
         self.created = created
         self.arrival = arrival
-        self.shape: Shape
-        """Its class of requests for nodes, and ..."""
         self.claim: Claim
-        """... for queues too; both given before it is booked."""
-        self.order: Order = (-priority, created, arrival)
-        """Where it stands among its application's requests (decision 16)."""
+        """Its class of requests, for nodes and for queues; given before it is booked."""
         self.state = ASK.initial
-        self.over_limit = False
-        """Whether it has been reported as too large for what its user or group has left."""
-        self.over_quota = False
-        """Whether it has been reported as too large for what its queues have left."""
-        self.may_preempt = True
+        self.terms = terms
+        self.plight: Plight | None = None
+        """None for nearly all; read through the properties below."""
+
+    @property
+    def shape(self) -> Shape:
+        """Its class of requests for nodes."""
+        return self.claim.shape
+
+    @property
+    def order(self) -> Order:
+        """Where it stands among its application's requests (decision 16)."""
+        return (-self.priority, self.created, self.arrival)
+
+    def goes_before(self, other: Ask) -> bool:
+        """Whether its place is before that of `other`, which mostly came later."""
+        if self.priority == other.priority and self.created <= other.created:
+            return self.created < other.created or self.arrival <= other.arrival
+        return self.order < other.order
+
+    # -- its terms ----------------------------------------------------------------------------------
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """What its RM says of it; predicates and policies may look at it."""
+        return self.terms.tags
+
+    @property
+    def may_preempt(self) -> bool:
         """Whether others may have to go for it ..."""
-        self.may_be_preempted = True
+        return self.terms.may_preempt
+
+    @property
+    def may_be_preempted(self) -> bool:
         """... and whether its allocations may have to go for others (decision 23)."""
-        self.eviction: Eviction | None = None
-        """What was last told to go for it."""
-        self.barred_until = INT64_MIN
-        """When preemption, which was tried for it in vain, may be tried again (ns)."""
-        self.reserved: Node | None = None
-        """The node that is kept for it."""
-        self.parked = False
-        """Whether it is out of the running until something changes (see `scheduling.parking`)."""
-        self.tries = 0
-        """How often it was parked."""
-        self.run_limit = 0
+        return self.terms.may_be_preempted
+
+    @property
+    def originator(self) -> bool:
+        """Whether its application cannot live without it."""
+        return self.terms.originator
+
+    @property
+    def run_limit(self) -> int:
         """How long each allocation of it may run (ns); 0 is for ever."""
-        self.placeholder = False
+        return self.terms.run_limit
+
+    @property
+    def task_group(self) -> str:
+        """The task group of its gang that it belongs to; empty if none."""
+        return self.terms.task_group
+
+    @property
+    def placeholder(self) -> bool:
         """Whether its allocations only keep room for the real ones of its task group."""
-        self.originator = False
-        self.task_group = ""
-        self.held = False
+        return self.terms.placeholder
+
+    # -- its plight ---------------------------------------------------------------------------------
+
+    def suffer(self) -> Plight:
+        """Its plight, to be changed."""
+        if self.plight is None:
+            self.plight = Plight()
+        return self.plight
+
+    @property
+    def made(self) -> int:
+        """Allocations it has led to since it has a plight."""
+        return 0 if self.plight is None else self.plight.made
+
+    @property
+    def over_limit(self) -> bool:
+        """Whether it has been reported as too large for what its user or group has left."""
+        return False if self.plight is None else self.plight.over_limit
+
+    @property
+    def over_quota(self) -> bool:
+        """Whether it has been reported as too large for what its queues have left."""
+        return False if self.plight is None else self.plight.over_quota
+
+    @property
+    def eviction(self) -> Eviction | None:
+        """What was last told to go for it."""
+        return None if self.plight is None else self.plight.eviction
+
+    @property
+    def barred_until(self) -> int:
+        """When preemption, which was tried for it in vain, may be tried again (ns)."""
+        return INT64_MIN if self.plight is None else self.plight.barred_until
+
+    @property
+    def reserved(self) -> Node | None:
+        """The node that is kept for it."""
+        return None if self.plight is None else self.plight.reserved
+
+    @property
+    def parked(self) -> bool:
+        """Whether it is out of the running until something changes (see `scheduling.parking`)."""
+        return False if self.plight is None else self.plight.parked
+
+    @property
+    def tries(self) -> int:
+        """How often it was parked."""
+        return 0 if self.plight is None else self.plight.tries
+
+    @property
+    def held(self) -> bool:
         """Whether it is out of the running for the sake of its gang; it is parked as well then."""
-        self.gang: AtomicGang | None = None
-        """The gang that it stands for: not a request of its own, but of all members together."""
+        return False if self.plight is None else self.plight.held
+
+    @property
+    def gang(self) -> AtomicGang | None:
+        """The gang that it stands for, with all its members."""
+        return None if self.plight is None else self.plight.gang
+
+    def tried(self) -> None:
+        """It is parked once more."""
+        self.suffer().tries += 1
 
     @property
     def making_way(self) -> list[Resource]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.objects.ask import Ask
 from yunikorn.objects.shape import Shape
+from yunikorn.objects.terms import Terms
 from yunikorn.resources import Resource, Tally, fits, grow
 
 if TYPE_CHECKING:
@@ -102,17 +103,15 @@ class AtomicGang:
             return
         self.members, amount = self._choose()
         first = self.members[0][0]
-        request = Ask(
-            f"gang of {self.app.id}", self.app, amount, pending=1, priority=first.priority, tags={},
-            created=first.created, arrival=first.arrival,
-        )  # fmt: skip
+        # Room for one member would be taken from others for nothing while there is none for the next.
+        terms = Terms(may_preempt=False)
+        name = f"gang of {self.app.id}"
+        request = Ask(name, self.app, amount, 1, first.priority, first.created, first.arrival, terms)
         claims = self._ledger.claims
         shape = claims.shapes.of(amount, classes=self._classes(), kind=GangShape)
         assert isinstance(shape, GangShape)
         shape.members = tuple(dict.fromkeys(ask.shape for ask, _ in self.members))
-        request.shape, request.claim, request.gang = shape, claims.of(shape, self.app.owner), self
-        # Room for one member would be taken from others for nothing while there is none for the next.
-        request.may_preempt = False
+        request.claim, request.suffer().gang = claims.of(shape, self.app.owner), self
         self.request = request
         self._ledger.offer(request)
 

@@ -50,7 +50,7 @@ class KeptNodes:
 
     def reserve(self, ask: Ask, node: Node) -> None:
         """Keep `node` for `ask` alone."""
-        ask.reserved = node
+        ask.suffer().reserved = node
         ask.shape.holder = ask
         if self.watcher is not None:
             self.watcher.reserved(ask, node)
@@ -79,7 +79,7 @@ class KeptNodes:
                     self.watcher.unreserved(ask)
 
     def _forget_reservation(self, ask: Ask, node: Node) -> None:
-        ask.reserved = None
+        ask.suffer().reserved = None
         if ask.shape.holder is ask:
             ask.shape.holder = None
         del node.reservations[ask]

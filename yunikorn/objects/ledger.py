@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.node import Node
-    from yunikorn.objects.shape import Pairs, Shape
+    from yunikorn.objects.plight import Plight
+    from yunikorn.objects.shape import Pairs
+    from yunikorn.objects.terms import Terms
     from yunikorn.objects.usage_book import UsageBook
     from yunikorn.resources import Resource, Tally
 
@@ -96,7 +98,8 @@ class Ledger:
     def _queue_up(self, ask: Ask) -> None:
         app = ask.app
         if ask.task_group and self.gangs.holds(ask):
-            ask.held = ask.parked = True
+            plight = ask.suffer()
+            plight.held = plight.parked = True
             app.requests.keep(ask)
             self.gangs.waits(ask)
         else:
@@ -116,15 +119,16 @@ class Ledger:
         app = ask.app
         if self.watcher is not None:
             self.watcher.leaves(ask)
-        if ask.parked:
-            ask.parked = ask.held = False
+        plight = ask.plight
+        if plight is not None and plight.reserved is not None:
+            self.kept.vacated[ask] = None
+        if plight is not None and plight.parked:
+            plight.parked = plight.held = False
             app.requests.forget_parked(ask)
             follower = None
         else:
             follower = app.requests.remove(ask)
         self.claims.leave(ask.claim)
-        if ask.reserved is not None:
-            self.kept.vacated[ask] = None
         if follower is None:
             app.learn_bits()
             if ask.priority >= app.priority:
@@ -139,7 +143,7 @@ class Ledger:
 
     def park(self, ask: Ask) -> None:
         """A waiting ask is not to be tried until `unpark`."""
-        ask.parked = True
+        ask.suffer().parked = True
         app = ask.app
         app.requests.park(ask)
         app.learn_bits()
@@ -150,7 +154,7 @@ class Ledger:
         if ask.held:
             self.gangs.waits(ask)
         elif ask.parked:
-            ask.parked = False
+            ask.suffer().parked = False
             ask.app.requests.forget_parked(ask)
             ask.app.requests.add(ask)
             ask.app.awaken(ask.claim.bit)
@@ -160,13 +164,13 @@ class Ledger:
         """A waiting ask is not to be tried for the sake of its gang, until `let_go`."""
         if not ask.parked:
             self.park(ask)
-        ask.held = True
+        ask.suffer().held = True
         if ask.reserved is not None:
             self.kept.unreserve(ask)
 
     def let_go(self, ask: Ask) -> None:
         """A held ask is like any other from now on."""
-        ask.held = False
+        ask.suffer().held = False
         self.unpark(ask)
 
     def offer(self, request: Ask) -> None:
@@ -187,11 +191,11 @@ class Ledger:
         app.learn_bits()
         app.touch()
 
-    def reshape(self, ask: Ask, shape: Shape, claim: Claim) -> None:
+    def reshape(self, ask: Ask, claim: Claim) -> None:
         """A waiting ask belongs to another class of requests now, and is worth trying again."""
         if ask.held:
             self.claims.leave(ask.claim)
-            ask.shape, ask.claim = shape, claim
+            ask.claim = claim
             self.claims.wait(claim)
             return
         if ask.parked:
@@ -201,7 +205,7 @@ class Ledger:
         if ask.reserved is not None:
             self.kept.unreserve(ask)
         self.claims.leave(ask.claim)
-        ask.shape, ask.claim = shape, claim
+        ask.claim = claim
         app.requests.add(ask)
         self.claims.wait(claim)
         app.learn_bits()
@@ -285,9 +289,9 @@ class Ledger:
 
         Without a `uuid` it gets one.
         """
-        app = ask.app
+        app, terms, plight = ask.app, ask.terms, ask.plight
         uuid = uuid or self.new_uuid(ask.key)
-        allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, ask.tags, now)
+        allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, terms, now)
         self.allocations[uuid] = allocation
         if app.by_key is None:
             app.allocations[uuid] = allocation
@@ -298,23 +302,18 @@ class Ledger:
         if not node.touched:
             node.touched = True
             self.changed_nodes.append(node)
-        if ask.reserved is not None:
-            if ask.reserved is node:
-                self.kept.unreserve(ask)
-            else:
-                self.kept.vacated[ask] = None
+        if plight is not None:
+            self._relieve(plight, allocation)
         app.waiting_since = now
-        if ask.held:
-            self.gangs.joined(allocation)
-        ask.made += 1
+        app.misses = 0
         ask.live += 1
         ask.pending -= 1
         served = not ask.pending
         if served:
             ask.state = _PENDING_NEXT
             self._unqueue(ask)
-        self._move_to_allocated(app, ask.shape.pairs, served)
-        if ask.placeholder:
+        self._move_to_allocated(app, ask.claim.shape.pairs, served)
+        if terms.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
             self.start(app)
@@ -322,15 +321,28 @@ class Ledger:
             self._record_allocation(allocation)
         return allocation
 
+    def _relieve(self, plight: Plight, allocation: Allocation) -> None:
+        """A request that is not like any other gets an allocation."""
+        ask, node = allocation.ask, allocation.node
+        assert ask is not None
+        plight.made += 1
+        if plight.reserved is node:
+            self.kept.unreserve(ask)
+        elif plight.reserved is not None:
+            self.kept.vacated[ask] = None
+        if plight.held:
+            self.gangs.joined(allocation)
+
     def make(self, ask: Ask, node: Node, now: int) -> Allocation:
         """An allocation for `ask` on `node` that is in no books yet."""
         uuid = self.new_uuid(ask.key)
-        return Allocation(uuid, ask.key, ask.app, ask, node, ask.resource, ask.priority, ask.tags, now)
+        return Allocation(uuid, ask.key, ask.app, ask, node, ask.resource, ask.priority, ask.terms, now)
 
     def promise(self, ask: Ask, node: Node, now: int) -> Allocation:
         """One of the ask's pending repeats waits no more, for an allocation to be entered later."""
         allocation = self.make(ask, node, now)
-        ask.made += 1
+        if ask.plight is not None:
+            ask.plight.made += 1
         ask.live += 1
         ask.pending -= 1
         if not ask.pending:
@@ -348,6 +360,7 @@ class Ledger:
             node.take(allocation)
             self.node_changed(node, gained=False)
         app.waiting_since = allocation.placed
+        app.misses = 0
         self._book_allocated(app, allocation.resource, 1)
         self.usage.book(app, tuple(allocation.resource.items()))
         if self.journal.listening:
@@ -398,14 +411,18 @@ class Ledger:
         )
 
     def recover(
-        self, app: Application, node: Node, uuid: str, key: str, resource: Resource, *, priority: int,
-        tags: Mapping[str, str], now: int, task_group: str = "", placeholder: bool = False,
-    ) -> Allocation:  # fmt: skip
+        self,
+        app: Application,
+        node: Node,
+        uuid: str,
+        key: str,
+        resource: Resource,
+        priority: int,
+        terms: Terms,
+        now: int,
+    ) -> Allocation:
         """Book an allocation that an RM brought along; quotas are not asked (facts §10.8)."""
-        allocation = Allocation(uuid, key, app, None, node, resource, priority, tags, now)
-        allocation.task_group = task_group
-        # An atomic gang has no placeholders: whatever is found of it runs.
-        allocation.placeholder = placeholder and bool(task_group) and app.atomic is None
+        allocation = Allocation(uuid, key, app, None, node, resource, priority, terms, now)
         self.allocations[uuid] = allocation
         app.obtain(allocation)
         node.take(allocation)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.ask import Ask
+from yunikorn.objects.terms import PLAIN
 from yunikorn.states import ASK
 
 if TYPE_CHECKING:
@@ -20,14 +21,13 @@ if TYPE_CHECKING:
     from yunikorn.objects.shape import Shape
     from yunikorn.resources import Resource
 
-_NO_TAGS: dict[str, str] = {}
 _PENDING = ASK.moves["Initial", "ask"]
 
 
 class Newcomers:
     """Asks of one application that are there, but in no books yet, until `book`."""
 
-    __slots__ = ("_app", "_claim", "_partition", "_resource", "_shape_of", "alike", "asks")
+    __slots__ = ("_app", "_claim", "_now", "_partition", "_resource", "_shape_of", "alike", "asks")
 
     def __init__(
         self, app: Application, partition: Partition, shape_of: Callable[[Ask], Shape], *, alike: bool
@@ -37,6 +37,7 @@ class Newcomers:
         self._shape_of = shape_of
         self.alike = alike
         """Whether plain asks of one size have one shape."""
+        self._now = partition.clock.now()
         self._resource: Resource | None = None
         self._claim: Claim | None = None
         self.asks: list[Ask] = []
@@ -47,24 +48,17 @@ class Newcomers:
         if key in app.asks:
             return False
         partition.arrivals = arrival = partition.arrivals + 1
-        created = partition.clock.now()
-        ask = Ask(
-            key,
-            app,
-            resource,
-            pending=count,
-            priority=priority,
-            tags=_NO_TAGS,
-            created=created,
-            arrival=arrival,
-        )
+        ask = Ask(key, app, resource, count, priority, self._now, arrival, PLAIN)
         claim = self._claim
         if claim is None or not self.alike or (resource is not self._resource and resource != self._resource):
             claim = self._claim = partition.claims.of(self._shape_of(ask), app.owner)
             self._resource = resource
-        ask.shape, ask.claim = claim.shape, claim
+        ask.claim = claim
         ask.state = _PENDING
-        partition.claims.wait(claim)
+        if claim.asks:
+            claim.asks += 1
+        else:
+            partition.claims.wait(claim)
         app.asks[key] = ask
         self.asks.append(ask)
         return True
@@ -75,7 +69,7 @@ class Newcomers:
         if not asks:
             return None
         app, first = self._app, asks[0]
-        app.submitted = min(app.submitted, min(ask.created for ask in asks))
+        app.submitted = min(app.submitted, self._now)
         app.requests.add_all(asks)
         for queue in app.chain:
             queue.waiting += len(asks)

@@ -77,7 +77,8 @@ class Partition:
         return f"partition {self.name}"
 
     def on_state_change(self, before: str, reason: str) -> None:
-        """Called by the state machine; a partition has nothing more to do."""
+        """Called by the state machine: the cycle has to look whether it may go on."""
+        self.cluster.switches += 1
 
     def _forget_claims(self, bits: int) -> None:
         for queue in self.queues:
@@ -231,21 +232,19 @@ class Partition:
     def place(self, ask: Ask, node: Node, uuid: str = "") -> Allocation:
         """Carry out a decision, or one that the RM took and gave its own `uuid`."""
         allocation = self.ledger.allocate(ask, node, self.clock.now(), uuid)
-        if ask.run_limit:
-            self._announce(allocation)
-        else:
-            self.outbox.allocations.append(allocation)
-            ask.app.misses = 0
+        self._announce(allocation)
         return allocation
 
     def _announce(self, allocation: Allocation) -> None:
         """Tell the RM of a new allocation, and watch its time if that is limited."""
         self.outbox.allocations.append(allocation)
-        allocation.app.misses = 0
-        ask = allocation.ask
-        if ask is not None and ask.run_limit:
-            limit = ask.run_limit
-            allocation.timer = self.timers.after(limit, lambda: self._expire(allocation, limit))
+        if allocation.terms.run_limit:
+            self.watch(allocation)
+
+    def watch(self, allocation: Allocation) -> None:
+        """Have an allocation end when the time that it may run is over."""
+        limit = allocation.terms.run_limit
+        allocation.foresee().timer = self.timers.after(limit, lambda: self._expire(allocation, limit))
 
     def _expire(self, allocation: Allocation, limit: int) -> None:
         message = f"{allocation.label} has run for its execution timeout of {describe_duration(limit)}"
@@ -254,7 +253,7 @@ class Partition:
 
     def tell_to_go(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
         """Have the RM end an allocation; it counts as used until the RM confirms (facts §11.3)."""
-        allocation.releasing = termination
+        allocation.foresee().releasing = termination
         self.outbox.releases.append(Release(allocation, termination, message))
 
     def release(

@@ -33,7 +33,7 @@ class Run:
     def add(self, ask: Ask) -> None:
         """Put `ask` in its place."""
         asks = self.asks
-        if asks[-1].order <= ask.order:
+        if asks[-1].goes_before(ask):
             asks.append(ask)
         else:
             insort(asks, ask, lo=self.head, key=_ORDER)
@@ -78,7 +78,7 @@ class Requests:
             self._open(Run(bit, ask))
             return
         run.add(ask)
-        if ask.order < run.order:
+        if run.asks[run.head] is ask:
             self._move(run, ask)
 
     def _open(self, run: Run) -> None:
@@ -106,35 +106,36 @@ class Requests:
             bit = ask.claim.bit
             if run is None or run.bit != bit:
                 run = self._runs.get(bit)
-            if run is not None and run.asks[-1].order <= ask.order:
+            if run is not None and run.asks[-1].goes_before(ask):
                 run.asks.append(ask)
             else:
                 self.add(ask)
 
     def _move(self, run: Run, first: Ask) -> None:
         """The first request of a run is another now."""
-        heads = self._heads
+        heads, order = self._heads, first.order
         if len(heads) == 1:
-            heads[0] = (first.order, run)
+            heads[0] = (order, run)
         else:
             del heads[bisect_left(heads, (run.order,))]
-            insort(heads, (first.order, run))
-        run.order = first.order
+            insort(heads, (order, run))
+        run.order = order
 
     def remove(self, ask: Ask) -> Ask | None:
         """A request waits no more; returns the first of its claim that still does."""
         only = self._only
         run = self._runs[ask.claim.bit] if only is None else only
         asks, head = run.asks, run.head
-        if asks[head] is ask and head < _TRIM and head + 1 < len(asks):
+        foremost = asks[head] is ask
+        if foremost and head < _TRIM and head + 1 < len(asks):
             # Nearly always: the first of several.
-            run.head = head + 1
-            first: Ask | None = asks[head + 1]
+            run.head = head = head + 1
+            first: Ask | None = asks[head]
         else:
             first = run.remove(ask)
         if first is None:
             self._close(run)
-        elif only is None and first.order is not run.order:
+        elif foremost and only is None:
             self._move(run, first)
         return first
 

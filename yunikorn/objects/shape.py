@@ -77,6 +77,10 @@ class Shape:
         """Waiting requests of this shape."""
         return sum(claim.asks for claim in self.claims.values())
 
+    def tried(self) -> None:
+        """It is parked once more."""
+        self.tries += 1
+
     def fits(self, node: Node) -> bool:
         """Whether `node` has the room for one request, and is the one required if there is such."""
         if self.required and self.required != node.id:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
+    from yunikorn.objects.plight import Plight
     from yunikorn.objects.queue import Queue
     from yunikorn.scheduling.member_order import MemberOrder
     from yunikorn.scheduling.node_orders import NodeOrders
@@ -39,7 +40,11 @@ class Cycle:
         self._partition = partition
         self._claims = partition.claims
         self._root = partition.queues.root
+        self._cluster = partition.cluster
         self._ledger = partition.ledger
+        self._kept = partition.ledger.kept
+        self._outbox = partition.outbox
+        self._clock = partition.clock
         self._orders = orders
         self._predicates = predicates if predicates else None
         self.reservations = Reservations(partition, orders, predicates)
@@ -52,7 +57,9 @@ class Cycle:
         self.atomic = AtomicGangs(partition, orders, self.parking, predicates)
         self.backoff = BackOff(partition)
         self._switches = 0
-        """Stops and starts of queues that are known here."""
+        """Stops and starts of the partition and its queues that are known here ..."""
+        self._stopped = False
+        """... and whether the whole of it is stopped by them."""
 
     def use(self, predicates: PredicateChain) -> None:
         """Ask these predicates from now on."""
@@ -62,17 +69,16 @@ class Cycle:
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
-        root, ledger = self._root, self._ledger
-        if root.state == STOPPED or self._partition.state == STOPPED:
+        ledger, kept = self._ledger, self._kept
+        if self._switches != self._cluster.switches:
+            self._follow_switches()
+        if self._stopped:
             return None
-        if self._switches != root.cluster.switches:
-            self._switches = root.cluster.switches
-            self.reservations.give_up_stopped()
-            self.replacement.resume()
         if ledger.changed_nodes:
             self._orders.settle(ledger)
-            self.parking.wake_due()
-            if ledger.kept.bereft or ledger.kept.new_hosts:
+            if self.parking.any_wait:
+                self.parking.wake_due()
+            if kept.bereft or kept.new_hosts:
                 self.reservations.reconsider()
             if self._orders.regained:
                 allocation = self.reservations.serve()
@@ -83,6 +89,14 @@ class Cycle:
             if allocation is not None:
                 return allocation
         return self.atomic.guard(self._search) if self._gangs.overdue else self._search()
+
+    def _follow_switches(self) -> None:
+        """Queues, or the whole partition, were stopped or started."""
+        self._stopped = STOPPED in (self._root.state, self._partition.state)
+        if not self._stopped:
+            self._switches = self._cluster.switches
+            self.reservations.give_up_stopped()
+            self.replacement.resume()
 
     def _search(self) -> Allocation | None:
         claims, root = self._claims, self._root
@@ -118,8 +132,12 @@ class Cycle:
         """Serve the foremost application with something worth trying; None after learning of a dead end."""
         version = queue.cluster.version
         while True:
-            line = queue.line
-            if queue.stale or line.version != version or queue.order.ages:
+            line, order, stale = queue.line, queue.order, queue.stale
+            if (
+                line.version != version
+                or order.ages
+                or (stale and (len(stale) > 1 or not order.renew(line, stale)))
+            ):
                 self.settle(queue)
             ranks = line.blocks[0].ranks
             member = ranks[0][-1] if ranks else None
@@ -154,16 +172,6 @@ class Cycle:
         """Bring the line of a queue up to date with what changed since it was last looked at."""
         order: MemberOrder = queue.order
         line, stale = queue.line, queue.stale
-        if len(stale) == 1 and order.is_plain and line.version == queue.cluster.version:
-            # Nearly always: who was served last, and still waits for more.
-            member = stale[0]
-            if member.block is not None and member.is_waiting:
-                if len(line.blocks[0].ranks) > 1 or line.tops:
-                    stale.clear()
-                    member.touched = False
-                    order.put(line, member)
-                # Else there is nobody to compare it with: it stays among the stale until somebody comes.
-                return
         if line.version != queue.cluster.version or order.is_due(self._partition.clock.now()):
             line.version = queue.cluster.version
             members: Iterable[Any] = queue.applications.values() if queue.is_leaf else queue.children.values()
@@ -224,26 +232,26 @@ class Cycle:
             # What it waits for is less than its bits say: it has learnt of a request that went.
             app.bits &= ~wanted
             return None
-        if ask.gang is not None:
-            return self.atomic.serve(ask, ask.gang)
-        shape = ask.shape
+        plight, shape = ask.plight, ask.claim.shape
+        if plight is not None and plight.gang is not None:
+            return self.atomic.serve(ask, plight.gang)
         pairs = shape.pairs
         for queue in app.chain[0].capped:
             if not queue.has_room(pairs):
                 queue.blocked(ask.claim)
                 if queue is self._root:
                     self.reservations.consider(ask)
-                if not ask.over_quota:
+                if plight is None or not plight.over_quota:
                     self._report_quota(ask, queue)
                 return None
         for allowance in app.owner:
             if not allowance.has_room(pairs):
                 self._claims.exceed(ask.claim, allowance)
-                if not ask.over_limit:
+                if plight is None or not plight.over_limit:
                     self._report_limit(ask, allowance)
                 return None
-        if ask.over_quota or ask.over_limit:
-            self._report_room(ask)
+        if plight is not None and (plight.over_quota or plight.over_limit):
+            self._report_room(ask, plight)
         chain = self._predicates
         if chain is not None:
             chain.begin()
@@ -251,7 +259,11 @@ class Cycle:
         if node is None:
             self._give_up(ask)
             return None
-        return self._partition.place(ask, node)
+        allocation = self._ledger.allocate(ask, node, self._clock.now())
+        self._outbox.allocations.append(allocation)
+        if ask.terms.run_limit:
+            self._partition.watch(allocation)
+        return allocation
 
     def _required_node(self, ask: Ask) -> Node | None:
         node = self._partition.nodes.get(ask.shape.required)
@@ -280,7 +292,7 @@ class Cycle:
                 self.parking.park(ask.shape)
 
     def _report_quota(self, ask: Ask, queue: Queue) -> None:
-        ask.over_quota = True
+        ask.suffer().over_quota = True
         journal = self._partition.journal
         if journal.listening:
             requested, available = describe(ask.resource), describe(queue.headroom or {})
@@ -291,7 +303,7 @@ class Cycle:
             journal.record("REQUEST", ask.key, ask.app.id, message=message)
 
     def _report_limit(self, ask: Ask, allowance: Allowance) -> None:
-        ask.over_limit = True
+        ask.suffer().over_limit = True
         journal = self._partition.journal
         if journal.listening:
             requested, available = describe(ask.resource), describe(allowance.headroom)
@@ -301,15 +313,15 @@ class Cycle:
             )
             journal.record("REQUEST", ask.key, ask.app.id, message=message)
 
-    def _report_room(self, ask: Ask) -> None:
+    def _report_room(self, ask: Ask, plight: Plight) -> None:
         journal, app = self._partition.journal, ask.app
-        if journal.listening and ask.over_quota:
+        if journal.listening and plight.over_quota:
             message = f"Request '{ask.key}' has become schedulable in queue '{app.chain[0].path}'"
             journal.record("REQUEST", ask.key, app.id, message=message)
-        if journal.listening and ask.over_limit:
+        if journal.listening and plight.over_limit:
             message = f"Request '{ask.key}' fits in the available user quota"
             journal.record("REQUEST", ask.key, app.id, message=message)
-        ask.over_quota = ask.over_limit = False
+        plight.over_quota = plight.over_limit = False
 
     def _report(self, ask: Ask, chain: PredicateChain) -> None:
         journal = self._partition.journal

@@ -12,6 +12,7 @@ import attrs
 
 from yunikorn.objects.foreign import ForeignAllocation
 from yunikorn.objects.outbox import Refusal
+from yunikorn.objects.terms import PLAIN, Terms
 from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.scheduling.awaited import AwaitedAllocations
 from yunikorn.scheduling.user_groups import is_forced
@@ -118,11 +119,8 @@ class ExistingAllocations:
         created = self._at.created(one.tags)
         ledger = self._partition.ledger
         uuid = one.uuid or ledger.new_uuid(one.key)
-        booked = ledger.recover(
-            app, node, uuid, one.key, one.resource, priority=one.priority, tags=one.tags, now=created,
-            task_group=one.task_group, placeholder=one.placeholder,
-        )  # fmt: skip
-        booked.originator, booked.may_be_preempted = one.originator, one.may_be_preempted
+        terms = _terms(one, app)
+        booked = ledger.recover(app, node, uuid, one.key, one.resource, one.priority, terms, created)
         self._at.preemption.booked(app)
         return booked
 
@@ -161,3 +159,16 @@ class ExistingAllocations:
 
 def _is_foreign(one: Existing) -> bool:
     return FOREIGN_TAG in one.tags
+
+
+def _terms(one: Existing, app: Application) -> Terms:
+    if not (one.tags or one.originator or one.task_group) and one.may_be_preempted:
+        return PLAIN
+    return Terms(
+        one.tags,
+        may_be_preempted=one.may_be_preempted,
+        originator=one.originator,
+        task_group=one.task_group,
+        # An atomic gang has no placeholders: whatever is found of it runs.
+        placeholder=one.placeholder and bool(one.task_group) and app.atomic is None,
+    )

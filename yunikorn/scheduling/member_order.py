@@ -47,8 +47,6 @@ class MemberOrder:
         """Of the usage of the members that the policy looks at (seconds), None if it does not."""
         self.ages = bool(every)
         """Whether keys change with the time alone."""
-        self.is_plain = not every and lanes is None
-        """Whether nothing but a change of a member itself moves it."""
         self._refresh = round(every * SECOND) if every else 0
         self._tick = -1
 
@@ -67,20 +65,39 @@ class MemberOrder:
         """Have `member` stand where it belongs."""
         rank = self.rank(member)
         try:
-            block = member.block
-            if block is not None and block.ranks[0] is member.rank and not line.tops:
-                # Nearly always: in a line of one block, whoever stood in front and was served.
-                ranks = block.ranks
-                del ranks[0]
-                member.block = None
-                insort(ranks, rank)
-                member.rank = rank
-                member.block = block
-            else:
-                line.put(member, rank)
+            line.put(member, rank)
         except CONTAINED as error:
             self._faults.report(self.origin, "comparing keys of", error, member.label)
             line.put(member, behind(member))
+
+    def renew(self, line: Line[Any], stale: list[Any]) -> bool:
+        """Have the only member that has changed stand where it belongs; False if `put` is not all it takes.
+
+        Nearly always that is who stood in front, was served, and still waits for more.
+        """
+        member = stale[0]
+        block = member.block
+        if block is None or self.lanes is not None or not member.is_waiting:
+            return False
+        ranks = block.ranks
+        if len(ranks) == 1 and not line.tops:
+            # There is nobody to compare it with: it stays among the stale until somebody comes.
+            return True
+        stale.clear()
+        member.touched = False
+        if ranks[0] is not member.rank or line.tops:
+            self.put(line, member)
+            return True
+        rank = self.rank(member)
+        del ranks[0]
+        try:
+            insort(ranks, rank)
+            member.rank = rank
+        except CONTAINED as error:
+            self._faults.report(self.origin, "comparing keys of", error, member.label)
+            member.block = None
+            line.put(member, behind(member))
+        return True
 
     def rank(self, member: Application | Queue, *, quiet: bool = False) -> Rank:
         """Where `member` stands; `quiet` for whoever only wants to know: no fault is reported."""

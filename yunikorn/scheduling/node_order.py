@@ -292,6 +292,11 @@ class NodeOrder:
             with predicates.expecting(ask, lambda: self._with_room(shape)):
                 return self.find(shape, ask, predicates)
         bit = shape.bit
+        if predicates is None and self._first.entries:
+            first = self._first.entries[0][2]
+            if not first.cramped & bit and _has_room(first, shape):
+                # Nearly always where the load is spread.
+                return first
         for group in self._groups:
             if group.barren & bit:
                 continue

@@ -89,7 +89,16 @@ class NodeOrders:
 
     def settle(self, ledger: Ledger) -> None:
         """Bring all orders up to date with the nodes that changed, and reopen shapes that have room again."""
-        changed, ledger.changed_nodes = ledger.changed_nodes, []
+        only, changed = self._only, ledger.changed_nodes
+        if only is not None and len(changed) == 1 and len(self._orders) == 1:
+            node = changed[0]
+            if not node.gained and node.state == SCHEDULABLE and not node.reservations:
+                # Nearly always: the one that was just given something.
+                changed.clear()
+                node.touched = False
+                only.put(node, False)
+                return
+        ledger.changed_nodes = []
         if len(self._orders) > 1 and self._retired != self._shapes.retired:
             self._drop_unused()
         common = self._common

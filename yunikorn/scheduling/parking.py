@@ -66,6 +66,11 @@ class Parking:
         self._look: Timer | None = None
 
     @property
+    def any_wait(self) -> bool:
+        """Whether anything waits for a change."""
+        return bool(self._by_due)
+
+    @property
     def looks_again(self) -> bool:
         """Whether time alone will have something tried again."""
         return self._look is not None
@@ -83,7 +88,7 @@ class Parking:
         self._by_age.append(entry)
         if len(self._by_age) > 2 * len(self._by_due) + IDLE_TRIES:
             self._by_age = deque(entry for entry in self._by_age if entry.waits)
-        item.tries += 1
+        item.tried()
         refresh = self.predicates.refresh
         if refresh is not None and self._look is None:
             self._look = self._timers.after(refresh, self._look_again)

@@ -18,6 +18,7 @@ from yunikorn.objects.outbox import AskRelease, Refusal
 from yunikorn.objects.partition import Partition
 from yunikorn.objects.run_limit import RunLimit
 from yunikorn.objects.termination import TerminationType
+from yunikorn.objects.terms import Terms
 from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
 from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.existing import ExistingAllocations
@@ -309,22 +310,9 @@ class PartitionScheduler:
         return ""
 
     def _new_ask(self, app: Application, demand: Demand) -> Ask:
-        ask = Ask(
-            demand.key,
-            app,
-            demand.resource,
-            pending=demand.count,
-            priority=demand.priority,
-            tags=demand.tags,
-            created=self.created(demand.tags),
-            arrival=self.partition.next_arrival(),
-        )
-        ask.run_limit = demand.run_limit
-        ask.originator = demand.originator
-        ask.may_preempt, ask.may_be_preempted = demand.may_preempt, demand.may_be_preempted
-        ask.task_group = demand.task_group
-        ask.placeholder = demand.placeholder and bool(demand.task_group)
-        return ask
+        created, arrival = self.created(demand.tags), self.partition.next_arrival()
+        terms = _terms(demand)
+        return Ask(demand.key, app, demand.resource, demand.count, demand.priority, created, arrival, terms)
 
     def created(self, tags: Mapping[str, str]) -> int:
         """When a request with these tags was made (ns): as its tags say, else now."""
@@ -334,8 +322,7 @@ class PartitionScheduler:
         return int(text) * SECOND if readable else self.partition.clock.now()
 
     def _classify(self, ask: Ask) -> None:
-        ask.shape = self._shape(ask)
-        ask.claim = self.partition.claims.of(ask.shape, ask.app.owner)
+        ask.claim = self.partition.claims.of(self._shape(ask), ask.app.owner)
 
     def _shape(self, ask: Ask) -> Shape:
         predicates = self.policies.predicates
@@ -345,10 +332,9 @@ class PartitionScheduler:
 
     def _change(self, ask: Ask, demand: Demand) -> None:
         ledger = self.partition.ledger
-        ask.run_limit = demand.run_limit
-        ask.originator = demand.originator
-        ask.may_preempt, ask.may_be_preempted = demand.may_preempt, demand.may_be_preempted
-        if (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags):
+        same = (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags)
+        ask.terms = _terms(demand)
+        if same:
             if not ask.pending:
                 # Since the last of it was served its shape may have been forgotten, or its limits changed.
                 ledger.kept.unreserve(ask)
@@ -357,10 +343,10 @@ class PartitionScheduler:
             return
         # A node that is kept, and what was told to go, was for the request as it was.
         ledger.kept.unreserve(ask)
-        ask.eviction = None
+        if ask.plight is not None:
+            ask.plight.eviction = None
         ledger.change_pending(ask, 0)
-        ask.resource, ask.priority, ask.tags = demand.resource, demand.priority, demand.tags
-        ask.order = (-ask.priority, ask.created, ask.arrival)
+        ask.resource, ask.priority = demand.resource, demand.priority
         self._classify(ask)
         ledger.change_pending(ask, demand.count)
 
@@ -519,8 +505,7 @@ class PartitionScheduler:
         for ask in list(app.asks.values()):
             if ask.pending:
                 shape = self._shape(ask)
-                claim = self.partition.claims.of(shape, app.owner)
-                self.partition.ledger.reshape(ask, shape, claim)
+                self.partition.ledger.reshape(ask, self.partition.claims.of(shape, app.owner))
         if app.atomic is not None:
             app.atomic.form()
 
@@ -542,6 +527,18 @@ class PartitionScheduler:
         self.policies.close(self.faults)
         self.queue_policies.close()
         partition.timers.close()
+
+
+def _terms(demand: Demand) -> Terms:
+    return Terms(
+        demand.tags,
+        may_preempt=demand.may_preempt,
+        may_be_preempted=demand.may_be_preempted,
+        originator=demand.originator,
+        run_limit=demand.run_limit,
+        task_group=demand.task_group,
+        placeholder=demand.placeholder and bool(demand.task_group),
+    )
 
 
 def _other_part(ask: Ask, demand: Demand) -> str:

@@ -37,11 +37,11 @@ class Evictor:
         eviction = Eviction(ask, node, partition.clock.now())
         eviction.add(victims)
         for victim in victims:
-            victim.releasing = TerminationType.PREEMPTED_BY_SCHEDULER
+            victim.foresee().releasing = TerminationType.PREEMPTED_BY_SCHEDULER
             partition.outbox.releases.append(Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message))
             partition.journal.record("REQUEST", victim.key, victim.app.id, message=event)
         if ask is not None:
-            ask.eviction = eviction
+            ask.suffer().eviction = eviction
             self._evictions[ask] = eviction
 
     def evict_for(

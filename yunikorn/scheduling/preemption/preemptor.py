@@ -86,7 +86,7 @@ class _Look:
 
     def failed(self, ask: Ask, until: int) -> None:
         """It was tried in vain, and is not to be tried again for a while."""
-        ask.barred_until = until
+        ask.suffer().barred_until = until
         self._failed[ask.shape] = max(ask.priority, self._failed.get(ask.shape, ask.priority))
         self.retry = min(self.retry, until)
 
@@ -111,7 +111,8 @@ class Preemptor:
 
     def notice(self, ask: Ask) -> None:
         """A request starts to wait, or has changed: then what was found out about it holds no more."""
-        ask.barred_until = INT64_MIN
+        if ask.plight is not None:
+            ask.plight.barred_until = INT64_MIN
         node_id = ask.shape.required
         if node_id:
             self._required.setdefault(node_id, {})[ask] = None
@@ -301,7 +302,7 @@ class Preemptor:
         self._watchlist.looked(watch, ripe=NEVER, retry=max(now, retry), whole=not barred)
 
     def _make_room(self, ask: Ask, node: Node, now: int) -> None:
-        ask.barred_until = now + SPACING
+        ask.suffer().barred_until = now + SPACING
         pairs, app = ask.shape.pairs, ask.app
         allowed = all(queue.has_room(pairs) and queue.state != STOPPED for queue in app.chain[:-1])
         if not allowed or not _may_start(app) or not all(one.has_room(pairs) for one in app.owner):

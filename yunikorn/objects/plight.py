@@ -1,0 +1,51 @@
+"""The plight of a request: what keeps it from being like any other that waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.resources import INT64_MIN
+
+if TYPE_CHECKING:
+    from yunikorn.objects.atomic_gang import AtomicGang
+    from yunikorn.objects.eviction import Eviction
+    from yunikorn.objects.node import Node
+
+
+class Plight:
+    """What has come upon a request; few ever have one."""
+
+    __slots__ = (
+        "barred_until",
+        "eviction",
+        "gang",
+        "held",
+        "made",
+        "over_limit",
+        "over_quota",
+        "parked",
+        "reserved",
+        "tries",
+    )
+
+    def __init__(self) -> None:
+        self.over_limit = False
+        """Whether it has been reported as too large for what its user or group has left."""
+        self.over_quota = False
+        """Whether it has been reported as too large for what its queues have left."""
+        self.eviction: Eviction | None = None
+        """What was last told to go for it."""
+        self.made = 0
+        """Allocations it has led to since it has a plight: tells whether an eviction has served it."""
+        self.barred_until = INT64_MIN
+        """When preemption, which was tried for it in vain, may be tried again (ns)."""
+        self.reserved: Node | None = None
+        """The node that is kept for it."""
+        self.parked = False
+        """Whether it is out of the running until something changes (see `scheduling.parking`)."""
+        self.tries = 0
+        """How often it was parked."""
+        self.held = False
+        """Whether it is out of the running for the sake of its gang; it is parked as well then."""
+        self.gang: AtomicGang | None = None
+        """The gang that it stands for: not a request of its own, but of all members together."""

@@ -1,0 +1,52 @@
+"""Terms: what a request says besides who wants how much of what, and in which turn.
+
+Most requests say nothing of all this, and share one value that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_NO_TAGS: dict[str, str] = {}
+
+
+class Terms:
+    """What a request asks for its allocations; not changed once it is made."""
+
+    __slots__ = (
+        "may_be_preempted",
+        "may_preempt",
+        "originator",
+        "placeholder",
+        "run_limit",
+        "tags",
+        "task_group",
+    )
+
+    def __init__(
+        self,
+        tags: Mapping[str, str] = _NO_TAGS,
+        *,
+        may_preempt: bool = True,
+        may_be_preempted: bool = True,
+        originator: bool = False,
+        run_limit: int = 0,
+        task_group: str = "",
+        placeholder: bool = False,
+    ) -> None:
+        self.tags = tags
+        self.may_preempt = may_preempt
+        """Whether others may have to go for it ..."""
+        self.may_be_preempted = may_be_preempted
+        """... and whether its allocations may have to go for others (decision 23)."""
+        self.originator = originator
+        """Whether its application cannot live without it: then it goes for nobody else."""
+        self.run_limit = run_limit
+        """How long each allocation of it may run (ns); 0 is for ever."""
+        self.task_group = task_group
+        self.placeholder = placeholder
+        """Whether its allocations only keep room for the real ones of its task group."""
+
+
+PLAIN = Terms()
+"""Nothing special."""
