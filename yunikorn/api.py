@@ -302,6 +302,10 @@ class ResourceManager(Protocol):
         ...
 
 
+def _tell_nobody(deed: str, cause: BaseException | str) -> None:
+    """What a context reports to where no scheduler is, as in a test of the plugin alone."""
+
+
 @attrs.frozen(slots=True)
 class Context:
     """Where a plugin object works: handed to `opened` and `reloaded`."""
@@ -312,6 +316,12 @@ class Context:
     """The core's clock (ns); use no other."""
     rm: ResourceManager | None = None
     """Whose partition it is; None where there is no resource manager, as in a test of the plugin alone."""
+    report: Callable[[str, BaseException | str], None] = _tell_nobody
+    """`report("reading the file again", error)`: say what went wrong and you have dealt with.
+
+    It is counted each time, logged where it differs from the last time, and the first time an event, under
+    the name of the plugin, as if it had been raised. May be called from any thread.
+    """
 
 
 # -- what plugins are ---------------------------------------------------------------------------------

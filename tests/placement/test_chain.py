@@ -275,12 +275,6 @@ def test_a_rule_that_breaks_rejects_the_application_and_is_named(
     assert [(fault.message, fault.count) for fault in faults] == [(placement.reason, 2)]
 
 
-def test_a_chain_knows_its_plugins(registry: Registry, make_tree: Any) -> None:
-    rules = [RuleConfig("user", parent=RuleConfig("tag", value="ns")), RuleConfig("provided")]
-    chain = PlacementChain(rules, registry, make_tree())
-    assert [plugin.name for plugin, _ in chain.plugins()] == ["user", "tag", "provided"]
-
-
 def test_an_observer_is_told_every_placement(registry: Registry, make_tree: Any, make_app: Any) -> None:
     chain = PlacementChain([], registry, make_tree("root.a"))
     seen: list[tuple[str, str]] = []

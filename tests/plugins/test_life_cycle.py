@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import attrs
 import pytest
 
-from tests.core.kit import RM, configuration, queue, with_plugins
+from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
 from yunikorn.api import (
     Application,
     AppSortPolicy,
     Ask,
     Context,
+    Event,
+    EventSink,
     Node,
     NodeSortPolicy,
     PlacementRule,
@@ -24,6 +27,7 @@ from yunikorn.api import (
     QueueSortPolicy,
     UserGroupResolver,
 )
+from yunikorn.errors import ConfigError
 from yunikorn.registry import Registry
 
 HEARD: list[str] = []
@@ -158,11 +162,9 @@ def test_what_stays_is_told_of_a_reload_and_what_goes_is_closed(registry: Regist
     rm = RM(text(), registry)
     HEARD.clear()
     rm.reload(text("other"))
-    assert [each for each in HEARD if each.split()[0] in ("app", "other", "queue")] == [
-        "other opened in default",
-        "queue reloaded in default",
-        "app closed",
-    ]
+    stay = ("node", "condition", "rule", "groups", "queue")
+    assert [each for each in HEARD if "reloaded" in each] == [f"{name} reloaded in default" for name in stay]
+    assert [each for each in HEARD if "reloaded" not in each] == ["other opened in default", "app closed"]
 
 
 def test_every_object_is_closed_at_the_end(registry: Registry) -> None:
@@ -190,3 +192,111 @@ def test_a_call_that_fails_is_reported_and_stops_neither_start_nor_reload_nor_en
         assert f"plugin {name} of test-plugin (yunikorn-test 1.0): opening: " in faults
     for deed in ("opening", "reloading", "closing"):
         assert f": {deed}: RuntimeError: no \\x1b[31mluck" in faults
+
+
+@attrs.define(eq=False)
+class Learns(PlacementRule):
+    """A queue for each user, numbered as they come: it has to remember them."""
+
+    name = "learns"
+    prefix: str = "q"
+    _seen: dict[str, int] = attrs.field(init=False, factory=dict)
+
+    def place(self, app: Application) -> str:
+        return f"{self.prefix}{self._seen.setdefault(app.user, len(self._seen))}"
+
+
+def by_rules(*rules: dict[str, object]) -> str:
+    return configuration(queue("a"), placementrules=[{"create": True, **rule} for rule in rules])
+
+
+def place(rm: RM, user: str) -> str:
+    """The queue of a new application of this user."""
+    app_id = f"{user}-{len(rm.said('accepted_applications'))}"
+    rm.app(app_id, "", user=user)
+    found = rm.find_app(app_id).queue
+    assert found is not None
+    return found.path
+
+
+LEARNS: dict[str, object] = {"name": "learns"}
+FOR_EVE: dict[str, object] = {
+    "name": "fixed",
+    "value": "root.a",
+    "filter": {"type": "allow", "users": ["eve"]},
+}
+
+
+def test_a_rule_that_a_configuration_leaves_alone_goes_on_with_all_it_knows() -> None:
+    rm = RM(by_rules(LEARNS), with_plugins(placement_rules=[Learns]))
+    assert [place(rm, user) for user in ("ann", "bob")] == ["root.q0", "root.q1"]
+    rm.reload(by_rules(FOR_EVE, {**LEARNS, "filter": {"type": "deny", "users": ["eve"]}}))
+    assert place(rm, "bob") == "root.q1"
+    rm.reload(by_rules({**LEARNS, "prefix": "r"}))
+    assert place(rm, "bob") == "root.r0"
+
+
+def test_a_rule_that_is_named_twice_stays_two() -> None:
+    parents = {"name": "fixed", "value": "p", "create": True, "parent": {**LEARNS, "create": True}}
+    text = by_rules({**LEARNS, "filter": {"type": "allow", "users": ["ann"]}}, LEARNS)
+    rm = RM(text, with_plugins(placement_rules=[Learns]))
+    assert [place(rm, user) for user in ("ann", "bob")] == ["root.q0", "root.q0"]
+    rm.reload(by_rules({**LEARNS, "filter": {"type": "allow", "users": ["ann"]}}, LEARNS, parents))
+    assert [place(rm, user) for user in ("eve", "ann")] == ["root.q1", "root.q0"]
+
+
+def test_a_configuration_that_is_refused_takes_no_object_away() -> None:
+    rm = RM(by_rules(LEARNS), with_plugins(placement_rules=[Learns]))
+    assert [place(rm, user) for user in ("ann", "bob")] == ["root.q0", "root.q1"]
+    with pytest.raises(ConfigError, match="nobody"):
+        rm.reload(by_rules(LEARNS, {"name": "nobody"}))
+    rm.reload(by_rules(LEARNS, FOR_EVE))
+    assert place(rm, "bob") == "root.q1"
+
+
+def test_what_could_not_be_opened_is_made_anew_by_the_next_configuration(registry: Registry) -> None:
+    Told.fails = True
+    rm = RM(text(), registry)
+    Told.fails = False
+    HEARD.clear()
+    rm.reload(text("other"))
+    assert [each for each in HEARD if each.startswith("rule ")] == ["rule opened in default", "rule closed"]
+
+
+class Trouble(Told, PlacementRule):
+    """Deals with its trouble itself, but says so."""
+
+    name = "trouble"
+
+    def opened(self, context: Context) -> None:
+        self._report = context.report
+
+    def place(self, app: Application) -> str:
+        thread = threading.Thread(target=self._report, args=("reading its file again", OSError(app.id)))
+        thread.start()
+        thread.join()
+        return "root.a"
+
+
+def test_what_a_plugin_reports_is_named_counted_logged_and_an_event(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, "yunikorn.plugins")
+    heard: list[Event] = []
+
+    class Listening(EventSink):
+        """Hears all."""
+
+        name = "listening"
+
+        def send(self, batch: Sequence[Event]) -> None:
+            heard.extend(batch)
+
+    rules = [{"name": "trouble"}]
+    whole = document(partition(queue("a"), placementrules=rules), events={"sinks": ["listening"]})
+    rm = RM(whole, with_plugins(placement_rules=[Trouble], event_sinks=[Listening]))
+    for app_id in ("one", "two"):
+        rm.app(app_id)
+    (fault,) = rm.scheduler.faults
+    said = "plugin trouble of test-plugin (yunikorn-test 1.0): reading its file again: OSError: one"
+    assert (fault.message, fault.count) == (said, 2)
+    assert [record.getMessage() for record in caplog.records] == [said, said.replace("one", "two")]
+    assert [event.message for event in heard if event.type == "PLUGIN"] == [said]

@@ -78,10 +78,11 @@ class Sinks:
         """Send to these from now on; the others are closed."""
         before, self._outlets = self._outlets, outlets
         for outlet in outlets:
+            told = self._faults.context_of(outlet.origin, self._context)
             if any(outlet is old for old in before):
-                self._guard(outlet, "reloading", outlet.sink.reloaded, self._context)
+                self._guard(outlet, "reloading", outlet.sink.reloaded, told)
             else:
-                self._guard(outlet, "opening", outlet.sink.opened, self._context)
+                self._guard(outlet, "opening", outlet.sink.opened, told)
         for outlet in before:
             if not any(outlet is new for new in outlets):
                 self._guard(outlet, "closing", outlet.sink.closed)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
 import attrs
 
+from yunikorn.api import Context
 from yunikorn.errors import CONTAINED, CallbackError, PluginError
 
 _log = logging.getLogger("yunikorn.plugins")
@@ -24,6 +27,8 @@ class Fault:
     message: str
     """What went wrong the first time."""
     count: int = 1
+    last: str = ""
+    """What the plugin told last of it by `context.report`; empty for what it did wrong itself."""
 
     def marks(self) -> dict[str, object]:
         """What a structured log entry about it says beside the text."""
@@ -36,22 +41,43 @@ class FaultLog:
     def __init__(self) -> None:
         self._faults: dict[tuple[str, str], Fault] = {}
         self._listeners: list[Callable[[Fault], None]] = []
+        self._told: deque[tuple[str, str, BaseException | str]] = deque()
+        """What plugins said of themselves, perhaps in threads of their own, and nobody has noted yet."""
 
     def __iter__(self) -> Iterator[Fault]:
+        self._note_told()
         return iter(self._faults.values())
 
     def __len__(self) -> int:
+        self._note_told()
         return len(self._faults)
 
     def since(self, count: int) -> list[Fault]:
         """The kinds of misdeed that came after the first `count` of them."""
-        return list(islice(self._faults.values(), count, None)) if len(self._faults) > count else []
+        return list(islice(self._faults.values(), count, None)) if len(self) > count else []
 
     def sum_up(self) -> None:
         """Log how often each kind of misdeed came again; the first time was logged when it was."""
         for fault in self:
             if fault.count > 1:
                 _log.warning("%d times: %s", fault.count, fault.message, extra=fault.marks())
+
+    def context_of(self, plugin: str, context: Context) -> Context:
+        """The context as this plugin is given it: what it reports there is noted under its name."""
+        return attrs.evolve(context, report=partial(self._tell, plugin))
+
+    def _tell(self, plugin: str, deed: str, cause: BaseException | str) -> None:
+        self._told.append((plugin, deed, cause))
+
+    def _note_told(self) -> None:
+        while self._told:
+            plugin, deed, cause = self._told.popleft()
+            text = str(self.report(plugin, deed, cause))
+            fault = self._faults[plugin, deed]
+            if fault.count > 1 and text != fault.last:
+                # The plugin chose to say something new: unlike errors, which differ by the object they hit.
+                _log.error("%s", text, extra=fault.marks())
+            fault.last = text
 
     def listen(self, listener: Callable[[Fault], None]) -> None:
         """Have `listener` called with each new kind of misdeed."""

@@ -20,12 +20,13 @@ from yunikorn.config.names import RECOVERY, ROOT
 from yunikorn.config.schema import RuleConfig
 from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.placement_rule import BoundRule, Choice, PlacedQueue, QueueTree
+from yunikorn.scheduling.plugin_objects import PluginObjects
 from yunikorn.scheduling.user_groups import is_forced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from yunikorn.api import Application, PlacementRule
+    from yunikorn.api import Application
     from yunikorn.registry import Registry
 
 __all__ = ["PlacedQueue", "Placement", "PlacementChain", "QueueTree", "Step"]
@@ -68,7 +69,7 @@ class Placement:
 
 
 class PlacementChain:
-    """The placement rules of a partition over its queues.
+    """The placement rules of a partition over its queues, their plugins taken from `objects`.
 
     Raises `UnknownPlugin`, `OptionError` or `PluginError` when a rule cannot be made. What a rule does
     wrong later goes to `faults`.
@@ -80,16 +81,14 @@ class PlacementChain:
         registry: Registry,
         tree: QueueTree,
         faults: FaultLog | None = None,
+        objects: PluginObjects | None = None,
     ) -> None:
         faults = FaultLog() if faults is None else faults
-        self._rules = [BoundRule(rule, registry, tree, faults) for rule in rules or IMPLICIT]
+        objects = PluginObjects(registry) if objects is None else objects
+        self._rules = [BoundRule(rule, registry, tree, faults, objects) for rule in rules or IMPLICIT]
         self._tree = tree
         self.observer: Callable[[Application, Placement], None] | None = None
         """Told every placement with its steps, for whoever explains it."""
-
-    def plugins(self) -> list[tuple[PlacementRule, str]]:
-        """The rule objects and where each comes from, for their life cycle."""
-        return [plugin for rule in self._rules for plugin in rule.plugins()]
 
     def place(self, app: Application) -> Placement:
         """Find the queue for `app`; "nowhere" is an answer, with the reason."""

@@ -15,12 +15,13 @@ from yunikorn.errors import CONTAINED
 from yunikorn.registry import PLACEMENT, Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from yunikorn.api import Application, PlacementRule
     from yunikorn.config.schema import RuleConfig
     from yunikorn.registry import Offer
     from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_objects import PluginObjects
 
 COMPLETE = f"{ROOT}."
 """How a complete queue name starts."""
@@ -70,24 +71,25 @@ class Choice:
 class BoundRule:
     """A rule of the configuration, made from its plugin, with the rules above it."""
 
-    def __init__(self, config: RuleConfig, registry: Registry, tree: QueueTree, faults: FaultLog) -> None:
+    def __init__(
+        self,
+        config: RuleConfig,
+        registry: Registry,
+        tree: QueueTree,
+        faults: FaultLog,
+        objects: PluginObjects,
+    ) -> None:
         offer = registry.find(PLACEMENT, config.name)
         self.name = config.name
         self.title = f"{config.name} '{config.value}'" if config.value else config.name
-        self.plugin: PlacementRule = registry.make(PLACEMENT, config.name, plugin_options(config, offer))
-        self.parent = BoundRule(config.parent, registry, tree, faults) if config.parent else None
+        self.plugin: PlacementRule
+        self.plugin, self._origin = objects.make(PLACEMENT, config.name, plugin_options(config, offer))
+        self.parent = BoundRule(config.parent, registry, tree, faults, objects) if config.parent else None
         self._place = self.plugin.place
-        self._origin = offer.origin
         self._create = config.create
         self._filter = config.filter
         self._tree = tree
         self._faults = faults
-
-    def plugins(self) -> Iterator[tuple[PlacementRule, str]]:
-        """Its plugin and where that comes from, and those of the rules above it."""
-        yield self.plugin, self._origin
-        if self.parent is not None:
-            yield from self.parent.plugins()
 
     def choose(self, app: Application) -> Choice:
         """The queue for `app` as far as this rule can tell; access is not looked at."""

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.api import Context, Plugin
 from yunikorn.registry import NODE_SORT, PREDICATE, Registry
 from yunikorn.scheduling.named_policy import NamedPolicy
 from yunikorn.scheduling.node_orders import DEFAULT
 from yunikorn.scheduling.placement import PlacementChain
+from yunikorn.scheduling.plugin_objects import PluginObjects
 from yunikorn.scheduling.predicate_chain import PredicateChain
 from yunikorn.scheduling.user_groups import UserGroups
 
 if TYPE_CHECKING:
+    from yunikorn.api import Context
     from yunikorn.clock import Clock
     from yunikorn.config.schema import PartitionConfig, PluginRef
     from yunikorn.objects.queue_tree import QueueTree
@@ -26,42 +27,42 @@ if TYPE_CHECKING:
 class Policies:
     """The plugin objects of one partition, but for those of its queues.
 
-    Raises `UnknownPlugin`, `OptionError` or `PluginError` when one cannot be made.
+    Those of `before` that have the same options go on being used. Raises `UnknownPlugin`, `OptionError` or
+    `PluginError` when one cannot be made.
     """
 
     def __init__(
-        self, config: PartitionConfig, registry: Registry, tree: QueueTree, clock: Clock, faults: FaultLog
+        self,
+        config: PartitionConfig,
+        registry: Registry,
+        tree: QueueTree,
+        clock: Clock,
+        faults: FaultLog,
+        before: Policies | None = None,
     ) -> None:
-        self._registry = registry
-        self.placement = PlacementChain(config.placement_rules, registry, tree, faults)
-        self.users = UserGroups.make(config.user_group_resolver, registry, clock, faults)
+        at_hand: PluginObjects | None = None if before is None else before._objects
+        self._objects: PluginObjects = PluginObjects(registry, at_hand)
+        objects = self._objects
         self.node_sorts = {DEFAULT: self._node_sort(config.node_sort)} | {
             name: self._node_sort(ref) for name, ref in config.node_sorts.items()
         }
-        made = [
-            (registry.make(PREDICATE, ref.name, ref.options), registry.find(PREDICATE, ref.name).origin)
-            for ref in config.predicates
-        ]
-        self.predicates = PredicateChain(made, faults)
-        self._plugins: list[tuple[Plugin, str]] = [
-            *((named.policy, named.origin) for named in self.node_sorts.values()),
-            *made,
-            *self.placement.plugins(),
-        ]
-        if self.users.resolver is not None:
-            self._plugins.append((self.users.resolver, self.users.origin))
+        self.predicates = PredicateChain(
+            [objects.make(PREDICATE, ref.name, ref.options) for ref in config.predicates], faults
+        )
+        self.placement = PlacementChain(config.placement_rules, registry, tree, faults, objects)
+        self.users = UserGroups.make(config.user_group_resolver, registry, clock, faults, objects)
 
     def _node_sort(self, ref: PluginRef) -> NamedPolicy:
-        policy = self._registry.make(NODE_SORT, ref.name, ref.options)
-        return NamedPolicy.of(policy, self._registry.find(NODE_SORT, ref.name).origin)
+        return NamedPolicy.of(*self._objects.make(NODE_SORT, ref.name, ref.options))
 
     def open(self, context: Context, faults: FaultLog) -> None:
-        """Tell each plugin object that it is about to be used; a failure is only reported."""
-        for plugin, origin in self._plugins:
-            faults.guard(origin, "opening", plugin.opened, context)
+        """Tell each plugin object that it is about to be used, or stays; a failure is only reported."""
+        self._objects.open(context, faults)
         self.predicates.bind()
 
     def close(self, faults: FaultLog) -> None:
-        """Tell each plugin object that it has been used for the last time; a failure is only reported."""
-        for plugin, origin in self._plugins:
-            faults.guard(origin, "closing", plugin.closed)
+        """Tell each plugin object that it has been used for the last time; a failure is only reported.
+
+        Those that later policies go on using are left alone.
+        """
+        self._objects.close(faults)

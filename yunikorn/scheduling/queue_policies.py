@@ -101,7 +101,10 @@ class QueuePolicies:
     def _take(self, key: Key, made: tuple[Any, str]) -> None:
         policy, origin = self._made[key] = made
         self._new.add(id(policy))
-        self._faults.guard(origin, "opening", policy.opened, self._context)
+        self._faults.guard(origin, "opening", policy.opened, self._told(origin))
+
+    def _told(self, origin: str) -> Context:
+        return self._faults.context_of(origin, self._context)
 
     def use(self, registry: Registry, prepared: Made) -> None:
         """Take plugins from `registry` from now on, and what was prepared from it."""
@@ -117,7 +120,7 @@ class QueuePolicies:
             if id(policy) in self._new:
                 continue
             if id(policy) in used:
-                self._faults.guard(origin, "reloading", policy.reloaded, self._context)
+                self._faults.guard(origin, "reloading", policy.reloaded, self._told(origin))
             else:
                 del self._made[key]
                 self._faults.guard(origin, "closing", policy.closed)

@@ -55,7 +55,8 @@ class Reload:
         tree = running.partition.queues
         problems.extend(_type_changes(tree, config.root, path))
         try:
-            policies = Policies(config, self._registry, tree, running.partition.clock, running.faults)
+            clock, before = running.partition.clock, running.policies
+            policies = Policies(config, self._registry, tree, clock, running.faults, before)
             made = running.queue_policies.prepare(config.root, self._registry)
             self._changes.append(_Change(running, config, policies, made))
         except (UnknownPlugin, OptionError, PluginError) as error:

@@ -16,6 +16,7 @@ from yunikorn.config.names import is_user_name
 from yunikorn.errors import CONTAINED, UnknownPlugin
 from yunikorn.registry import RESOLVER, Registry
 from yunikorn.scheduling.faults import FaultLog
+from yunikorn.scheduling.plugin_objects import PluginObjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -72,9 +73,14 @@ class UserGroups:
 
     @classmethod
     def make(
-        cls, ref: PluginRef | None, registry: Registry, clock: Clock, faults: FaultLog | None = None
+        cls,
+        ref: PluginRef | None,
+        registry: Registry,
+        clock: Clock,
+        faults: FaultLog | None = None,
+        objects: PluginObjects | None = None,
     ) -> UserGroups:
-        """With the resolver that the configuration names.
+        """With the resolver that the configuration names, taken from `objects`.
 
         A type that no plugin offers means no resolver, as in 1.9, but for `ldap`: whoever writes that
         relies on it (decision 3). Raises `UnknownPlugin` for it, `OptionError` for bad options.
@@ -82,12 +88,14 @@ class UserGroups:
         if ref is None or ref.name in ("", "none"):
             return cls(clock)
         try:
-            origin = registry.find(RESOLVER, ref.name).origin
+            registry.find(RESOLVER, ref.name)
         except UnknownPlugin:
             if ref.name == "ldap":
                 raise
             return cls(clock)
-        return cls(clock, registry.make(RESOLVER, ref.name, ref.options), origin, faults)
+        objects = PluginObjects(registry) if objects is None else objects
+        resolver, origin = objects.make(RESOLVER, ref.name, ref.options)
+        return cls(clock, resolver, origin, faults)
 
     @property
     def remembered(self) -> int:

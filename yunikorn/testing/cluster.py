@@ -239,7 +239,7 @@ class Cluster:
 
     @property
     def faults(self) -> list[Fault]:
-        """What plugins did wrong so far."""
+        """What plugins did wrong so far, or reported by `context.report`."""
         return list(self.scheduler.faults)
 
     def _objects(self) -> Partition:

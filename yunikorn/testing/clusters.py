@@ -79,6 +79,7 @@ class Clusters:
             for cluster, expected in self._made
             if expected == "fail"
             for fault in cluster.faults
+            if not fault.last
         ]
         self._made.clear()
         if found:

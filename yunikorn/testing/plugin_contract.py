@@ -133,7 +133,7 @@ class PluginContract:
     def test_a_cluster_runs_under_it_without_a_fault(self) -> None:
         """Whatever comes up in a cluster, it answers as its kind should."""
         cluster = self.play(reload=True)
-        assert [fault.message for fault in cluster.faults] == []
+        assert [fault.message for fault in cluster.faults if not fault.last] == []
 
     def test_equal_input_gives_equal_decisions(self) -> None:
         """Two clusters to which the same happens decide the same."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import tempfile
 from pathlib import Path
 
@@ -81,9 +80,8 @@ def test_a_file_that_changes_is_read_again(scheduler: MakeScheduler, file: Path)
     "text", ["usr ann root.a\n", "user ann\n", "tag team root.a\n", "user ann root..a\n", None]
 )
 def test_a_file_that_breaks_leaves_what_it_said(
-    text: str | None, scheduler: MakeScheduler, file: Path, caplog: pytest.LogCaptureFixture
+    text: str | None, scheduler: MakeScheduler, file: Path
 ) -> None:
-    caplog.set_level(logging.ERROR, "yunikorn.plugins")
     cluster = scheduler(configuration(file), plugins=[MappingFile])
     if text is None:
         file.unlink()
@@ -93,14 +91,23 @@ def test_a_file_that_breaks_leaves_what_it_said(
         cluster.advance(10)
         cluster.submit(application(f"app-{number}", "", user="ann"))
         assert_queue(cluster, f"app-{number}", "root.science.physics")
-    said = [record.getMessage() for record in caplog.records]
-    assert len(said) == 1, "what is wrong with one version of a file is told once"
-    assert "teams.txt is left as it was when last read: " in said[0]
-    assert ("No such file" if text is None else "line 2: ") in said[0]
+    (fault,) = cluster.faults
+    assert fault.count == 1, "what is wrong with one version of a file is told once"
+    assert "teams.txt again, what it said before holds: " in fault.message
+    assert ("No such file" if text is None else "line 2: ") in fault.message
     file.write_text("user ann root.mended\n", "utf-8")
     cluster.advance(10)
     cluster.submit(application("mended", "", user="ann"))
     assert_queue(cluster, "mended", "root.mended")
+
+
+def test_a_reload_leaves_the_file_as_it_was_last_read(scheduler: MakeScheduler, file: Path) -> None:
+    cluster = scheduler(configuration(file), plugins=[MappingFile])
+    file.write_text("nonsense", "utf-8")
+    cluster.reload(configuration(file).replace('"default"}]}', '"default"}, {"name": "more"}]}'))
+    cluster.submit(application("app", "", user="ann"))
+    assert_queue(cluster, "app", "root.science.physics")
+    assert [fault.count for fault in cluster.faults] == [1]
 
 
 def test_without_a_file_at_the_start_nobody_is_placed_and_it_says_why(tmp_path: Path) -> None:

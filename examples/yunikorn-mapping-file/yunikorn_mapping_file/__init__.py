@@ -31,6 +31,7 @@ from yunikorn_mapping_file.mapping import Mapping, read_mappings
 
 SECOND = 1_000_000_000
 _log = logging.getLogger("yunikorn.plugins")
+Report = Callable[[str, BaseException | str], None]
 Stamp = tuple[int, int, int]
 """By which a file that changed is known: its time, its size, and which file it is."""
 
@@ -45,18 +46,19 @@ class MappingFile(PlacementRule):
     check_every: float = attrs.field(default=1.0, validator=attrs.validators.ge(0))
     """Seconds for which it is not looked at again whether the file changed."""
     _now: Callable[[], int] | None = attrs.field(init=False, default=None, repr=False)
+    _report: Report | None = attrs.field(init=False, default=None, repr=False)
     _looked: int | None = attrs.field(init=False, default=None, repr=False)
     _stamp: Stamp | None = attrs.field(init=False, default=None, repr=False)
-    _told: str = attrs.field(init=False, default="", repr=False)
     _mappings: tuple[Mapping, ...] | None = attrs.field(init=False, default=None, repr=False)
 
     def opened(self, context: Context) -> None:
         """Read the file now, so that one that cannot be read is found at once."""
-        self._now = context.now
+        self._now, self._report = context.now, context.report
         self._look()
 
     def reloaded(self, context: Context) -> None:
         """A new configuration is a reason to look, too."""
+        self._now, self._report = context.now, context.report
         self._look()
 
     def place(self, app: Application) -> str | None:
@@ -81,7 +83,7 @@ class MappingFile(PlacementRule):
         return due
 
     def _look(self) -> None:
-        """Read the file if it changed; what is wrong then is logged once, and what it said before stays."""
+        """Read the file if it changed; what is wrong then is reported, and what it said before stays."""
         if self._mappings is None:
             self._read()
             return
@@ -89,12 +91,11 @@ class MappingFile(PlacementRule):
             if self._stamp_of_file() != self._stamp:
                 self._read()
                 _log.info("mapping-file: %s was read again: %d mappings", self.path, len(self._mappings))
-                self._told = ""
         except (OSError, ValueError) as error:
-            self._stamp = self._stamp_if_any()
-            if str(error) != self._told:
-                self._told = str(error)
-                _log.error("mapping-file: %s is left as it was when last read: %s", self.path, error)
+            stamp = self._stamp_if_any()
+            if stamp != self._stamp and self._report is not None:
+                self._report(f"reading {self.path} again, what it said before holds", error)
+            self._stamp = stamp
 
     def _read(self) -> None:
         stamp = self._stamp_of_file()

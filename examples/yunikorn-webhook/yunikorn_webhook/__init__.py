@@ -8,7 +8,7 @@ events:
 
 Events are posted as JSON lists by a thread of the sink's own, so that the scheduler never waits for the
 network. What cannot be delivered is tried again at growing distances; what finds the buffer full is dropped.
-Both are counted.
+Both are counted, and what is dropped is reported.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Webhook(EventSink):
         """Start the thread."""
         retries = Retries(self.retries, self.first_wait, self.longest_wait)
         post = post_to(self.url, self.headers, self.timeout)
-        self._courier = Courier(post, self.url, self.capacity, self.batch, retries)
+        self._courier = Courier(post, context.report, self.capacity, self.batch, retries)
         self._courier.start()
 
     def send(self, batch: Sequence[Event]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -11,9 +10,10 @@ import attrs
 
 from yunikorn.api import Event
 
-_log = logging.getLogger("yunikorn.plugins")
 Post = Callable[[Sequence[Event]], None]
 """Delivers a batch; raises `TryLater` or `Refused`."""
+Report = Callable[[str, BaseException | str], None]
+"""The scheduler's `context.report`."""
 
 
 class TryLater(Exception):
@@ -52,8 +52,8 @@ class Counts:
 class Courier:
     """Takes events without waiting, and delivers them in their order."""
 
-    def __init__(self, post: Post, whither: str, capacity: int, batch: int, retries: Retries) -> None:
-        self._post, self._whither = post, whither
+    def __init__(self, post: Post, report: Report, capacity: int, batch: int, retries: Retries) -> None:
+        self._post, self._report = post, report
         self._capacity, self._batch, self._retries = capacity, batch, retries
         self._changed = threading.Condition()
         self._events: deque[Event] = deque()
@@ -98,9 +98,7 @@ class Courier:
             before, self._dropped = self._dropped, self._dropped + count
             if before.bit_length() != self._dropped.bit_length():
                 # The first, and then each time their number has doubled.
-                _log.warning(
-                    "webhook %s: %d events were dropped so far: %s", self._whither, self._dropped, why
-                )
+                self._report("delivering events", f"{self._dropped} were dropped so far: {why}")
 
     # -- in its own thread ----------------------------------------------------------------------------
 
