@@ -68,6 +68,17 @@ def test_axes_have_units_and_lines_have_names(observe: Observe) -> None:
         assert any("each row is 2 nodes" in text for text in texts(plot_nodes(history)))
 
 
+@pytest.mark.parametrize("runtime", [20, 2_000])
+def test_marks_of_slowdowns_are_plain_numbers(observe: Observe, runtime: int) -> None:
+    few = scenario(1).replace("count: 70", "count: 2").replace("runtime: 20", f"runtime: {runtime}")
+    late = (APP % (1, 0, 1)).replace("runtime: 20", "runtime: 10")
+    curves = observe(few + late, leaves(1)).account.curves
+    with styled():
+        found = texts(plot_distributions(curves))
+    assert not [text for text in found if "$" in text]
+    assert {"1", "2"} <= found or {"1", "10", "100"} <= found
+
+
 def test_what_there_is_no_room_for_is_said(observe: Observe) -> None:
     result = observe(scenario(50), leaves(50))
     history = result.account.history

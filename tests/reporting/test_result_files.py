@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import csv
 import errno
+import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from rich.console import Console
 
 from yunikorn.errors import UsageError
 from yunikorn.reporting import pictures
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.result_files import ResultFiles
+from yunikorn.reporting.sections import sections
+from yunikorn.reporting.tables import print_sections
 from yunikorn.simulation.out_folder import OutFolder
+from yunikorn.simulation.table import print_report
 
 Observe = Callable[..., FullReport]
 SCENARIO = """
@@ -152,6 +159,24 @@ def test_the_page_holds_everything_and_asks_no_network(write: Callable[..., Path
     assert "&lt;b&gt;tuesday" in page
     assert "<b>tuesday" not in page
     assert "Guarantees" in page
+
+
+def test_the_page_says_all_that_the_terminal_says(observe: Observe, tmp_path: Path) -> None:
+    stray = "  - {id: z, queue: root.nowhere, tasks: [{resources: {vcore: 1}, runtime: 5}]}"
+    lost = "events: [{at: 12, node: n, action: remove}, {at: 13, node: n, action: add}]"
+    scenario = f"{SCENARIO[: SCENARIO.index('events')]}{stray}\n{lost}\n"
+    with ResultFiles(tmp_path) as files:
+        result = observe(scenario, until=15, recorder=files, rows=files)
+        files.write(result)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    console = Console(record=True, width=1000, file=io.StringIO())
+    print_report(result.report, console, "fast", lambda more: print_sections(sections(result.figures), more))
+    shown = re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", page)))
+    words = re.sub(r"[─\s]+", " ", console.export_text()).replace("speed fast ", "")
+    assert all(said in words for said in ("lost work", "Rejected applications", "Tasks that wait"))
+    missing = [word for word in words.split() if word not in shown]
+    assert not missing
+    assert "(until 15s)" in shown
 
 
 def test_without_the_extra_the_rest_is_written_and_it_says_what_to_install(

@@ -28,7 +28,7 @@ from yunikorn.reporting.comparing import Drawn, compare
 from yunikorn.reporting.comparison import Comparison
 from yunikorn.reporting.comparison_files import PAGE, PICTURES, write_comparison
 from yunikorn.reporting.comparison_sections import whole_table
-from yunikorn.reporting.runs import HereAndNow, ignore_interrupts
+from yunikorn.reporting.runs import HereAndNow, Source, ignore_interrupts
 from yunikorn.reporting.settings import Setting, parse_settings
 from yunikorn.reporting.variants import Plan, check_configs, make_plans
 from yunikorn.simulation.out_folder import OutFolder
@@ -131,7 +131,7 @@ def command(
 
 
 def _read(
-    configs: tuple[Path, ...], settings: tuple[str, ...], source: WorkloadSource
+    configs: tuple[Path, ...], settings: tuple[str, ...], source: Source
 ) -> tuple[list[Plan], list[str]]:
     """The variants, and what there is to remark on the workload; raises what is wrong with any of them."""
     refusals, registry = Refusals(), Registry.load()

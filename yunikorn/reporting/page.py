@@ -9,8 +9,9 @@ from jinja2 import Environment, StrictUndefined
 
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.sections import Section, sections
-from yunikorn.reporting.words import percent, spell_time
+from yunikorn.simulation.reloads import describe_reload
 from yunikorn.simulation.report import Report
+from yunikorn.simulation.report_rows import WAITS, limits, outcome, queues, reasons, totals, waits
 
 CAPTIONS = {
     "cluster.png": "What there was, what was used, and what was free but of no use to what waited.",
@@ -25,9 +26,9 @@ def render_page(result: FullReport, pictures: dict[str, bytes]) -> str:
     """The page of one run."""
     report = result.report
     return render(
-        title=f"Simulation of {report.workload}",
+        title=f"Simulation of {report.workload} ({outcome(report)})",
         facts=_facts(report),
-        parts=sections(result.figures),
+        parts=[*_first_parts(report), *sections(result.figures), *_last_parts(report)],
         pictures=pictures,
         captions=CAPTIONS,
     )
@@ -58,30 +59,25 @@ def render(
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
-    apps, tasks = report.applications, report.tasks
-    use = [
-        f"{partition}: " + ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
-        for partition, shares in report.utilisation.items()
+    notes = [*report.remarks, *report.node_troubles, *map(describe_reload, report.reloads)]
+    return [
+        *totals(report),
+        *(("note", text) for text in notes),
+        *(("fault", text) for text in report.plugin_faults),
     ]
-    found = [
-        (
-            "applications",
-            f"{apps.submitted} submitted: {apps.finished} finished, {apps.failed} failed, "
-            f"{apps.rejected} rejected, {apps.running} running, {apps.waiting} waiting",
-        ),
-        (
-            "tasks",
-            f"{tasks.asked} asked for: {tasks.ended} ended, {tasks.running} running, "
-            f"{tasks.waiting} waiting, {tasks.failed + tasks.dropped + tasks.refused} failed, dropped or "
-            f"refused; {tasks.restarted} restarts",
-        ),
-        ("nodes", f"{report.nodes} registered"),
-        ("makespan", spell_time(report.times.makespan)),
-        ("use", "; ".join(use) or "-"),
-        ("decisions", f"{report.decisions}, {report.preemptions} tasks preempted"),
-    ]
-    found += [
-        (reason.reason, f"{reason.count} rejected, first {reason.example}") for reason in report.rejections
-    ]
-    found += [("note", remark) for remark in report.remarks]
+
+
+def _first_parts(report: Report) -> list[Section]:
+    """What the terminal shows before the full report."""
+    title, columns, rows = queues(report)
+    found = [Section("Waiting time", ["of", *WAITS], [list(row) for row in waits(report)])]
+    return [*found, Section(title, ["queue", *columns], rows)] if rows else found
+
+
+def _last_parts(report: Report) -> list[Section]:
+    """What kept something from being done."""
+    held = [list(row) for row in limits(report.limit_waits.limits)]
+    found = [Section("Limits that held requests", ["limit", "held in all"], held)] if held else []
+    for title, rows in reasons(report):
+        found.append(Section(title, ["reason", "count", "first"], [list(row) for row in rows]))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from yunikorn.reporting.canvas import (
     COLOURS,
@@ -47,6 +47,7 @@ def plot_lengths(history: History) -> Figure:
     axes.set_xlabel(f"simulated time ({text})")
     axes.set_xlim(edges[0], edges[-1])
     axes.set_ylim(0, top(total))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=max(total) > 1))
     figure.legend(loc="outside right upper")
     return figure
 
@@ -79,6 +80,10 @@ def plot_distributions(curves: Curves, what: str = "queues") -> Figure:
     slowdowns.set_xscale("log")
     slowdowns.set_xlim(left=0.9)
     slowdowns.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    # Of a range below ten there is but one mark: those between are named, too.
+    worst = max((curves.slowdowns[name][-1] for name in shown if curves.slowdowns.get(name)), default=1.0)
+    between = FuncFormatter(lambda value, _: f"{value:g}" if worst < 10 else "")
+    slowdowns.xaxis.set_minor_formatter(between)
     slowdowns.set_title("Bounded slowdown")
     slowdowns.set_xlabel("slowed down no more than (times)")
     for axes in (waits, slowdowns):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yunikorn.config.quantities import in_words
-from yunikorn.simulation.table import duration
+from yunikorn.simulation.report_rows import duration
 
 NONE = "-"
 
