@@ -153,6 +153,15 @@ def test_files_of_a_comparison(call: Call, tmp_path: Path) -> None:
     assert "http" not in page
 
 
+def test_folders_of_an_earlier_comparison_are_told_and_left_alone(call: Call, tmp_path: Path) -> None:
+    options = ("--no-plots", "--out", str(tmp_path / "out"))
+    assert "earlier" not in call("--set", f"{POLICY}=fifo,fair,stateaware", *options)[2]
+    status, _, err = call("--set", f"{POLICY}=stateaware,fifo", *options)
+    assert status == 0
+    assert f"note: {tmp_path / 'out'}: 1-fifo, 2-fair, 3-stateaware are of an earlier comparison" in err
+    assert (tmp_path / "out" / "3-stateaware" / "report.json").is_file()
+
+
 def test_other_processes_give_the_same_bytes(call: Call, tmp_path: Path) -> None:
     arguments = ("--set", f"{POLICY}=fifo,fair", "--json", "--no-plots", "--out")
     alone = call(*arguments, str(tmp_path / "one"), jobs=1)

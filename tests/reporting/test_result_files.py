@@ -196,6 +196,7 @@ def test_what_an_earlier_run_left_is_not_taken_for_this_one(write: Callable[...,
     write(tasks=True, pictures=True)
     folder = write()
     (folder / "notes.txt").write_text("mine", "utf-8")
+    (folder / "tasks.csv.part").write_text("half of a run that was killed", "utf-8")
     write()
     assert names(folder) == sorted([*PLAIN, "notes.txt"])
 

@@ -26,7 +26,7 @@ from yunikorn.errors import UsageError, printable
 from yunikorn.registry import Registry
 from yunikorn.reporting.comparing import Drawn, compare
 from yunikorn.reporting.comparison import Comparison
-from yunikorn.reporting.comparison_files import PAGE, PICTURES, write_comparison
+from yunikorn.reporting.comparison_files import PAGE, PICTURES, outdated_runs, write_comparison
 from yunikorn.reporting.comparison_sections import whole_table
 from yunikorn.reporting.runs import HereAndNow, Source, ignore_interrupts
 from yunikorn.reporting.settings import Setting, parse_settings
@@ -124,6 +124,8 @@ def command(
         with folder:
             left_out = write_comparison(folder, found, pictures=not no_plots)
         folder.remove((PAGE, *PICTURES))
+        for remark in outdated_runs(folder.path, plans):
+            click.echo(f"note: {printable(remark)}", err=True)
         if left_out:
             click.echo(f"note: {left_out}", err=True)
     _show(found, as_json)

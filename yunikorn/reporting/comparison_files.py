@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from yunikorn.reporting.comparison import CSV, JSON, Comparison
 from yunikorn.reporting.comparison_sections import whole_table
 from yunikorn.reporting.pictures import missing_extra
+from yunikorn.reporting.variants import Plan
 from yunikorn.simulation.out_folder import OutFolder
 
 PAGE = "compare.html"
@@ -21,6 +25,16 @@ CAPTIONS = {
     TIME: "How full the cluster was, and how many tasks waited.",
     SHARES: "What the queues that used most had of the busiest resource type.",
 }
+
+
+def outdated_runs(folder: Path, plans: Sequence[Plan]) -> list[str]:
+    """What to say of folders that an earlier comparison left: with a number as ours have, but not ours."""
+    ours = {plan.folder(number) for number, plan in enumerate(plans, 1)}
+    found = sorted(path.name for path in folder.glob("[0-9]*-*") if path.is_dir() and path.name not in ours)
+    if not found:
+        return []
+    are = "is" if len(found) == 1 else "are"
+    return [f"{folder}: {', '.join(found)} {are} of an earlier comparison and left alone"]
 
 
 def draw_comparison(comparison: Comparison) -> dict[str, bytes]:

@@ -61,6 +61,7 @@ class OutFolder:
         for name in names:
             if name not in self._named:
                 (self.path / name).unlink(missing_ok=True)
+                (self.path / f"{name}{PART}").unlink(missing_ok=True)
 
     def abandon(self) -> None:
         """Close all files as they are; they stay parts."""
