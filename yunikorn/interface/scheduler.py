@@ -266,7 +266,12 @@ class Scheduler:
         busy = self._in_turn()
         while busy and (most is None or taken < most):
             partition = busy.popleft()
-            if partition.decide() is not None:
+            if not busy:
+                # Nobody to take turns with.
+                taken += partition.decide_up_to(None if most is None else most - taken)
+                if most is not None and taken >= most:
+                    busy.append(partition)
+            elif partition.decide() is not None:
                 taken += 1
                 busy.append(partition)
         self._next = busy[0] if busy else None

@@ -59,8 +59,8 @@ class Ledger:
         self.claims = claims
         self.usage = usage
         self.journal = journal
-        self.allocations: dict[str, Allocation] = {}
-        """By uuid: all that has not ended."""
+        self._by_uuid: dict[str, Allocation] | None = None
+        """All that has not ended, once somebody has looked for one by its uuid alone (see `allocations`)."""
         self.awaited: set[str] = set()
         """Uuids of recovered allocations whose application has not been reported yet."""
         self.changed_nodes: list[Node] = []
@@ -69,7 +69,9 @@ class Ledger:
         """Which nodes are kept for whom."""
         self._serial = serial
         self.gangs: GangBook
-        """The books of gangs; given by the partition."""
+        """The books of gangs, and ..."""
+        self.applications: Mapping[str, Application]
+        """... all applications that have not ended; both given by the partition."""
         self.watcher: Watcher | None = None
         """Wants to know how requests fare, if anybody does."""
         self.changes = 0
@@ -128,7 +130,11 @@ class Ledger:
             follower = None
         else:
             follower = app.requests.remove(ask)
-        self.claims.leave(ask.claim)
+        claim = ask.claim
+        if claim.asks > 1:
+            claim.asks -= 1
+        else:
+            self.claims.leave(claim)
         if follower is None:
             app.learn_bits()
             if ask.priority >= app.priority:
@@ -277,9 +283,25 @@ class Ledger:
 
     # -- allocations --------------------------------------------------------------------------------
 
+    @property
+    def allocations(self) -> dict[str, Allocation]:
+        """By uuid: all that has not ended.
+
+        An RM that speaks of allocations without their application, or brings some along, does so again: from
+        the first time on they are kept by uuid here as well.
+        """
+        if self._by_uuid is None:
+            apps = self.applications.values()
+            self._by_uuid = {uuid: one for app in apps for uuid, one in app.allocations.items()}
+        return self._by_uuid
+
     def new_uuid(self, key: str) -> str:
         """A uuid for an allocation of the ask with this key."""
-        while (uuid := f"{key}#{next(self._serial)}") in self.allocations or uuid in self.awaited:
+        known = self._by_uuid
+        if known is None:
+            # All uuids here are of this making, and each ends with another number.
+            return f"{key}#{next(self._serial)}"
+        while (uuid := f"{key}#{next(self._serial)}") in known or uuid in self.awaited:
             # An RM that recovers brings uuids along that were given before the restart.
             pass
         return uuid
@@ -292,7 +314,8 @@ class Ledger:
         app, terms, plight = ask.app, ask.terms, ask.plight
         uuid = uuid or self.new_uuid(ask.key)
         allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, terms, now)
-        self.allocations[uuid] = allocation
+        if self._by_uuid is not None:
+            self._by_uuid[uuid] = allocation
         if app.by_key is None:
             app.allocations[uuid] = allocation
         else:
@@ -354,7 +377,8 @@ class Ledger:
     def enter(self, allocation: Allocation, *, on_node: bool) -> None:
         """Book an allocation that was promised; `on_node` if its node has not booked it before."""
         app, node = allocation.app, allocation.node
-        self.allocations[allocation.uuid] = allocation
+        if self._by_uuid is not None:
+            self._by_uuid[allocation.uuid] = allocation
         app.obtain(allocation)
         if on_node:
             node.take(allocation)
@@ -466,7 +490,8 @@ class Ledger:
         app, node = allocation.app, allocation.node
         replaced = allocation.replacement is not None and self.gangs.conclude(allocation)
         allocation.end(ALLOCATION_EVENT[termination])
-        del self.allocations[allocation.uuid]
+        if self._by_uuid is not None:
+            del self._by_uuid[allocation.uuid]
         app.lose(allocation)
         node.give_back(allocation)
         self.node_changed(node, gained=True)

@@ -66,6 +66,7 @@ class Partition:
         self.nodes: dict[str, Node] = {}
         self.applications: dict[str, Application] = {}
         """Those that have not ended."""
+        self.ledger.applications = self.applications
         self.ended: dict[str, Application] = {}
         """By id: the last that ended under it, until it is forgotten."""
         self.arrivals = 0

@@ -231,35 +231,42 @@ class Queue:
     def has_room(self, pairs: Sequence[tuple[str, int]]) -> bool:
         """Whether this queue's own quota has room for an amount."""
         quota = self.cluster.total if self.parent is None else self._quota
-        if quota is not None:
-            allocated = self.allocated
+        if quota is None:
+            return True
+        allocated = self.allocated
+        try:
             for name, amount in pairs:
-                limit = quota.get(name)
-                if limit is not None and allocated.get(name, 0) + amount > limit:
+                if allocated[name] + amount > quota[name]:
                     return False
+        except KeyError:
+            # There is none of it yet, or no quota for it.
+            return all(
+                name not in quota or allocated.get(name, 0) + amount <= quota[name] for name, amount in pairs
+            )
         return True
 
-    def _measures(self) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
-        if self._fair[0] != self.cluster.version:
-            parent = self.parent
-            if parent is None:
-                fair_max: Mapping[str, int] = self.cluster.total
-            elif self._quota is None or not parent.fair_max:
-                fair_max = parent.fair_max
-            else:
-                fair_max = {**parent.fair_max, **self._quota}
-            self._fair = (self.cluster.version, fair_max, {**self.cluster.total, **self.guaranteed})
+    def _measure(self) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
+        parent = self.parent
+        if parent is None:
+            fair_max: Mapping[str, int] = self.cluster.total
+        elif self._quota is None or not parent.fair_max:
+            fair_max = parent.fair_max
+        else:
+            fair_max = {**parent.fair_max, **self._quota}
+        self._fair = (self.cluster.version, fair_max, {**self.cluster.total, **self.guaranteed})
         return self._fair
 
     @property
     def fair_max(self) -> Mapping[str, int]:
         """The cluster's size, overlaid by the quotas on the way down (facts §2.6)."""
-        return self._measures()[1]
+        fair = self._fair
+        return fair[1] if fair[0] == self.cluster.version else self._measure()[1]
 
     @property
     def fair_total(self) -> Mapping[str, int]:
         """What an application's share is taken of: guaranteed per type, else the cluster (decision 17)."""
-        return self._measures()[2]
+        fair = self._fair
+        return fair[2] if fair[0] == self.cluster.version else self._measure()[2]
 
     @property
     def total(self) -> Mapping[str, int]:

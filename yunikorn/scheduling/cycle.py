@@ -88,7 +88,15 @@ class Cycle:
             allocation = self.replacement.decide()
             if allocation is not None:
                 return allocation
-        return self.atomic.guard(self._search) if self._gangs.overdue else self._search()
+        if self._gangs.overdue:
+            return self.atomic.guard(self._search)
+        root = self._root
+        wanted = root.bits & self._claims.open
+        if wanted:
+            allocation = self._descend(root, wanted)
+            if allocation is not None:
+                return allocation
+        return self._search()
 
     def _follow_switches(self) -> None:
         """Queues, or the whole partition, were stopped or started."""

@@ -163,7 +163,12 @@ class NodeOrder:
 
     def put(self, node: Node, gained: bool) -> None:
         """Have `node` stand where it belongs; `gained` when it may take more than before."""
-        score = self.score(node)
+        try:
+            score = self._score(node) if self.shape is None else self._score(node, self.shape)
+        except CONTAINED:
+            score = None
+        if type(score) is not float or score != score:
+            score = self.score(node)
         node_id = node.id
         seat = self._seats.get(node_id)
         if seat is None:
@@ -294,9 +299,14 @@ class NodeOrder:
         bit = shape.bit
         if predicates is None and self._first.entries:
             first = self._first.entries[0][2]
-            if not first.cramped & bit and _has_room(first, shape):
-                # Nearly always where the load is spread.
-                return first
+            if not first.cramped & bit:
+                available = first.available
+                for name, amount in shape.pairs:
+                    if available.get(name, 0) < amount:
+                        break
+                else:
+                    # Nearly always where the load is spread.
+                    return first
         for group in self._groups:
             if group.barren & bit:
                 continue

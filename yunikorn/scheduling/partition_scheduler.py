@@ -153,6 +153,13 @@ class PartitionScheduler:
                 self.outstanding.look()
         return allocation
 
+    def decide_up_to(self, most: int | None) -> int:
+        """Place up to `most` requests, or all that can be placed now; returns how many."""
+        taken = 0
+        while taken != most and self.decide() is not None:
+            taken += 1
+        return taken
+
     def report_states(self, *, wanted: bool = True) -> None:
         """Keep track of how requests fare, from now on, for an RM that wants to know; or not any more."""
         if wanted == (self.outstanding is not None):
