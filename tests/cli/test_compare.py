@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
-from collections.abc import Callable
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
@@ -13,7 +17,9 @@ import pytest
 
 from yunikorn.cli import compare
 from yunikorn.cli.main import main
+from yunikorn.cli.workload_source import WorkloadSource
 from yunikorn.errors import UsageError
+from yunikorn.reporting import runs
 
 CONFIG = """
 partitions:
@@ -264,3 +270,35 @@ def test_a_worker_that_is_killed_is_said_with_what_helps() -> None:
 def test_ctrl_c_ends_the_workers() -> None:
     with pytest.raises(KeyboardInterrupt), compare._workers(2, 2):
         raise KeyboardInterrupt
+
+
+def test_workers_end_with_the_process_that_was_killed() -> None:
+    script = (
+        "import os, signal\n"
+        "from yunikorn.cli.compare import _workers\n"
+        "with _workers(2, 2) as executor:\n"
+        "    executor.submit(os.getpid).result()\n"
+        "    executor.submit(signal.pause)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        # The workers have its output, too: it ends when the last of them does.
+        assert process.communicate(timeout=120)[0] == b""
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_a_run_that_was_interrupted_leaves_parts_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "workload.yaml").write_text(WORKLOAD, "utf-8")
+
+    @contextlib.contextmanager
+    def pressed() -> Iterator[Callable[[object], bool]]:
+        yield lambda progress: False
+
+    monkeypatch.setattr(runs, "_calm", pressed)
+    folder = tmp_path / "out"
+    source = WorkloadSource(workload=tmp_path / "workload.yaml")
+    played = runs.play(runs.Order("fifo", CONFIG, source, folder=folder))
+    assert (played.result, played.error) == (None, "interrupted")
+    assert all(path.suffix == ".part" for path in folder.iterdir())

@@ -28,7 +28,7 @@ from yunikorn.reporting.comparing import Drawn, compare
 from yunikorn.reporting.comparison import Comparison
 from yunikorn.reporting.comparison_files import PAGE, PICTURES, outdated_runs, write_comparison
 from yunikorn.reporting.comparison_sections import whole_table
-from yunikorn.reporting.runs import HereAndNow, Source, ignore_interrupts
+from yunikorn.reporting.runs import HereAndNow, Source, begin_worker
 from yunikorn.reporting.settings import Setting, parse_settings
 from yunikorn.reporting.variants import Plan, check_configs, make_plans
 from yunikorn.simulation.out_folder import OutFolder
@@ -165,9 +165,7 @@ def _workers(jobs: int | None, runs: int) -> Iterator[Executor]:
         yield HereAndNow()
         return
     # Spawned: the same on every system, and nothing of this process leaks into a run.
-    executor = ProcessPoolExecutor(
-        wanted, multiprocessing.get_context("spawn"), initializer=ignore_interrupts
-    )
+    executor = ProcessPoolExecutor(wanted, multiprocessing.get_context("spawn"), initializer=begin_worker)
     try:
         yield executor
     except BrokenProcessPool as error:

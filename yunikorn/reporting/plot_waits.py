@@ -82,7 +82,7 @@ def plot_distributions(curves: Curves, what: str = "queues") -> Figure:
     slowdowns.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     # Of a range below ten there is but one mark: those between are named, too.
     worst = max((curves.slowdowns[name][-1] for name in shown if curves.slowdowns.get(name)), default=1.0)
-    between = FuncFormatter(lambda value, _: f"{value:g}" if 1 <= value and worst < 10 else "")
+    between = FuncFormatter(lambda value, _: f"{value:g}" if value >= 1 and worst < 10 else "")
     slowdowns.xaxis.set_minor_formatter(between)
     slowdowns.set_title("Bounded slowdown")
     slowdowns.set_xlabel("slowed down no more than (times)")

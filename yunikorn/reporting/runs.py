@@ -7,11 +7,14 @@ many are played at once.
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +29,8 @@ from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.inquiries import parse_questions
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.workload import RESTART, Workload
+
+INTERRUPTED = "interrupted"
 
 
 class Source(Protocol):
@@ -103,6 +108,8 @@ def _play(order: Order, chronicle: Chronicle) -> FullReport:
         return run(chronicle, None)
     with ResultFiles(order.folder, pictures=False, decisions=False) as files:
         result = run(Recorders(files, chronicle), files)
+        if result.report.outcome == INTERRUPTED:
+            raise RunFailed(INTERRUPTED)  # Before the files get their names: they are parts.
         files.write(result)
     return result
 
@@ -125,9 +132,18 @@ def _is_worker() -> bool:
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def ignore_interrupts() -> None:
-    """For processes that wait for orders: whoever waits for them decides when it is over."""
+def begin_worker() -> None:
+    """For processes that wait for orders: whoever waits for them decides when it is over, or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent: BaseProcess) -> None:
+    # Workers hold both ends of the pipe that brings orders: that it ends they would never hear.
+    parent.join()
+    os._exit(1)
 
 
 class HereAndNow(Executor):
