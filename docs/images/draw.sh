@@ -1,6 +1,7 @@
 #!/bin/sh
 # Draws the pictures of docs/simulation.md anew. Run it in the checkout, with the extra `plots` installed:
-#   sh docs/images/draw.sh
+#   sh docs/images/draw.sh [hpc2n.swf]
+# The picture of three policies needs the log (with hpc2n.swf.machines beside it), and is left as it is without.
 set -eu
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
@@ -13,3 +14,10 @@ for name in cluster queue-use waits; do
     cp "$out/run/$name.png" docs/images/
 done
 cp "$out/compare/compare-queues.png" docs/images/
+if [ $# -gt 0 ]; then
+    awk '/^`teams.yaml`$/ { found = 1 } found && /^```$/ { exit } found && inside { print } found && /^```yaml$/ { inside = 1 }' \
+        docs/simulation.md >"$out/teams.yaml"
+    yunikorn compare --config "$out/teams.yaml" --workload "$1" --swf-queue '' --out "$out/hpc2n" >/dev/null \
+        --set 'partitions[0].queues[0].properties.application.sort.policy=fifo,fair,stateaware'
+    cp "$out/hpc2n/compare-queues.png" docs/images/hpc2n-queues.png
+fi

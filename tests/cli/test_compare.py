@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ partitions:
           - {name: a, properties: {application.sort.policy: fifo}, resources: {guaranteed: {vcore: 1}}}
           - {name: b, resources: {max: {vcore: 2}}}
 """
+GUIDE = Path(__file__).parent.parent.parent / "docs" / "simulation.md"
 POLICY = "partitions[0].queues[0].queues[0].properties.application.sort.policy"
 LIMIT = "partitions[0].queues[0].queues[1].resources.max.vcore"
 # Of two cores the long job takes both again and again under fifo; under fair the short ones come between.
@@ -260,6 +262,33 @@ def test_a_real_trace_under_three_policies(
     assert stateaware["time"] is not None
     values = rows(found)["applications", "bounded slowdown, mean"]["values"]
     assert values[0] == values[1] < values[2]
+
+
+def test_the_comparison_of_the_guide_differs_for_the_reasons_it_gives(
+    traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its first ten days: three queues with guarantees, and a limit that one user meets."""
+    block = re.search(r"^`teams.yaml`\n\n```yaml\n(.*?)^```$", GUIDE.read_text("utf-8"), re.M | re.S)
+    assert block is not None
+    (tmp_path / "teams.yaml").write_text(block[1], "utf-8")
+    arguments = ["--config", str(tmp_path / "teams.yaml"), "--workload", str(traces / "swf" / "hpc2n.swf")]
+    policies = "partitions[0].queues[0].properties.application.sort.policy=fifo,fair,stateaware"
+    options = ["--swf-queue", "", "--until", "240h", "--jobs", "1", "--no-plots", "--json"]
+    out = tmp_path / "out"
+    assert main(["compare", *arguments, "--set", policies, *options, "--out", str(out)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [parting["time"] for parting in found["partings"]] == [385_378, 511_863]
+    assert "over the limit of user user1" in found["partings"][0]["sentence"]
+    assert "others of queue root.others go first" in found["partings"][1]["sentence"]
+    slowdowns = {}
+    for variant in ("1-fifo", "2-fair", "3-stateaware"):
+        users = json.loads((out / variant / "report.json").read_text("utf-8"))["figures"]["users"]
+        slowdowns[variant] = {user["name"]: user["slowdown"]["mean"] for user in users if user["slowdown"]}
+    fifo, fair, stateaware = slowdowns.values()
+    # `fair` starts everything early; under `stateaware` who is held by a limit holds the others of its queue.
+    assert fair["user1"] < fifo["user1"] / 2
+    assert stateaware["user22"] > fifo["user22"] * 2
+    assert stateaware["user1"] < fifo["user1"] * 1.2
 
 
 def test_a_worker_that_is_killed_is_said_with_what_helps() -> None:
