@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import pytest
@@ -11,6 +11,7 @@ from tests.core.ear import Ear
 from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
 from yunikorn import api
 from yunikorn.errors import ConfigError
+from yunikorn.scheduling import node_orders
 
 
 def placed_on(rm: RM) -> list[str]:
@@ -255,6 +256,60 @@ def test_its_orders_follow_the_nodes() -> None:
     rm.node("c", vcore=3)
     rm.ask(key="one", count=2, vcore=2)
     assert placed_on(rm) == ["c", "a"]
+
+
+class Counted(BestFit):
+    """Best fit that notes which nodes it is asked about."""
+
+    name = "counted"
+    asked: ClassVar[list[str]] = []
+
+    def score(self, node: api.Node, shape: api.Shape) -> float:
+        Counted.asked.append(node.id)
+        return super().score(node, shape)
+
+
+def place_one_after_the_other(rm: RM, *cores: int) -> list[list[str]]:
+    """Applications of one request each; of which nodes the policy was asked for each."""
+    asked = []
+    for number, size in enumerate(cores):
+        Counted.asked.clear()
+        rm.app(f"app-{number}")
+        rm.ask(f"app-{number}", "one", vcore=size)
+        assert len(rm.schedule()) == 1
+        asked.append(sorted(Counted.asked))
+    return asked
+
+
+def with_counted_nodes() -> RM:
+    registry = with_plugins(node_sort_policies=[Counted])
+    rm = RM(configuration(nodesortpolicy={"type": "counted"}), registry)
+    for number in range(4):
+        rm.node(f"n{number}", vcore=10 + number)
+    return rm
+
+
+def test_the_order_for_a_shape_waits_for_the_next_request_of_it() -> None:
+    """What is asked again is what changed since, not all nodes."""
+    everything = ["n0", "n1", "n2", "n3"]
+    asked = place_one_after_the_other(with_counted_nodes(), 2, 1, 2, 2, 1)
+    assert asked == [everything, everything, ["n0"], ["n0"], ["n0"]]
+
+
+def test_orders_that_nobody_waits_in_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that was not used for longest goes, and is made anew when it is wanted."""
+    monkeypatch.setattr(node_orders, "KEPT", 8)
+    rm = with_counted_nodes()
+    asked = place_one_after_the_other(rm, 1, 2, 3, 1, 4, 3, 2)
+    assert [len(nodes) for nodes in asked] == [4, 4, 4, 1, 4, 2, 4]
+    assert len(rm.at_work().orders._orders) <= 3
+
+
+def test_orders_that_nobody_waits_in_need_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_orders, "LOG", 3)
+    rm = with_counted_nodes()
+    place_one_after_the_other(rm, 5, 1, 1, 1, 1)
+    assert place_one_after_the_other(rm, 5) == [["n0", "n1", "n2", "n3"]]
 
 
 class ByRack(api.NodeSortPolicy):

@@ -167,7 +167,7 @@ class NodeOrder:
             score = self._score(node) if self.shape is None else self._score(node, self.shape)
         except CONTAINED:
             score = None
-        if type(score) is not float or score != score:
+        if (type(score) is not float and type(score) is not int) or score != score:
             score = self.score(node)
         node_id = node.id
         seat = self._seats.get(node_id)

@@ -1,7 +1,7 @@
 """All node orders of a partition: the default one, named alternatives, and one per shape where asked.
 
 An alternative exists while something pending uses it (decision 10); an order of a policy that looks at
-the request exists per live shape (decision 47).
+the request exists per live shape (decision 47), and for a while after, for requests of this shape that come.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LOG = 4_096
 """Changes of nodes that orders for one shape may lie behind."""
+KEPT = 200_000
+"""Places of nodes in orders for one shape that nobody waits in, all together: tens of megabytes."""
 
 DEFAULT = ""
 """The name of the partition's own order."""
@@ -79,6 +81,8 @@ class NodeOrders:
             for node in self._nodes():
                 if node.is_free:
                     order.put(node, True)
+            if named.by_shape:
+                self._make_room(len(order))
         elif order.shape is not None and order.seen != len(self._log):
             order.catch_up(self._log)
         if order.ages and order.is_due(self._clock.now()):
@@ -118,10 +122,14 @@ class NodeOrders:
     def _note(self, node: Node, gained: bool) -> None:
         """Have the orders for one shape know of a change when they are looked at."""
         if len(self._log) >= LOG:
-            for order in self._orders.values():
-                if order.shape is not None:
+            for key, order in list(self._orders.items()):
+                if order.shape is None:
+                    continue
+                if order.shape.waiting:
                     order.catch_up(self._log)
                     order.seen = 0
+                else:
+                    self._drop(key)
             self._log = []
         self._log.append((node, gained))
 
@@ -148,10 +156,24 @@ class NodeOrders:
     def _drop_unused(self) -> None:
         self._retired = self._shapes.retired
         users = self._shapes.users
-        for key, order in list(self._orders.items()):
-            name, bit = key
-            if (name != DEFAULT and not users.get(name)) or (bit and order.shape and not order.shape.waiting):
+        for key in list(self._orders):
+            name, _ = key
+            if name != DEFAULT and not users.get(name):
                 self._drop(key)
+
+    def _make_room(self, places: int) -> None:
+        """Drop orders for one shape that nobody waits in, longest unused first, as there are too many.
+
+        As long as they are kept they cost nothing but their `places`: what has changed they learn when a
+        request of their shape comes again, which is cheaper than to compute the scores of all nodes.
+        """
+        idle = [
+            (order.seen, key)
+            for key, order in self._orders.items()
+            if order.shape is not None and not order.shape.waiting
+        ]
+        for _, key in sorted(idle)[: max(0, len(idle) - KEPT // max(1, places))]:
+            self._drop(key)
 
     def _drop(self, key: tuple[str, int]) -> None:
         order = self._orders.pop(key)
