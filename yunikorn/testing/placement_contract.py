@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 from yunikorn.api import PlacementRule
 from yunikorn.kinds import PLACEMENT
-from yunikorn.testing.plugin_contract import PluginContract, Yaml
+from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import ApplicationSample, application
 
 
-class PlacementRuleContract(PluginContract):
+class PlacementRuleContract(AnswersContract):
     """What a placement rule keeps: `rule = Mine(...)`."""
 
     kind = PLACEMENT
@@ -39,6 +41,13 @@ class PlacementRuleContract(PluginContract):
             application("long", user="x" * 300),
         ]
 
+    def questions(self) -> Sequence[Question]:
+        """For the queue of each sample."""
+        return [
+            Question(f"the queue of application {sample.id}", partial(_place, app=sample))
+            for sample in self.samples()
+        ]
+
     def test_it_answers_with_a_name_or_none(self) -> None:
         """None is "no match, try the next rule"; a name has no empty level."""
         rule = self.fresh()
@@ -51,18 +60,6 @@ class PlacementRuleContract(PluginContract):
                 assert all(level.strip() for level in levels), f"{what}: a level of it is empty"
             assert answer != "", f"{what}: say None where there is no match"
 
-    def test_asking_twice_gives_the_same_queue(self) -> None:
-        """Asking changes nothing, and it does not matter who was asked about before."""
-        rule, samples = self.fresh(), self.samples()
-        forth = [rule.place(sample) for sample in samples]
-        back = [rule.place(sample) for sample in samples[::-1]][::-1]
-        assert forth == back
-        another = self.fresh()
-        assert [another.place(sample) for sample in samples] == forth
 
-    def test_a_reload_that_leaves_it_alone_places_as_before(self) -> None:
-        """As long as what it reads is what it was."""
-        rule, samples = self.fresh(), self.samples()
-        before = [rule.place(sample) for sample in samples]
-        rule.reloaded(self.context())
-        assert [rule.place(sample) for sample in samples] == before
+def _place(rule: Any, app: ApplicationSample) -> Any:
+    return rule.place(app)

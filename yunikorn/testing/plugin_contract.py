@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
+from itertools import zip_longest
 from typing import Any, ClassVar
+
+import attrs
 
 from yunikorn.api import Context, Plugin
 from yunikorn.clock import ManualClock
@@ -11,7 +16,7 @@ from yunikorn.kinds import Kind
 from yunikorn.objects.periods import Periods
 from yunikorn.offers import check_class
 from yunikorn.registry import Registry
-from yunikorn.testing.cluster import Cluster
+from yunikorn.testing.cluster import Cluster, Placement
 from yunikorn.testing.offering import registry_with
 from yunikorn.testing.option_texts import options_as_text, options_of
 from yunikorn.testing.samples import application, ask, node
@@ -121,8 +126,14 @@ class PluginContract:
         made = self.registry().make(
             self.kind, type(self.given).name, self.option_texts(), comma_lists=self.in_properties
         )
-        assert type(made) is type(self.given)
-        assert options_of(made) == options_of(self.given)
+        assert type(made) is type(self.given), f"the configuration makes a {type(made)!r}"
+        _refuse_hidden_options(type(self.given))
+        before, after = options_of(self.given), options_of(made)
+        for name, value in before.items():
+            assert after[name] == value, (
+                f"option '{name}' is {value!r}, but {after[name]!r} when the configuration gives it as "
+                f"{self.option_texts().get(name)!r}"
+            )
 
     def test_its_life_has_a_beginning_and_an_end(self) -> None:
         """It can be opened, told of a reload, and closed, where there is no resource manager."""
@@ -133,20 +144,48 @@ class PluginContract:
     def test_a_cluster_runs_under_it_without_a_fault(self) -> None:
         """Whatever comes up in a cluster, it answers as its kind should."""
         cluster = self.play(reload=True)
-        assert [fault.message for fault in cluster.faults if not fault.last] == []
+        faults = [f"{fault.message} ({fault.count} times)" for fault in cluster.faults if not fault.last]
+        assert not faults, "\n".join(["in a cluster it did what it must not:", *faults])
 
     def test_equal_input_gives_equal_decisions(self) -> None:
         """Two clusters to which the same happens decide the same."""
         first, second = self.play(reload=False), self.play(reload=False)
-        assert first.placements == second.placements
-        assert first.rejected == second.rejected
+        _assert_equal(first, second, "two clusters to which the same happened decided differently")
 
     def test_a_reload_that_leaves_it_alone_changes_no_decision(self) -> None:
         """A configuration that changes something else leaves it as it was, with all it knows."""
         # A reload forgets which nodes are kept for whom: so let none be.
         before, after = (self.play(reload=reload, reservations=False) for reload in (False, True))
-        assert before.placements == after.placements
-        assert before.rejected == after.rejected
+        _assert_equal(before, after, "with a reload that leaves it alone (the second) it decided differently")
+
+
+def _assert_equal(first: Cluster, second: Cluster, what: str) -> None:
+    """Raises `AssertionError` with the first decision in which two clusters differ."""
+    __tracebackhide__ = True
+    decided = zip_longest(map(_say, first.placements), map(_say, second.placements), fillvalue="nothing")
+    for number, (one, other) in enumerate(decided, start=1):
+        if one != other:
+            raise AssertionError(f"{what}: decision {number} is {one} in one, {other} in the other")
+    for name in first.rejected.keys() | second.rejected.keys():
+        one, other = first.rejected.get(name, "not"), second.rejected.get(name, "not")
+        if one != other:
+            raise AssertionError(f"{what}: {name} was rejected in one: {one}, in the other: {other}")
+
+
+def _say(placement: Placement) -> str:
+    return f"{placement.ask} of {placement.application} on {placement.node}"
+
+
+def _refuse_hidden_options(cls: type[Any]) -> None:
+    """Raises `AssertionError` for what a class takes when it is made, and no configuration can give."""
+    if attrs.has(cls) or dataclasses.is_dataclass(cls) or cls.__init__ is object.__init__:
+        return
+    taken = [name for name in inspect.signature(cls).parameters]
+    if taken:
+        raise AssertionError(
+            f"{cls.__qualname__} takes {', '.join(taken)} when it is made, which no configuration can give: "
+            "make typed attributes of them, and write @attrs.frozen above the class"
+        )
 
 
 def _first_half(cluster: Cluster) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import attrs
@@ -10,12 +11,12 @@ import attrs
 from yunikorn.api import Predicate
 from yunikorn.kinds import PREDICATE
 from yunikorn.resources import Resource
-from yunikorn.testing.plugin_contract import PluginContract, Yaml
+from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import Amounts, AskSample, NodeSample, application, ask, node
-from yunikorn.testing.stopped_time import without_clock_and_chance
 
 
-class PredicateContract(PluginContract):
+class PredicateContract(AnswersContract):
     """What a predicate keeps: `predicate = Mine(...)`.
 
     Give requests and nodes that matter to it (`asks`, `nodes`): that equal classes get equal answers is
@@ -62,28 +63,17 @@ class PredicateContract(PluginContract):
                 fits = answer is None or (isinstance(answer, str) and answer.strip())
                 assert fits, f"check({wanted.key}, {found.id}) is {answer!r}: None, or the reason for no"
 
-    def test_asking_twice_gives_the_same_answer(self) -> None:
-        """Asking changes nothing, and it does not matter what was asked before."""
-        predicate, pairs = self.fresh(), list(self._pairs())
-        forth = [predicate.check(*pair) for pair in pairs]
-        assert [predicate.check(*pair) for pair in pairs[::-1]][::-1] == forth
-        another = self.fresh()
-        assert [another.check(*pair) for pair in pairs] == forth
-
-    def test_it_reads_no_clock_and_throws_no_dice(self) -> None:
-        """The only time there is is that of `context.now()`."""
-        predicate = self.fresh()
-        with without_clock_and_chance():
-            for pair in self._pairs():
-                predicate.check(*pair)
-
     def test_many_at_once_are_answered_as_one_by_one(self) -> None:
         """`check_nodes` is for speed only."""
         predicate, nodes = self.fresh(), self.nodes()
         for wanted in self.asks():
             for allocate, one in ((True, predicate.check), (False, predicate.check_reservation)):
                 together = list(predicate.check_nodes(wanted, nodes, allocate=allocate))
-                assert together == [one(wanted, found) for found in nodes]
+                alone = [one(wanted, found) for found in nodes]
+                assert together == alone, (
+                    f"check_nodes({wanted.key}, all nodes, allocate={allocate}) is {together!r}, "
+                    f"but {one.__name__} of each is {alone!r}"
+                )
 
     def test_equal_classes_get_equal_answers(self) -> None:
         """The scheduler asks once per pair of classes, and believes what was declared."""
@@ -108,7 +98,11 @@ class PredicateContract(PluginContract):
             return
         for found in self.nodes():
             changed = attrs.evolve(found, capacity=Resource(vcore=1), allocated=Resource(vcore=1))
-            assert predicate.node_class(found) == predicate.node_class(changed), found.id
+            one, other = predicate.node_class(found), predicate.node_class(changed)
+            assert one == other, (
+                f"node_class({found.id}) is {one!r}, and {other!r} with another size and load: it may "
+                "depend on attributes only"
+            )
 
     def test_it_says_in_words_what_it_wants_or_nothing(self) -> None:
         """`wanted` completes "a node with ..." for whoever asks why a request waits."""
@@ -117,8 +111,20 @@ class PredicateContract(PluginContract):
             words = predicate.wanted(wanted)
             assert words is None or (isinstance(words, str) and words), f"wanted({wanted.key}) is {words!r}"
 
+    def questions(self) -> Sequence[Question]:
+        """For each request and node, whether it may be placed there, and kept for it."""
+        return [
+            Question(f"{method}({wanted.key}, {found.id})", partial(_ask, method, wanted, found))
+            for wanted, found in self._pairs()
+            for method in ("check", "check_reservation")
+        ]
+
     def _pairs(self) -> Iterator[tuple[AskSample, NodeSample]]:
         return ((wanted, found) for wanted in self.asks() for found in self.nodes())
+
+
+def _ask(method: str, wanted: AskSample, found: NodeSample, predicate: Any) -> Any:
+    return getattr(predicate, method)(wanted, found)
 
 
 def _declares(predicate: Predicate, method: str) -> bool:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+import attrs
+
 from yunikorn.api import Event, EventSink
 from yunikorn.kinds import EVENT_SINK
 from yunikorn.resources import Resource
+from yunikorn.testing.answers_contract import SLACK
+from yunikorn.testing.operations import count_operations
 from yunikorn.testing.plugin_contract import PluginContract, Yaml
+
+SENT_BEFORE = 300
+"""Events after which one must not cost more."""
 
 
 class EventSinkContract(PluginContract):
@@ -48,9 +55,9 @@ class EventSinkContract(PluginContract):
         sink = self.fresh()
         try:
             for batch in self.batches():
-                given = list(batch)
+                given = [attrs.evolve(event) for event in batch]
                 sink.send(given)
-                assert given == list(batch)
+                assert given == list(batch), "send() changed the list that it was given, or an event of it"
         finally:
             sink.closed()
 
@@ -63,6 +70,21 @@ class EventSinkContract(PluginContract):
                 sink.reloaded(self.context())
         finally:
             sink.closed()
+
+    def test_an_event_costs_no_more_the_more_were_sent(self) -> None:
+        """Its speed class: what it remembers must not be gone through at every event."""
+        sink, batch = self.fresh(), list(self.batches()[0])[:1]
+        try:
+            before = count_operations(lambda: sink.send(batch))
+            for _ in range(SENT_BEFORE):
+                sink.send(batch)
+            after = count_operations(lambda: sink.send(batch))
+        finally:
+            sink.closed()
+        assert after <= 2 * before + SLACK, (
+            f"send() takes {before} steps of Python at first, {after} after {SENT_BEFORE} events: "
+            "it must not go through all that it was ever sent"
+        )
 
     def test_it_may_end_without_an_event(self) -> None:
         """Nothing happened while it was open."""

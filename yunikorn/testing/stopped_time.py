@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import datetime
+import os
 import random
+import secrets
+import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, NoReturn
 
 import pytest
 
 CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")
-DICE = ("random", "randint", "choice", "shuffle", "uniform", "randrange", "sample", "getrandbits")
+CALENDARS = {"gmtime": 0, "localtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
+"""Functions of `time` that read the clock when they are given no more than so many arguments."""
+DAYS = {datetime.datetime: ("now", "utcnow", "today"), datetime.date: ("today",)}
+DICE: dict[ModuleType, tuple[str, ...]] = {
+    random: tuple(
+        name for name in vars(random)["__all__"] if name.islower() and not name.endswith(("seed", "state"))
+    ),
+    secrets: ("choice", "randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe"),
+    uuid: ("uuid1", "uuid4"),
+    os: ("urandom",),
+}
+USE_NOW = "use context.now() of `opened`"
+NO_CHANCE = "equal input, equal decisions"
+LET_PASS = "logging"
+"""The module that may look at the clock: a record of the log has its time."""
 
 
 class ReadsClock(Exception):
@@ -19,18 +39,70 @@ class ReadsClock(Exception):
 
 
 @contextmanager
-def without_clock_and_chance() -> Iterator[None]:
-    """While this is open, the functions of `time` and `random` raise `ReadsClock`."""
+def without_clock_and_chance(cls: type[Any] | None = None) -> Iterator[None]:
+    """While this is open, what reads the clock or throws dice raises `ReadsClock`.
+
+    What the modules around the plugin class `cls` have imported by name is replaced there, too.
+    """
+    replaced = {id(real): (real, other) for real, other in _replacements()}
     with pytest.MonkeyPatch.context() as patch:
-        for name in CLOCKS:
-            patch.setattr(time, name, _raising(f"time.{name}() was called: use context.now() of `opened`"))
-        for name in DICE:
-            patch.setattr(random, name, _raising(f"random.{name}() was called: equal input, equal decisions"))
+        for module in (time, datetime, *DICE, *_around(cls)):
+            for name, real in list(vars(module).items()):
+                if id(real) in replaced:
+                    patch.setattr(module, name, replaced[id(real)][1])
         yield
 
 
-def _raising(text: str) -> Callable[..., Any]:
-    def refuse(*_: object, **__: object) -> NoReturn:
+def _around(cls: type[Any] | None) -> list[ModuleType]:
+    """The modules of the package in which a class is."""
+    if cls is None:
+        return []
+    package = cls.__module__.partition(".")[0]
+    names = [name for name in sys.modules if name == package or name.startswith(f"{package}.")]
+    # Of a package with everything in it, such as the one that this file is in, only what is the plugin's.
+    if package == __package__.partition(".")[0]:
+        names = [cls.__module__]
+    return [module for name in names if isinstance(module := sys.modules.get(name), ModuleType)]
+
+
+def _replacements() -> Iterator[tuple[Any, Any]]:
+    for name in CLOCKS:
+        yield getattr(time, name), _raising(getattr(time, name), f"time.{name}() was called: {USE_NOW}")
+    for name, most in CALENDARS.items():
+        yield getattr(time, name), _raising(getattr(time, name), f"time.{name}() was called: {USE_NOW}", most)
+    for real, names in DAYS.items():
+        yield real, _without_today(real, names)
+    for module, found in DICE.items():
+        for name in found:
+            what = f"{module.__name__}.{name}() was called: {NO_CHANCE}"
+            yield getattr(module, name), _raising(getattr(module, name), what)
+
+
+def _raising(real: Callable[..., Any], text: str, most: int | None = None) -> Callable[..., Any]:
+    def refuse(*arguments: Any, **named: Any) -> Any:
+        if most is not None and len(arguments) > most:
+            return real(*arguments, **named)
+        if sys._getframe(1).f_globals.get("__name__") == LET_PASS:
+            return real(*arguments, **named)
         raise ReadsClock(text)
 
     return refuse
+
+
+def _without_today(real: type[Any], names: tuple[str, ...]) -> type[Any]:
+    """A class like `datetime`, and taken for it, that does not know what day it is."""
+
+    class Known(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, real)
+
+        def __subclasscheck__(cls, other: type) -> bool:
+            return issubclass(other, real)
+
+    def refusing(name: str) -> Any:
+        def refuse(_: type[Any], /, *__: object, **___: object) -> NoReturn:
+            raise ReadsClock(f"datetime.{real.__name__}.{name}() was called: {USE_NOW}")
+
+        return classmethod(refuse)
+
+    return Known(real.__name__, (real,), {name: refusing(name) for name in names})
