@@ -1,0 +1,126 @@
+"""The same test under two hash seeds: `PYTHONHASHSEED` holds for a whole process, so it takes two of them.
+
+Each runs pytest once for all such tests of a file, with the fixtures, settings and plugins of the run that
+wants to know, and writes down what each test found. The seeds are always the same two, so that a verdict
+does not depend on luck; one of them is as good as any.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SEEDS = (1, 2)
+FOLDER = "YUNIKORN_TESTING_HASH_SEED_FOLDER"
+"""Where a process is to write down what it found, in its environment."""
+MOST = 5
+"""Differences that are shown."""
+HANGS = 600
+"""Seconds after which such a process is given up."""
+NOT_HANDED_ON = ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_CURRENT_TEST")
+
+Answers = dict[str, dict[str, str]]
+"""What was found, by the test and by the question."""
+_FOUND: pytest.StashKey[dict[Path, tuple[Answers, ...]]] = pytest.StashKey()
+
+
+def different_answers(request: pytest.FixtureRequest, ask: Callable[[], Mapping[str, str]]) -> list[str]:
+    """How answers differ between two processes with different hash seeds; empty when they do not.
+
+    Called by a test, which is run in those processes too, where `ask` answers. Raises `AssertionError` with
+    what they wrote when they could not run it.
+    """
+    test = _name(request.node)
+    folder = os.environ.get(FOLDER)
+    if folder is not None:
+        _write_down(Path(folder), test, ask())
+        return []
+    known = request.config.stash.setdefault(_FOUND, {})
+    if request.path not in known:
+        known[request.path] = _run_both(request)
+    one, other = (answers.get(test, {}) for answers in known[request.path])
+    if not one or not other:
+        raise AssertionError(f"{test} did not answer in a process of its own; run it alone to see why")
+    differing = [
+        f"{question} is {one[question]} in one, {other[question]} in another"
+        for question in one
+        if one[question] != other.get(question)
+    ]
+    more = [f"and {len(differing) - MOST} more"] if len(differing) > MOST else []
+    return differing[:MOST] + more
+
+
+def _name(node: pytest.Item) -> str:
+    return node.nodeid.partition("::")[2]
+
+
+def _write_down(folder: Path, test: str, answers: Mapping[str, str]) -> None:
+    number = len(list(folder.iterdir()))
+    (folder / f"{number}.json").write_text(json.dumps([test, dict(answers)]), "utf-8")
+
+
+def _run_both(request: pytest.FixtureRequest) -> tuple[Answers, ...]:
+    """What all such tests of this file find, in two processes at the same time."""
+    tests = [
+        f"{item.path}::{_name(item)}"
+        for item in request.session.items
+        if item.path == request.path and _function(item) == _function(request.node)
+    ]
+    with tempfile.TemporaryDirectory() as parent:
+        folders = [Path(parent, str(seed)) for seed in SEEDS]
+        running = [
+            _start(request.config, tests, seed, folder) for seed, folder in zip(SEEDS, folders, strict=True)
+        ]
+        written = [process.communicate(timeout=HANGS)[0] for process in running]
+        found = tuple(_read(folder) for folder in folders)
+    for process, text, answers in zip(running, written, found, strict=True):
+        if process.returncode not in (0, 1) or not answers:
+            raise AssertionError(f"pytest failed in a process of its own:\n{text.strip()[-3_000:]}")
+    return found
+
+
+def _function(item: pytest.Item) -> str:
+    return getattr(item, "originalname", item.name)
+
+
+def _start(config: pytest.Config, tests: list[str], seed: int, folder: Path) -> subprocess.Popen[str]:
+    folder.mkdir()
+    environment = {name: text for name, text in os.environ.items() if name not in NOT_HANDED_ON}
+    environment |= {"PYTHONHASHSEED": str(seed), FOLDER: str(folder)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", *_settings(config), *tests],
+        cwd=config.invocation_params.dir,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+    )
+
+
+def _settings(config: pytest.Config) -> list[str]:
+    """The options of this run that decide what a test finds; not those that decide how it is shown."""
+    option: Any = config.option
+    plugins = [name for name in option.plugins or () if name != "no:terminal"]
+    return [
+        f"--rootdir={config.rootpath}",
+        *(["-c", str(config.inipath)] if config.inipath else []),
+        f"--import-mode={option.importmode}",
+        *(f"--override-ini={text}" for text in option.override_ini or ()),
+        "--override-ini=addopts=",
+        *(part for name in plugins for part in ("-p", name)),
+        *("-p", "no:cacheprovider", "-q"),
+    ]
+
+
+def _read(folder: Path) -> Answers:
+    return dict(json.loads(path.read_text("utf-8")) for path in sorted(folder.iterdir()))
