@@ -11,6 +11,7 @@ from tests.simulation.test_replay import conserved, play
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.registry import Registry
+from yunikorn.reporting.full_report import study
 from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.openb import OpenbOptions, read_openb
@@ -198,16 +199,36 @@ def test_the_whole_of_the_real_lists(tmp_path: Path, traces: Path, registry: Reg
         tmp_path, CONFIG.replace("PREDICATES", "nodesortpolicy: {type: binpacking}"), held, registry
     )
     assert conserved(report)
-    assert report.tasks.running + report.tasks.waiting == 8152
+    # The numbers that docs/simulation.md has.
+    assert (report.tasks.running, report.tasks.waiting) == (7705, 447)
     free = {node.name: dict(node.resources) for node in workload.nodes}
     check_places(tmp_path, free)
     # What waits at the end fits nowhere: an independent look at every node.
     placed = placed_names(tmp_path)
     waiting = [app for app in workload.applications if app.id not in placed]
-    assert len(waiting) == report.tasks.waiting > 0
+    assert len(waiting) == report.tasks.waiting
+    assert sum(app.tasks[0].resources.get("gpu-milli") == 8000 for app in waiting) == 1
     for application in waiting:
         wanted = application.tasks[0].resources
         assert not any(all(room.get(kind, 0) >= wanted[kind] for kind in wanted) for room in free.values())
+
+
+@pytest.mark.parametrize(
+    ("order", "placed", "unusable"), [("fair", 4, (1.0, 0.75)), ("binpacking", 5, (None, None))]
+)
+def test_pods_that_are_spread_leave_no_room_for_a_large_one(
+    order: str, placed: int, unusable: tuple[float | None, float | None], registry: Registry
+) -> None:
+    """Four pods of a GPU each, then one of eight, and two nodes of eight: spread, 12 of 16 are of no use."""
+    nodes = read_openb_nodes("sn,cpu_milli,memory_mib,gpu,model\na,8000,99,8,\nb,8000,99,8,\n", "nodes.csv")
+    small = "".join(f"s{number},1,1,1,1000,,LS,Running,0,9,0\n" for number in range(4))
+    pods = f"{HEADER}{small}large,1,1,8,1000,,LS,Running,10,90,20\n"
+    workload = Adjustments(hold=True).apply(read_openb(pods, "p", "p", OpenbOptions(), nodes))
+    config = CONFIG.replace("PREDICATES", f"nodesortpolicy: {{type: {order}}}")
+    result = study(config, workload, registry)
+    assert result.report.tasks.running == placed
+    found = result.figures.fragmentation["default"]["gpu-milli"]
+    assert (found.at_end, found.at_end_of_capacity) == unusable
 
 
 def check_places(folder: Path, free: dict[str, dict[str, int]]) -> None:
