@@ -85,10 +85,28 @@ def test_all_of_them_are_typed_and_tidy(packages: Path, run_python: Run) -> None
         MYPYPATH=os.pathsep.join(roots),
     )
     assert (checked.stdout, checked.returncode) == ("", 0), checked.stderr
-    rules = ["--isolated", "--select", "E,F,W,I,UP,B,RUF", "--line-length", "110"]
-    sources = ["--config", "src = ['yunikorn-*']"]
-    tidy = run_python("-m", "ruff", "check", *rules, *sources, ".", cwd=packages)
-    assert tidy.returncode == 0, tidy.stdout
+    # By its own settings, and tidy enough for others.
+    for rules in ([], ["--isolated", "--config", "src = ['yunikorn-*']"]):
+        for command in (["check"], ["format", "--check", "--diff"]):
+            tidy = run_python("-m", "ruff", *command, "--no-cache", *rules, ".", cwd=packages)
+            assert tidy.returncode == 0, tidy.stdout
+
+
+def test_a_long_name_leaves_it_tidy(run: Run, run_python: Run, tmp_path: Path) -> None:
+    for kind in KINDS:
+        assert run("new", kind.id, f"prefers-what-nobody-else-asks-{kind.id}", cwd=tmp_path).returncode == 0
+    for command in (["check"], ["format", "--check", "--diff"]):
+        tidy = run_python("-m", "ruff", *command, "--no-cache", ".", cwd=tmp_path)
+        assert tidy.returncode == 0, tidy.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "title"),
+    [("app-sort", "An application sort"), ("user-groups", "A user-group")],
+)
+def test_the_words_of_a_package_are_those_of_its_kind(kind: str, title: str, packages: Path) -> None:
+    for file in ("README.md", "pyproject.toml"):
+        assert title in (packages / f"yunikorn-my-{kind}" / file).read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", ["node", "none", "list", "x1-y2"])

@@ -22,6 +22,8 @@ from yunikorn.registry import Registry
 
 PREFIX = "yunikorn-"
 LONGEST = 50
+VOWELS = "aeio"
+"""Letters before which it is "an": "u" is not among them, as in "user"."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 _HOLE = re.compile(r"\{\{(\w+)\}\}")
 TAKEN = {*api.__all__, *dir(builtins), "Path", "Sequence"}
@@ -66,14 +68,16 @@ class Blank:
         return {f"{self.module}/py.typed": "", **{path: self._fill(name) for path, name in sources.items()}}
 
     def _fill(self, template: str) -> str:
+        title = self.kind.title
         words = {
+            "a_title": f"{'An' if title[0] in VOWELS else 'A'} {title}",
             "class": self.class_name,
             "distribution": self.distribution,
             "kind": self.kind.id,
             "method": self.kind.method,
             "module": self.module,
             "name": self.name,
-            "title": self.kind.title,
+            "title": title,
             "version": ".".join(__version__.split(".")[:2]),
         }
         text = resources.files("yunikorn.cli").joinpath("templates", f"{template}.txt").read_text("utf-8")
