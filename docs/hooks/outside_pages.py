@@ -2,6 +2,9 @@
 
 A link that leads out of docs/ leads to the page made of that file; one to a file that is no page (code, a
 configuration) becomes plain text, since the site has no source to show.
+
+Diagrams of state machines, which GitHub draws itself, become the pictures that `docs/images/draw_states.py`
+has drawn of them: so nothing is fetched to show them.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 CHECKOUT = Path(__file__).parent.parent.parent
+STATES = "images/states"
+"""Where the pictures of state machines are, in docs/."""
+_DIAGRAM = re.compile(r"^```mermaid\n---\n(?P<name>.*?)\n---\n.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 
@@ -34,10 +40,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Have every link lead to where its file stands in the site."""
+    """Have every link lead to where its file stands in the site, and show state machines as pictures."""
     here = page.file.src_uri
+    markdown = _DIAGRAM.sub(lambda diagram: _picture(diagram["name"], posixpath.dirname(here)), markdown)
     origin = next((path for path, name in outside().items() if name == here), f"docs/{here}")
     return _LINK.sub(lambda link: _led(link, here, posixpath.dirname(origin)), markdown)
+
+
+def _picture(name: str, folder: str) -> str:
+    place = f"{STATES}/{name.lower().replace(' ', '-')}.svg"
+    path = posixpath.relpath(place, folder or ".")
+    return f"![Which event takes the {name} from which state to which]({path})"
 
 
 def _led(link: re.Match[str], here: str, folder: str) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.documentation.pages import CHECKOUT, PAGES
+from yunikorn.states import LIFECYCLES
 
 pytest.importorskip("material", reason="needs the extra docs: pip install '.[docs]'")
 
@@ -78,3 +79,9 @@ def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
 def test_nothing_of_the_site_is_fetched_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         assert not [target for target in Links(page).fetched if urlsplit(target).netloc]
+
+
+def test_state_machines_are_pictures_that_need_no_network(site: Path) -> None:
+    text = (site / "states.html").read_text("utf-8")
+    assert text.count('src="images/states/') == len(LIFECYCLES)
+    assert not [page.name for page in site.rglob("*.html") if 'class="mermaid"' in page.read_text("utf-8")]

@@ -1,0 +1,36 @@
+"""The pictures of state machines in the site show what the machines are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.documentation.pages import CHECKOUT
+from yunikorn.states import LIFECYCLES, Lifecycle
+
+SVG = "{http://www.w3.org/2000/svg}"
+DRAW = "draw it anew: python docs/images/draw_states.py"
+
+
+def texts(kind: str, lifecycle: Lifecycle) -> Iterator[tuple[str, list[str]]]:
+    """Every `node` or `edge` of a picture: its title, and what is written at it."""
+    path = CHECKOUT / "docs" / "images" / "states" / f"{lifecycle.name.lower().replace(' ', '-')}.svg"
+    for group in ElementTree.parse(path).iter(f"{SVG}g"):
+        if group.get("class") == kind:
+            yield group.findtext(f"{SVG}title", ""), [text.text or "" for text in group.iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("lifecycle", LIFECYCLES, ids=lambda lifecycle: lifecycle.name)
+def test_a_picture_shows_the_states_and_the_events_of_its_machine(lifecycle: Lifecycle) -> None:
+    assert {title for title, _ in texts("node", lifecycle)} == set(lifecycle.states), DRAW
+    shown = {
+        (source, event, target)
+        for title, labels in texts("edge", lifecycle)
+        for source, _, target in [title.partition("->")]
+        for label in labels
+        for event in label.strip().split(", ")
+    }
+    declared = {(source, event, target) for event, sources, target in lifecycle.table for source in sources}
+    assert shown == declared, DRAW
