@@ -47,6 +47,7 @@ HOT = {
         "parking",
     ),
     "yunikorn/interface": ("delivery",),
+    "policies/yunikorn_policies": ("shares",),
 }
 """What a decision runs through.
 

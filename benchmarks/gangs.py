@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import attrs
 
 from benchmarks.failure import BenchmarkFailure
-from benchmarks.stand import BATCH, Stand
+from benchmarks.stand import Stand
 from benchmarks.workload import RM, Workload
 from yunikorn.interface.messages import AllocationAsk, UpdateRequest
+from yunikorn.interface.threaded import BATCH
 from yunikorn.resources import Resource, sum_of
 
 

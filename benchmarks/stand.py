@@ -17,10 +17,9 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.threaded import BATCH
 from yunikorn.registry import Registry
 
-BATCH = 1_000
-"""Decisions between two responses, as a service would take them under load."""
 IN_TWO_STEPS = (TerminationType.PLACEHOLDER_REPLACED, TerminationType.PREEMPTED_BY_SCHEDULER)
 """Ends that count only when the resource manager has confirmed them."""
 
@@ -103,7 +102,10 @@ class Stand:
         return len(told)
 
     def settle(self) -> int:
-        """Decide until there is nothing more to decide; returns how many decisions that took."""
+        """Decide until there is nothing more to decide; returns how many decisions that took.
+
+        Between two responses as many are taken as a service takes.
+        """
         decided = 0
         while taken := self.scheduler.schedule(BATCH):
             decided += taken

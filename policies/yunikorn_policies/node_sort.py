@@ -17,11 +17,10 @@ predicate refuses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import attrs
 
 from yunikorn.api import Node, NodeSortPolicy, hookimpl
+from yunikorn_policies.shares import utilisation
 
 DEFAULT_WEIGHTS = {"vcore": 1.0, "memory": 1.0}
 
@@ -36,18 +35,6 @@ def _not_negative(_: object, attribute: attrs.Attribute[dict[str, float]], weigh
 class _Weighted(NodeSortPolicy):
     resourceweights: dict[str, float] = attrs.field(factory=dict, validator=_not_negative)
 
-    def _utilisation(self, node: Node) -> float:
-        """The weighted mean over the types that the node has of the part of each that is in use."""
-        weights: Mapping[str, float] = self.resourceweights or DEFAULT_WEIGHTS
-        capacity, available = node.capacity, node.available
-        used = total = 0.0
-        for name, weight in weights.items():
-            whole = capacity.get(name)
-            if whole and weight:
-                used += weight * (1.0 - available.get(name, 0) / whole)
-                total += weight
-        return used / total if total else 0.0
-
 
 @attrs.frozen
 class Fair(_Weighted):
@@ -57,7 +44,7 @@ class Fair(_Weighted):
 
     def score(self, node: Node) -> float:
         """How much of the node is used, 0 to 1."""
-        return self._utilisation(node)
+        return utilisation(node, self.resourceweights or DEFAULT_WEIGHTS)
 
 
 @attrs.frozen
@@ -68,7 +55,7 @@ class BinPacking(_Weighted):
 
     def score(self, node: Node) -> float:
         """How much of the node is free, 0 to 1."""
-        return 1.0 - self._utilisation(node)
+        return 1.0 - utilisation(node, self.resourceweights or DEFAULT_WEIGHTS)
 
 
 @hookimpl

@@ -71,7 +71,7 @@ def test_how_an_allocation_ends(termination: TerminationType, state: str) -> Non
     assert allocation.state == "Allocated"
     rm.release(uuid=allocation.uuid, termination=termination)
     assert allocation.state == state
-    assert rm.find_node().allocated == {"vcore": 0}
+    assert rm.find_node().allocated == {}
 
 
 def test_an_ended_allocation_cannot_end_again() -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from yunikorn_policies.queue_sort import usage_ratio
+from yunikorn_policies.shares import usage_ratio
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api

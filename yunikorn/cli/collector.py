@@ -12,9 +12,9 @@ import gc
 
 YOUNG = 10_000
 """Objects made, less those freed, between two looks at the young ones."""
-MIDDLE = 10
+MIDDLE = 50
 """Looks at the young ones between two at those that have survived one."""
-OLD = 10
+OLD = 2
 """Looks at those between two at everything: after a million objects that have stayed, whatever they are."""
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from yunikorn.objects.ask import INT32_MIN, Ask
+from yunikorn.objects.line import Member
 from yunikorn.objects.requests import Requests
 from yunikorn.objects.state_log import StateChange, StateLogEntry
 from yunikorn.resources import NOTHING, Tally
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.atomic_gang import AtomicGang
     from yunikorn.objects.gang import Gang
-    from yunikorn.objects.line import Block, Rank
+    from yunikorn.objects.line import Rank
     from yunikorn.objects.queue import Queue
     from yunikorn.objects.run_limit import RunLimit
 
@@ -32,7 +33,7 @@ def hold_by(holder: Queue | Allowance) -> str:
     return f"{holder.label} runs {holder.count} of at most {holder.max_applications} applications"
 
 
-class Application:
+class Application(Member):
     """An application of a partition."""
 
     __slots__ = (
@@ -44,8 +45,6 @@ class Application:
         "arrival",
         "asks",
         "atomic",
-        "bits",
-        "block",
         "by_key",
         "chain",
         "counted",
@@ -65,9 +64,7 @@ class Application:
         "owing",
         "owner",
         "pending",
-        "priority",
         "queue_name",
-        "rank",
         "reason",
         "requests",
         "rest",
@@ -76,9 +73,7 @@ class Application:
         "state_log",
         "submitted",
         "tags",
-        "tie",
         "timer",
-        "touched",
         "tracked",
         "user",
         "waiting_since",
@@ -96,6 +91,7 @@ class Application:
         arrival: int,
         listener: Callable[[StateChange], None],
     ) -> None:
+        super().__init__(arrival, INT32_MIN)
         self.id = app_id
         self.user = user
         self.groups: tuple[str, ...] = tuple(groups)
@@ -104,8 +100,6 @@ class Application:
         self.submitted = submitted
         self.waiting_since = submitted
         self.arrival = arrival
-        self.tie = arrival
-        """What decides between equals."""
         self.listener = listener
         self.state = NEW
         self.state_log: list[StateLogEntry] = []
@@ -134,7 +128,6 @@ class Application:
         """Its queue and all above, leaf first."""
         self.allocated: Tally = {}
         self.pending: Tally = {}
-        self.priority = INT32_MIN
         self.asks: dict[str, Ask] = {}
         self.allocations: dict[str, Allocation] = {}
         self.by_key: dict[str, list[Allocation]] | None = None
@@ -153,11 +146,7 @@ class Application:
         self.owing = False
         """... whether that is less, or more, than it holds."""
         self.node_order = ""
-        # What the scheduling layer keeps here: where it stands, and what of it is worth trying.
-        self.bits = 0
-        self.rank: Rank | None = None
-        self.block: Block[Any] | None = None
-        self.touched = False
+        # What the scheduling layer keeps here, besides its place in the line.
         self.lane: Hashable = None
         self.lane_rank: Rank | None = None
         self.admitted = True

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 BLOCK = 96
 """Members of a block before it is split in two."""
@@ -19,12 +19,33 @@ Rank = tuple[Any, ...]
 """Where a member stands, and at its end the member; smallest first, unique without the member."""
 
 
-class Member(Protocol):
-    """What can stand in a line."""
+class Member:
+    """What can stand in a line: an application, or a queue."""
 
-    bits: int
-    rank: Rank | None
-    block: Block[Any] | None
+    __slots__ = ("bits", "block", "priority", "rank", "tie", "touched")
+
+    def __init__(self, tie: int | str, priority: int) -> None:
+        self.tie = tie
+        """What decides between equals."""
+        self.priority = priority
+        """The highest that waits in it."""
+        self.bits = 0
+        """Bits of the claims that it waits for and that are worth trying."""
+        self.rank: Rank | None = None
+        self.block: Block[Any] | None = None
+        """Where it stands; None where it does not."""
+        self.touched = False
+        """Whether it is among those of its line that have changed."""
+
+    @property
+    def label(self) -> str:
+        """What a message calls it."""
+        raise NotImplementedError
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether anything of it is to be tried in its turn."""
+        raise NotImplementedError
 
 
 M = TypeVar("M", bound=Member)

@@ -18,7 +18,6 @@ class Node:
     """A node with its room and what runs on it (facts §10.1)."""
 
     __slots__ = (
-        "allocated",
         "allocations",
         "attributes",
         "available",
@@ -52,8 +51,8 @@ class Node:
         """... what they take by name, by key; ..."""
         self.occupied: Resource = self.reported
         """... both together."""
-        self.allocated: Tally = {}
         self.available: Tally = dict(self.capacity)
+        """What is left of the capacity: all that a decision needs to know, and so all that is booked."""
         shrink(self.available, self.occupied)
         self.allocations: dict[str, Allocation] = {}
         self.reservations: dict[Ask, None] = {}
@@ -81,6 +80,17 @@ class Node:
         return self.state == SCHEDULABLE
 
     @property
+    def allocated(self) -> Tally:
+        """What is allocated here: what is neither left nor taken by others."""
+        capacity, occupied, available = self.capacity, self.occupied, self.available
+        found: Tally = {}
+        for name in {**capacity, **occupied, **available}:
+            amount = capacity.get(name, 0) - occupied.get(name, 0) - available.get(name, 0)
+            if amount:
+                found[name] = amount
+        return found
+
+    @property
     def is_free(self) -> bool:
         """Whether any request may come here: schedulable, and not reserved."""
         return self.state == SCHEDULABLE and not self.reservations
@@ -100,9 +110,8 @@ class Node:
         """Book `allocation` here; it may exceed the room, as recovered ones can."""
         self.allocations[allocation.uuid] = allocation
         self.version += 1
-        allocated, available = self.allocated, self.available
+        available = self.available
         for name, amount in allocation.resource.items():
-            allocated[name] = allocated.get(name, 0) + amount
             available[name] = available.get(name, 0) - amount
 
     def give_back(self, allocation: Allocation) -> None:
@@ -110,9 +119,8 @@ class Node:
         del self.allocations[allocation.uuid]
         self.version += 1
         self.cramped = 0
-        allocated, available = self.allocated, self.available
+        available = self.available
         for name, amount in allocation.resource.items():
-            allocated[name] -= amount
             available[name] = available.get(name, 0) + amount
 
     def lend(self, resource: Resource) -> None:
@@ -126,9 +134,8 @@ class Node:
     def _shift(self, resource: Resource, times: int) -> None:
         self.version += 1
         self.cramped = 0
-        allocated, available = self.allocated, self.available
+        available = self.available
         for name, amount in resource.items():
-            allocated[name] = allocated.get(name, 0) + amount * times
             available[name] = available.get(name, 0) - amount * times
 
     def resize(
@@ -138,6 +145,7 @@ class Node:
 
         Less capacity than is used leaves the room negative.
         """
+        allocated = self.allocated
         if capacity is not None:
             self.capacity = without_zeros(capacity)
         if occupied is not None:
@@ -148,7 +156,7 @@ class Node:
         self.cramped = 0
         self.available = dict(self.capacity)
         shrink(self.available, self.occupied)
-        shrink(self.available, self.allocated)
+        shrink(self.available, allocated)
 
     def __repr__(self) -> str:
         return f"<Node {self.id} {self.state} {dict(self.available)} of {dict(self.capacity)}>"

@@ -9,7 +9,7 @@ from yunikorn.config.acl import NOBODY
 from yunikorn.config.properties import QueueSettings
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN
 from yunikorn.objects.claim import fresh_part
-from yunikorn.objects.line import Line
+from yunikorn.objects.line import Line, Member
 from yunikorn.resources import NOTHING, Resource, Tally, above_zero, smaller_of
 from yunikorn.states import QUEUE, STOPPED
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from yunikorn.config.schema import LimitConfig, TemplateConfig
     from yunikorn.objects.application import Application
     from yunikorn.objects.claim import Claim
-    from yunikorn.objects.line import Block, Rank
     from yunikorn.objects.usage_history import UsageHistory
 
 ROOT = "root"
@@ -47,7 +46,7 @@ class Cluster:
         self.version += 1
 
 
-class Queue:
+class Queue(Member):
     """A queue: a leaf holds applications, a parent holds queues."""
 
     __slots__ = (
@@ -57,8 +56,6 @@ class Queue:
         "admin_acl",
         "allocated",
         "applications",
-        "bits",
-        "block",
         "capped",
         "children",
         "cluster",
@@ -80,9 +77,7 @@ class Queue:
         "path",
         "pending",
         "preempting",
-        "priority",
         "properties",
-        "rank",
         "running",
         "settings",
         "stale",
@@ -90,17 +85,14 @@ class Queue:
         "stopped_by_call",
         "submit_acl",
         "template",
-        "tie",
-        "touched",
         "waiting",
     )
 
     def __init__(
         self, name: str, parent: Queue | None, cluster: Cluster, *, is_leaf: bool, managed: bool
     ) -> None:
+        super().__init__(name, INT32_MIN)
         self.name = name
-        self.tie = name
-        """What decides between equals."""
         self.parent = parent
         self.path: str = f"{parent.path}.{name}" if parent is not None else name
         self.cluster = cluster
@@ -134,7 +126,6 @@ class Queue:
         """Asks that wait in it and below it."""
         self.running = 0
         """Applications below it that count as running."""
-        self.priority = INT32_MIN
         self._levels: dict[int, int] = {}
         self._fair: tuple[int, Mapping[str, int], Mapping[str, int]] = (-1, NOTHING, NOTHING)
         # What the scheduling layer keeps here: the order of what is in it, and what is worth trying.
@@ -143,11 +134,8 @@ class Queue:
         """Members that changed since the line was last put in order."""
         self.order: Any = None
         """Its policy, made ready by the scheduling layer."""
-        self.bits = 0
-        self.rank: Rank | None = None
-        self.block: Block[Any] | None = None
+        # Root, which has no parent, has nowhere to be put in order.
         self.touched = parent is None
-        """Whether it is among its parent's `stale`; root, which has no parent, has nowhere to be."""
         self.held = 0
         """Bits of claims that only members wait for whom the policy keeps out for now."""
         self.over: dict[int, Claim] = {}

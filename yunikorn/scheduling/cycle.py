@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.line import Member
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
     from yunikorn.objects.plight import Plight
@@ -140,7 +141,8 @@ class Cycle:
         """Serve the foremost application with something worth trying; None after learning of a dead end."""
         version = queue.cluster.version
         while True:
-            line, order, stale = queue.line, queue.order, queue.stale
+            order: MemberOrder = queue.order
+            line, stale = queue.line, queue.stale
             if (
                 line.version != version
                 or order.ages
@@ -148,16 +150,17 @@ class Cycle:
             ):
                 self.settle(queue)
             ranks = line.blocks[0].ranks
-            member = ranks[0][-1] if ranks else None
+            found: Any = ranks[0][-1] if ranks else None
+            member: Member | None = found
             if member is None or not member.bits & wanted:
-                member = line.first(wanted)
+                member = found = line.first(wanted)
                 if member is None:
                     queue.bits &= ~wanted
                     return None
             wanted &= member.bits
             if queue.is_leaf:
-                return self._serve(member, wanted)
-            queue = member
+                return self._serve(found, wanted)
+            queue = found
 
     def foremost(self, wanted: int) -> Ask | None:
         """The foremost request with any of the `wanted` bits that is worth trying; nothing is learnt."""

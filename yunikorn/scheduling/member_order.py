@@ -12,9 +12,7 @@ from yunikorn.scheduling.said_seconds import seconds_of
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, QueueSortPolicy
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.line import Line, Rank
-    from yunikorn.objects.queue import Queue
+    from yunikorn.objects.line import Line, Member, Rank
     from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.lanes import LaneGate
 
@@ -61,7 +59,7 @@ class MemberOrder:
         """What `is_due` would answer, for whoever only wants to know."""
         return bool(self._refresh) and now // self._refresh != self._tick
 
-    def put(self, line: Line[Any], member: Application | Queue) -> None:
+    def put(self, line: Line[Any], member: Member) -> None:
         """Have `member` stand where it belongs."""
         rank = self.rank(member)
         try:
@@ -75,7 +73,7 @@ class MemberOrder:
 
         Nearly always that is who stood in front, was served, and still waits for more.
         """
-        member = stale[0]
+        member: Member = stale[0]
         block = member.block
         if block is None or self.lanes is not None or not member.is_waiting:
             return False
@@ -99,7 +97,7 @@ class MemberOrder:
             line.put(member, behind(member))
         return True
 
-    def rank(self, member: Application | Queue, *, quiet: bool = False) -> Rank:
+    def rank(self, member: Member, *, quiet: bool = False) -> Rank:
         """Where `member` stands; `quiet` for whoever only wants to know: no fault is reported."""
         try:
             key = self._key(member)

@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 BLOCK, GROUP = 32, 32
 """Nodes of a block, and blocks of a group, before they are split in two."""
 
-Entry = tuple[float, str, "Node", "Seat"]
-"""Where a node stands: its score, then its id; and what knows that of it."""
+Entry = tuple[Any, ...]
+"""Where a node stands: its score, then its id; the node; and its seat, which knows that of it.
+
+Typed no closer, or it would not stay one object where this is compiled.
+"""
 Change = tuple["Node", bool]
 """A node that has changed, and whether it may take more than before."""
-Border = tuple[float, str]
+Border = tuple[Any, ...]
 """What parts two neighbours: less than whatever stands behind it, and no less than what is before."""
 
 
@@ -51,7 +54,8 @@ class Block:
         """Learn from the nodes which shapes none of them has room for."""
         barren = -1
         for entry in self.entries:
-            barren &= entry[2].cramped
+            node: Node = entry[2]
+            barren &= node.cramped
         self.barren |= barren
 
 
@@ -249,7 +253,8 @@ class NodeOrder:
         upper = Block(group, entries[half:], block.barren)
         del entries[half:]
         for entry in upper.entries:
-            entry[3].block = upper
+            seat: Seat = entry[3]
+            seat.block = upper
         group.blocks.insert(at + 1, upper)
         group.borders.insert(at, entries[-1][:2])
         if len(group.blocks) > GROUP:
@@ -298,7 +303,7 @@ class NodeOrder:
                 return self.find(shape, ask, predicates)
         bit = shape.bit
         if predicates is None and self._first.entries:
-            first = self._first.entries[0][2]
+            first: Node = self._first.entries[0][2]
             if not first.cramped & bit:
                 available = first.available
                 for name, amount in shape.pairs:
@@ -327,7 +332,8 @@ class NodeOrder:
         """The first node of the block that will do; if there is none the block learns what lasts of that."""
         bit, pairs = shape.bit, shape.pairs
         roomy: list[Node] = []
-        for _, _, node, _ in block.entries:
+        for entry in block.entries:
+            node: Node = entry[2]
             if node.cramped & bit:
                 continue
             available = node.available
