@@ -4,12 +4,13 @@ A request is held while, after the core has decided all that it could, a quota o
 one more of it: another node would not help. The first in the order of the core's own checks is named. Held
 alike are all requests of one size whose applications stand in one queue under one owner's limits: they share
 a *line* with a clock of its own that runs while it is held. So what a request was held is the difference
-between two readings, and a look costs as much as there are lines, however many requests wait in them.
+between two readings, however many requests wait in a line. Lines are looked at again only when something
+changed at their *gate*, which is the quotas and limits that count for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 import attrs
 
@@ -55,15 +56,10 @@ class LimitReport:
 class Line:
     """Requests, or applications, that the same quotas and limits hold or let pass."""
 
-    __slots__ = ("_chain", "_owner", "_pairs", "_queues", "_since", "_starting", "clock", "holder", "waiting")
+    __slots__ = ("_since", "clock", "holder", "pairs", "waiting")
 
-    def __init__(self, app: Application, pairs: Pairs) -> None:
-        self._starting = app.fresh
-        self._chain = app.chain
-        self._queues = app.chain[:-1]
-        """All but root, whose quota is the size of the cluster."""
-        self._owner = app.owner
-        self._pairs = pairs
+    def __init__(self, pairs: Pairs) -> None:
+        self.pairs = pairs
         self.holder = ""
         """What holds it now."""
         self.waiting = 0
@@ -76,24 +72,79 @@ class Line:
         if self.holder:
             passed = max(moment - self._since, 0)
             self.clock += passed
-            if self._pairs:
+            if self.pairs:
                 spent[self.holder] = spent.get(self.holder, 0) + passed * self.waiting
         self._since = max(moment, self._since)
 
-    def look(self) -> str:
+    def look(self, gate: Gate) -> str:
         """What holds it at this moment; empty when nothing does."""
-        if self._starting:
-            levels: list[Queue | Allowance] = [*self._chain, *self._owner]
-            for level in levels:
-                if level.full:
-                    return f"no more applications may run: {level.label}"
-        for queue in self._queues:
-            if not queue.has_room(self._pairs):
+        for queue in gate.queues:
+            if not queue.has_room(self.pairs):
                 return f"over the quota of {queue.label}"
-        for allowance in self._owner:
-            if not allowance.has_room(self._pairs):
+        for allowance in gate.owner:
+            if not allowance.has_room(self.pairs):
                 return f"over the limit of {allowance.label}"
         return ""
+
+
+class Gate:
+    """The quotas and limits that count for applications of one queue and owner, and the lines before them."""
+
+    __slots__ = ("_levels", "_seen", "fresh", "lines", "owner", "queues")
+
+    def __init__(self, app: Application) -> None:
+        self._levels: list[Queue | Allowance] = [*app.chain, *app.owner] if app.fresh else []
+        """Where the number of applications counts for those that have not started."""
+        self.queues = app.chain[:-1]
+        """All but root, whose quota is the size of the cluster."""
+        self.owner = app.owner
+        self.lines: dict[Pairs, Line] = {}
+        self.fresh: list[Line] = []
+        """Lines that were never looked at."""
+        self._seen: list[object] = []
+
+    def review(self, moment: int, spent: dict[str, int]) -> None:
+        """See which of its lines are held from now on, and forget those in which nobody waits."""
+        seen = self._see()
+        lines: Iterable[Line] = self.fresh
+        if seen != self._seen:
+            self._seen = seen
+            lines = self.lines.values()
+        idle = []
+        closed = self._closed()
+        for line in lines:
+            if not line.waiting:
+                idle.append(line.pairs)
+                continue
+            holder = closed or line.look(self)
+            if holder != line.holder:
+                line.wind(moment, spent)
+                line.holder = holder
+        self.fresh = []
+        for key in idle:
+            self.lines.pop(key, None)
+
+    def _see(self) -> list[object]:
+        """All that decides who is held."""
+        seen: list[object] = []
+        for queue in self.queues:
+            quota, allocated = queue.max, queue.allocated
+            seen.append(quota)
+            if quota is not None:
+                seen += [allocated.get(name) for name in quota]
+        for allowance in self.owner:
+            most = allowance.max_resources
+            seen.append(most)
+            if most is not None:
+                usage = allowance.usage
+                seen += [usage.get(name) for name in most]
+        seen += [level.full for level in self._levels]
+        return seen
+
+    def _closed(self) -> str:
+        """Whose applications' number holds all of them."""
+        full = next((level for level in self._levels if level.full), None)
+        return "" if full is None else f"no more applications may run: {full.label}"
 
 
 @attrs.define(eq=False)
@@ -115,7 +166,7 @@ class LimitWaits:
 
     def __init__(self, find: Find) -> None:
         self._find = find
-        self._lines: dict[Hashable, Line] = {}
+        self._gates: dict[Hashable, Gate] = {}
         self._stays: dict[Ask | Submitted, _Stay] = {}
         self._held: dict[Ask | Submitted, int] = {}
         """What requests that moved between lines were held so far."""
@@ -188,16 +239,12 @@ class LimitWaits:
         for record in fresh:
             self._line_up(record, moment)
         idle = []
-        for key, line in self._lines.items():
-            if not line.waiting:
+        for key, gate in self._gates.items():
+            gate.review(moment, self._spent)
+            if not gate.lines:
                 idle.append(key)
-                continue
-            holder = line.look()
-            if holder != line.holder:
-                line.wind(moment, self._spent)
-                line.holder = holder
         for key in idle:
-            del self._lines[key]
+            del self._gates[key]
 
     def _line_up(self, record: Submitted, moment: int) -> None:
         asks = [ask for ask in (*record.asks.values(), *record.places.values()) if ask.waiting]
@@ -211,10 +258,14 @@ class LimitWaits:
             self._join(record, app, (), 1, moment)
 
     def _join(self, who: Ask | Submitted, app: Application, pairs: Pairs, count: int, moment: int) -> None:
-        key = (app.chain[0], app.owner, app.fresh, pairs)
-        line = self._lines.get(key)
+        key = (app.chain[0], app.owner, app.fresh)
+        gate = self._gates.get(key)
+        if gate is None:
+            gate = self._gates[key] = Gate(app)
+        line = gate.lines.get(pairs)
         if line is None:
-            line = self._lines[key] = Line(app, pairs)
+            line = gate.lines[pairs] = Line(pairs)
+            gate.fresh.append(line)
         line.wind(moment, self._spent)
         line.waiting += count
         self._stays[who] = _Stay(line, count, self._held.pop(who, 0), line.clock)
@@ -223,8 +274,9 @@ class LimitWaits:
 
     def report(self, moment: int) -> LimitReport:
         """The figures at `moment`; what still waits counts with what it was held until then."""
-        for line in self._lines.values():
-            line.wind(moment, self._spent)
+        for gate in self._gates.values():
+            for line in gate.lines.values():
+                line.wind(moment, self._spent)
         waiting = [(who, stay.held, stay.count) for who, stay in self._stays.items()]
         waiting += [(who, held, _count(who)) for who, held in self._held.items()]
         tasks, applications = Waits(), Waits()
