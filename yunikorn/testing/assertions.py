@@ -54,13 +54,15 @@ def assert_pending_because(cluster: Cluster, app_id: str, text: str, *, key: str
     if key is not None:
         waiting = {name: why for name, why in waiting.items() if name == key}
     if not waiting:
-        which = f"request {key} of " if key else "of "
-        raise AssertionError(f"nothing {which}application {app_id} waits{_state(cluster, app_id)}")
+        which = f"no request {key}" if key else "nothing"
+        raise AssertionError(f"{which} of application {app_id} waits{_state(cluster, app_id)}")
     for name, why in waiting.items():
         reasons = [reason.detail for reason in why.reasons]
         if not any(text.lower() in reason.lower() for reason in reasons):
             found = "; ".join(reasons) or "nothing stops it: it is placed by the next run()"
-            raise AssertionError(f"request {name} of application {app_id} waits because: {found}")
+            raise AssertionError(
+                f"request {name} of application {app_id} waits because: {found}; expected: {text}"
+            )
 
 
 def assert_queue(cluster: Cluster, app_id: str, path: str) -> None:
@@ -81,7 +83,7 @@ def assert_rejected_because(cluster: Cluster, name: str, text: str) -> None:
         refused = ", ".join(cluster.rejected) or "nothing"
         raise AssertionError(f"{name} was not refused; refused: {refused}")
     if text.lower() not in reason.lower():
-        raise AssertionError(f"{name} was refused because: {reason}")
+        raise AssertionError(f"{name} was refused because: {reason}; expected: {text}")
 
 
 def _reasons(cluster: Cluster, app_id: str) -> str:
