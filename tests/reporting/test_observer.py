@@ -63,9 +63,7 @@ def test_books_agree_with_those_of_the_resource_manager(
     assert (partition.running, partition.waiting) == (report.tasks.running, report.tasks.waiting)
     top = [course for _, _, course in observer.queues if course.above is None]
     assert sum(course.running for course in top) == report.tasks.running
-    free = {
-        name: sum(room.free.get(name, 0) for room in partition.rooms.values()) for name in partition.capacity
-    }
+    free = {name: sum(room.free.get(name, 0) for room in partition.rooms) for name in partition.capacity}
     assert {name: free[name] + partition.held.get(name, 0) for name in free} == partition.capacity
     for course in top:
         assert sum(below.running for _, _, below in observer.queues if below.above is course) in (

@@ -41,19 +41,20 @@ class ClusterCourse:
                 number = self._numbers[name] = self.rows.join(moment)
             room = Room(event.node.resources, number)
             self._nodes[name] = room, partition
-            partition.rooms[name] = room
+            partition.rooms.add(name, room)
             self._resize(room, partition, moment, 1)
             return
         room, partition = self._nodes[name]
         if event.change is NodeChange.REMOVE:
             self._resize(room, partition, moment, -1)
-            del partition.rooms[name], self._nodes[name]
+            partition.rooms.remove(name)
+            del self._nodes[name]
         elif event.change is NodeChange.CAPACITY:
             self._resize(room, partition, moment, -1)
-            room.capacity = event.resources
+            partition.rooms.resize(room, event.resources)
             self._resize(room, partition, moment, 1)
         else:
-            room.open = event.change is NodeChange.RESUME
+            room.switch(event.change is NodeChange.RESUME)
             partition.touched = True
 
     def _resize(self, room: Room, partition: PartitionCourse, moment: int, sign: int) -> None:

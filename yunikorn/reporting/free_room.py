@@ -11,7 +11,7 @@ no node, not even on an empty one, do not count: that is no matter of what is fr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
@@ -32,20 +32,91 @@ class Room:
     """How many others registered before it was there for the first time."""
     free: Tally = attrs.Factory(dict)
     open: bool = True
-    _space: Space | None = attrs.field(default=None, init=False)
-    """What `space` last found, until something changes: most nodes are as they were at the last look."""
+    counted: Space = attrs.field(default=(), init=False)
+    """What the rooms it belongs to have counted of it; see `Rooms.spaces`."""
+    _changes: list[Room] | None = attrs.field(default=None, init=False)
 
     def take(self, amount: Mapping[str, int], sign: int) -> None:
         """`amount` less is free (`sign` 1), or more (-1)."""
         grow(self.free, amount, -sign)
-        self._space = None
+        self._changed()
+
+    def switch(self, open: bool) -> None:
+        """New things may be placed there from now on, or may not."""
+        self.open = open
+        self._changed()
+
+    def report(self, changes: list[Room] | None) -> None:
+        """Have it put itself on this list, once, when something changes."""
+        self._changes = changes
+
+    def _changed(self) -> None:
+        if self._changes is not None:
+            self._changes.append(self)
+            self._changes = None
 
     @property
     def space(self) -> Space:
-        """What is free, by the names of the types; what is over-committed is no room at all."""
-        if self._space is None:
-            self._space = tuple(sorted(item for item in self.free.items() if item[1] > 0))
-        return self._space
+        """What is free for new things, by the names of the types; what is over-committed is no room."""
+        if not self.open:
+            return ()
+        return tuple(sorted(item for item in self.free.items() if item[1] > 0))
+
+
+class Rooms:
+    """The nodes of a partition, counted by what is free on them.
+
+    Most nodes are as they were at the last look: only those that changed are counted anew.
+    """
+
+    def __init__(self) -> None:
+        self.capacities: Counter[Resource] = Counter()
+        """How many nodes are of each size."""
+        self._rooms: dict[str, Room] = {}
+        self._spaces: Counter[Space] = Counter()
+        self._changes: list[Room] = []
+
+    def __len__(self) -> int:
+        return len(self._rooms)
+
+    def __iter__(self) -> Iterator[Room]:
+        return iter(self._rooms.values())
+
+    def add(self, name: str, room: Room) -> None:
+        """A node is there from now on."""
+        self._rooms[name] = room
+        self.capacities[room.capacity] += 1
+        self._changes.append(room)
+
+    def remove(self, name: str) -> None:
+        """It is there no more."""
+        room = self._rooms.pop(name)
+        self.capacities -= Counter([room.capacity])
+        room.switch(False)
+
+    def resize(self, room: Room, capacity: Resource) -> None:
+        """It has this capacity from now on."""
+        self.capacities -= Counter([room.capacity])
+        self.capacities[capacity] += 1
+        room.capacity = capacity
+
+    @property
+    def spaces(self) -> Counter[Space]:
+        """How many nodes have the same room for new things; those that have none do not count."""
+        spaces = self._spaces
+        for room in self._changes:
+            before, now = room.counted, room.space
+            if before != now:
+                room.counted = now
+                if before:
+                    spaces[before] -= 1
+                    if not spaces[before]:
+                        del spaces[before]
+                if now:
+                    spaces[now] += 1
+            room.report(self._changes)
+        self._changes.clear()
+        return spaces
 
 
 @attrs.frozen
@@ -57,20 +128,13 @@ class Look:
     cost: int
 
 
-def look(rooms: Iterable[Room], waiting: Counter[Resource]) -> Look:
+def look(rooms: Rooms, waiting: Counter[Resource]) -> Look:
     """Compare what is free with the sizes that wait."""
-    spaces: Counter[Space] = Counter()
-    count = 0
-    largest: set[Resource] = set()
-    for room in rooms:
-        count += 1
-        largest.add(room.capacity)
-        if room.open and room.space:
-            spaces[room.space] += 1
+    spaces = rooms.spaces
     sizes = [
         (size, tasks)
         for size, tasks in waiting.most_common(SIZES)
-        if any(fits(capacity, size) for capacity in largest)
+        if any(fits(capacity, size) for capacity in rooms.capacities)
     ]
     free: Tally = {}
     for left, nodes in spaces.items():
@@ -89,7 +153,7 @@ def look(rooms: Iterable[Room], waiting: Counter[Resource]) -> Look:
     return Look(
         free={name: free.get(name, 0) for name in asked},
         unusable={name: lost[name] // weights[name] for name in asked},
-        cost=count + len(spaces) * len(sizes),
+        cost=len(rooms) + len(spaces) * len(sizes),
     )
 
 

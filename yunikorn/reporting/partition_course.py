@@ -6,7 +6,7 @@ from collections import Counter
 
 import attrs
 
-from yunikorn.reporting.free_room import Look, Room, look
+from yunikorn.reporting.free_room import Look, Rooms, look
 from yunikorn.reporting.intervals import Series, Timeline
 from yunikorn.resources import Resource, Tally, grow
 from yunikorn.simulation.statistics import DIGITS
@@ -35,7 +35,7 @@ class PartitionCourse:
     """One partition: its nodes, and the sizes that wait in it."""
 
     def __init__(self, timeline: Timeline) -> None:
-        self.rooms: dict[str, Room] = {}
+        self.rooms = Rooms()
         self.sizes: Counter[Resource] = Counter()
         """How many tasks of each size wait."""
         self.capacity: Tally = {}
@@ -84,7 +84,7 @@ class PartitionCourse:
         if not self.sizes:
             self._see(Look({}, {}, 0), moment)
         elif self._credit > 0:
-            self._see(look(self.rooms.values(), self.sizes), moment)
+            self._see(look(self.rooms, self.sizes), moment)
 
     def close(self, moment: int) -> None:
         """The simulation ended: enter what is open, and look a last time."""
