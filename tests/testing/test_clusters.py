@@ -232,9 +232,7 @@ def test_failing_assertions_say_what_is_the_case_instead(scheduler: MakeSchedule
         assert_order(cluster, "waits", "runs")
     with pytest.raises(AssertionError, match="nodes were first used in the order n1; expected n2"):
         assert_node_order(cluster, "n2")
-    with pytest.raises(
-        AssertionError, match=f"request big of .* waits because: {quota}.*; expected: no node"
-    ):
+    with pytest.raises(AssertionError, match=rf"big of .* waits because: {quota}.*; expected: no node"):
         assert_pending_because(cluster, "waits", "no node")
     with pytest.raises(AssertionError, match="nothing of application runs waits"):
         assert_pending_because(cluster, "runs", "anything")
@@ -246,7 +244,7 @@ def test_failing_assertions_say_what_is_the_case_instead(scheduler: MakeSchedule
         assert_queue(cluster, "lost", "root.nowhere")
     with pytest.raises(AssertionError, match="runs was not refused; refused: lost"):
         assert_rejected_because(cluster, "runs", "anything")
-    with pytest.raises(AssertionError, match="lost was refused because: .*; expected: another reason"):
+    with pytest.raises(AssertionError, match=r"lost was refused because: .*; expected: another reason"):
         assert_rejected_because(cluster, "lost", "another reason")
 
 
