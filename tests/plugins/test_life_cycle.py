@@ -184,8 +184,11 @@ def test_a_call_that_fails_is_reported_and_stops_neither_start_nor_reload_nor_en
     rm.app("app")
     rm.ask("app", "ask", vcore=1000)
     assert len(rm.schedule()) == 1
+    Told.fails = False
     rm.reload(text("other"))
-    assert rm.find_queue("root.p.b").settings.app_sort == "other"
+    Told.fails = True
+    rm.reload(text("app"))
+    assert rm.find_queue("root.p.b").settings.app_sort == "app"
     rm.scheduler.close()
     faults = "\n".join(rm.faults())
     for name in PLUGINS:
@@ -254,13 +257,17 @@ def test_a_configuration_that_is_refused_takes_no_object_away() -> None:
     assert place(rm, "bob") == "root.q1"
 
 
-def test_what_could_not_be_opened_is_made_anew_by_the_next_configuration(registry: Registry) -> None:
+def test_what_could_not_be_opened_has_another_chance_with_the_next_configuration(registry: Registry) -> None:
     Told.fails = True
     rm = RM(text(), registry)
     Told.fails = False
     HEARD.clear()
     rm.reload(text("other"))
     assert [each for each in HEARD if each.startswith("rule ")] == ["rule opened in default", "rule closed"]
+    assert [each for each in HEARD if each.startswith("queue ")] == ["queue opened in default"]
+    HEARD.clear()
+    rm.reload(text("app"))
+    assert [each for each in HEARD if each.startswith("queue ")] == ["queue reloaded in default"]
 
 
 class Trouble(Told, PlacementRule):

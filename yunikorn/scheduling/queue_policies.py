@@ -41,6 +41,8 @@ class QueuePolicies:
         self._made: Made = {}
         self._new: set[int] = set()
         """The objects that were made since the last `use`, by identity."""
+        self._unopened: set[int] = set()
+        """Those that could not be opened."""
 
     def apply(self, queues: Iterable[Queue]) -> None:
         """Give each of these queues the order that its settings name."""
@@ -101,7 +103,14 @@ class QueuePolicies:
     def _take(self, key: Key, made: tuple[Any, str]) -> None:
         policy, origin = self._made[key] = made
         self._new.add(id(policy))
-        self._faults.guard(origin, "opening", policy.opened, self._told(origin))
+        self._open(policy, origin)
+
+    def _open(self, policy: Any, origin: str) -> None:
+        """Open a policy; one that cannot be opened is used all the same, and opened again by a reload."""
+        if self._faults.guard(origin, "opening", policy.opened, self._told(origin)):
+            self._unopened.discard(id(policy))
+        else:
+            self._unopened.add(id(policy))
 
     def _told(self, origin: str) -> Context:
         return self._faults.context_of(origin, self._context)
@@ -120,9 +129,13 @@ class QueuePolicies:
             if id(policy) in self._new:
                 continue
             if id(policy) in used:
-                self._faults.guard(origin, "reloading", policy.reloaded, self._told(origin))
+                if id(policy) in self._unopened:
+                    self._open(policy, origin)
+                else:
+                    self._faults.guard(origin, "reloading", policy.reloaded, self._told(origin))
             else:
                 del self._made[key]
+                self._unopened.discard(id(policy))
                 self._faults.guard(origin, "closing", policy.closed)
 
     def close(self) -> None:
