@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from yunikorn.api import Context
 from yunikorn.cli.main import main
 from yunikorn.scheduling.faults import FaultLog
 from yunikorn.service.logs import logging_to, parse_levels
@@ -76,6 +77,28 @@ def test_runs_are_added_up_and_a_killed_one_counts_once(shown: Command) -> None:
     (fault,) = json.loads(result.output)["faults"]
     assert fault["times"] == 7 + 1 + 7
     assert fault["first"].endswith("scoring: no 0")
+
+
+def test_what_a_plugin_reports_of_itself_is_logged_when_it_says_something_new_and_counted_once(
+    shown: Command,
+) -> None:
+    stream = io.StringIO()
+    with logging_to(stream, parse_levels([]), "json"):
+        faults = FaultLog()
+        context = faults.context_of("post of acme (acme 1.0)", Context("", lambda: 0))
+        for text in ("1 lost", "1 lost", "2 lost", "2 lost", "4 lost"):
+            context.report("delivering", text)
+            assert len(faults) == 1
+        faults.sum_up()
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(line["times"], line["message"].rpartition(": ")[2]) for line in lines] == [
+        (1, "1 lost"),
+        (3, "2 lost"),
+        (5, "4 lost"),
+        (5, "1 lost"),
+    ]
+    result = shown(stream.getvalue() * 2, "--json")
+    assert [fault["times"] for fault in json.loads(result.output)["faults"]] == [10]
 
 
 @pytest.mark.parametrize("log", ["", run_of()])

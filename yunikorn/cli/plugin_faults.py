@@ -19,6 +19,7 @@ def read_faults(lines: Iterable[str]) -> list[Fault]:
     other programs wrote between, are passed over.
     """
     faults: dict[tuple[str, str], Fault] = {}
+    counted: dict[tuple[str, str], int] = {}
     has_text = has_entry = False
     for line in lines:
         entry = _entry(line)
@@ -28,13 +29,16 @@ def read_faults(lines: Iterable[str]) -> list[Fault]:
             continue
         plugin, deed = str(entry["plugin"]), str(entry.get("deed", ""))
         times = entry.get("times")
-        more = times if isinstance(times, int) else 1
+        times = times if isinstance(times, int) else 1
+        # Within one run of the service the number grows from 1 on.
+        before = 0 if times == 1 else counted.get((plugin, deed), 0)
+        more = max(0, times - before)
+        counted[plugin, deed] = times
         fault = faults.get((plugin, deed))
         if fault is None:
             faults[plugin, deed] = Fault(plugin, deed, str(entry["message"]), more)
         else:
-            # The number at the end counts the first time again.
-            fault.count += more - 1 if more > 1 else 1
+            fault.count += more
     if has_text and not has_entry:
         raise UsageError(
             "--faults: this is not a log of `yunikorn serve --log-format json`: no line is of it"
