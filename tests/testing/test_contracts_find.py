@@ -528,3 +528,23 @@ def test_the_message_of_an_order_that_is_none_is_short_and_names_two() -> None:
     assert "the keys of plain and used, None and None, do not compare" in text
     assert text.count("do not compare") == 5
     assert "more" in text.splitlines()[-1]
+
+
+def test_a_rule_that_writes_what_no_queue_is_called() -> None:
+    def place(self: Any, app: Application) -> str:
+        return f"users of {app.id}"
+
+    found = broken_promises(odd(PlacementRule, place)())
+    assert "no queue has [' ', ' '] in its name" in found["test_what_it_writes_into_a_name_is_allowed_there"]
+
+
+def test_a_rule_that_lets_the_dots_of_users_through() -> None:
+    def by_user(self: Any, app: Application) -> str:
+        return f"users.{app.user}"
+
+    def by_group(self: Any, app: Application) -> str | None:
+        return app.groups[0] if app.groups else None
+
+    for place in (by_user, by_group):
+        found = broken_promises(odd(PlacementRule, place)())
+        assert "write dotless(...)" in found["test_a_dot_in_a_name_of_a_user_or_group_makes_no_level"]

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from yunikorn.api import PlacementRule
+from yunikorn.config.names import is_queue_name
 from yunikorn.kinds import PLACEMENT
 from yunikorn.testing.answers_contract import AnswersContract, Question
 from yunikorn.testing.plugin_contract import Yaml
@@ -59,6 +60,29 @@ class PlacementRuleContract(AnswersContract):
                 levels = answer.removesuffix(".").split(".") if answer == "root." else answer.split(".")
                 assert all(level.strip() for level in levels), f"{what}: a level of it is empty"
             assert answer != "", f"{what}: say None where there is no match"
+
+    def test_what_it_writes_into_a_name_is_allowed_there(self) -> None:
+        """What users wrote may be none of its fault; what it adds itself is."""
+        rule = self.fresh()
+        for sample in self.samples():
+            answer = rule.place(sample) or ""
+            texts = [sample.user, *sample.groups, sample.queue_name, *sample.tags.values()]
+            own = "".join(char for char in answer if not any(char in text for text in texts))
+            wrong = [char for char in own if char != "." and not is_queue_name(f"a{char}")]
+            assert not wrong, (
+                f"application {sample.id} is placed at {answer!r}: no queue has {wrong} in its name"
+            )
+
+    def test_a_dot_in_a_name_of_a_user_or_group_makes_no_level(self) -> None:
+        """`ann.lee` is one level, `ann_dot_lee`: that is what `dotless` is for."""
+        rule = self.fresh()
+        for sample in self.samples():
+            answer = f".{rule.place(sample) or ''}."
+            for name in (sample.user, *sample.groups):
+                assert "." not in name or f".{name}." not in answer, (
+                    f"application {sample.id} is placed at {answer[1:-1]!r}, where the dot of {name!r} "
+                    "parts two levels: write dotless(...)"
+                )
 
 
 def _place(rule: Any, app: ApplicationSample) -> Any:
