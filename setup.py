@@ -22,6 +22,7 @@ HOT = {
         "application",
         "ask",
         "atomic_gang",
+        "backlog",
         "claim",
         "ending",
         "journal",

@@ -25,8 +25,9 @@ from yunikorn.interface.plain_asks import PlainAsks
 from yunikorn.objects.gang import ATOMIC
 from yunikorn.objects.outbox import Refusal
 from yunikorn.resources import is_zero
+from yunikorn.scheduling.ask_desk import Demand
 from yunikorn.scheduling.existing import FOREIGN_TAG, Existing
-from yunikorn.scheduling.partition_scheduler import Demand, Submission
+from yunikorn.scheduling.partition_scheduler import Submission
 
 if TYPE_CHECKING:
     from yunikorn.interface.messages import (
@@ -135,7 +136,7 @@ class Intake:
                 refusal = Refusal(ask.allocation_key, reason, app_id)
                 partition.partition.outbox.rejected_asks.append(refusal)
                 return
-        partition.ask(app_id, _demand(ask, priority))
+        partition.asks.take(app_id, _demand(ask, priority))
 
     def _refuse(
         self,
@@ -174,7 +175,7 @@ class Intake:
         elif not gone.application_id and not gone.allocation_key:
             self._refuse(gone, "an ask release needs an application id or an allocation key", partition)
         else:
-            partition.release_asks(gone.application_id, gone.allocation_key, gone.termination_type)
+            partition.asks.release(gone.application_id, gone.allocation_key, gone.termination_type)
 
     def _release(self, gone: AllocationRelease) -> None:
         partition, reason = self._partition(gone.partition_name, release_fault(gone))

@@ -63,14 +63,14 @@ class PlainAsks:
         if isinstance(partition_name, str) and isinstance(app_id, str):
             self._at = self._session.partition(partition_name)
             if self._at is not None:
-                self._gathering = self._at.newcomers(app_id)
+                self._gathering = self._at.asks.newcomers(app_id)
                 self._names = (partition_name, app_id)
         return self._gathering
 
     def _book(self) -> None:
         gathering, self._gathering = self._gathering, None
         if gathering is not None and self._at is not None:
-            self._at.book(gathering)
+            self._at.asks.book(gathering)
 
 
 def _is_sound(resource: Resource) -> bool:

@@ -10,7 +10,7 @@ from yunikorn.objects.line import Member
 from yunikorn.objects.requests import Requests
 from yunikorn.objects.state_log import StateChange, StateLogEntry
 from yunikorn.resources import NOTHING, Tally
-from yunikorn.states import ACCEPTED, APPLICATION, COMPLETING, FINAL_STATES, NEW, RUNNING, STARTING
+from yunikorn.states import ACCEPTED, APPLICATION, COMPLETING, FAILING, FINAL_STATES, NEW, RUNNING, STARTING
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -270,6 +270,13 @@ class Application(Member):
         if self.allocations or self.has_waiting or self.leaving:
             return False
         return self.state in (ACCEPTED, STARTING, RUNNING)
+
+    def conclude(self) -> None:
+        """Without anything it has or wants it is completing; if it was failing, it has failed."""
+        if self.state == FAILING and not self.allocations and not self.leaving:
+            self.fire("fail", self.reason)
+        elif self.is_idle:
+            self.fire("complete", "no requests and no allocations left")
 
     @property
     def can_wake(self) -> bool:

@@ -113,7 +113,7 @@ class AtomicGang:
         shape.members = tuple(dict.fromkeys(ask.shape for ask, _ in self.members))
         request.claim, request.suffer().gang = claims.of(shape, self.app.owner), self
         self.request = request
-        self._ledger.offer(request)
+        self._ledger.backlog.offer(request)
 
     def _choose(self) -> tuple[Members, Resource]:
         chosen: Members = []
@@ -136,7 +136,7 @@ class AtomicGang:
     def _withdraw(self) -> None:
         if self.request is not None:
             request, self.request = self.request, None
-            self._ledger.withdraw(request)
+            self._ledger.backlog.withdraw(request)
 
     def rest(self) -> None:
         """It waits no more, or not yet: its wait starts anew."""
@@ -155,5 +155,5 @@ class AtomicGang:
         """What of it still waits is like any other request."""
         for ask in self._asks.values():
             if ask.held:
-                self._ledger.let_go(ask)
+                self._ledger.backlog.let_go(ask)
         self._asks.clear()

@@ -90,9 +90,9 @@ class GangBook:
         for ask in list(app.asks.values()):
             if ask.task_group == group.name and ask.pending and not ask.placeholder:
                 if before and ask.held:
-                    self._ledger.let_go(ask)
+                    self._ledger.backlog.let_go(ask)
                 elif not before and not ask.held:
-                    self._ledger.hold(ask)
+                    self._ledger.backlog.hold(ask)
                     self.waits(ask)
 
     @staticmethod
@@ -227,7 +227,7 @@ class GangBook:
             self._ledger.node_changed(node, gained=True)
         ask.live -= 1
         if ask.app.asks.get(ask.key) is ask and not ask.app.leaving:
-            self._ledger.change_pending(ask, ask.pending + 1)
+            self._ledger.backlog.change_pending(ask, ask.pending + 1)
 
     # -- time, and the end --------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ class GangBook:
                 self._outbox.ask_releases.append(
                     AskRelease(app.id, ask.key, TerminationType.TIMEOUT, message)
                 )
-                self._ledger.drop_ask(ask, "REQUEST_TIMEOUT")
+                self._ledger.backlog.drop(ask, "REQUEST_TIMEOUT")
 
     def rest(self, app: Application, gone: Allocation) -> None:
         """An allocation of an application with a gang ended: see what that means for its state."""
@@ -262,18 +262,18 @@ class GangBook:
         if app.leaving or gang is None:
             return
         if app.state == FAILING:
-            self._ledger.rest(app)
+            app.conclude()
         elif app.state == RESUMING:
             if not gang.placeholders:
                 app.run("all placeholders are released")
-                self._ledger.rest(app)
+                app.conclude()
         elif app.state == COMPLETING:
             if not gang.placeholders and app.timer is not None and app.timer.call is None:
                 app.fire("complete", "all placeholders are released")
         elif not gone.placeholder and len(app.allocations) == gang.placeholders and not app.has_waiting:
             app.fire("complete", "no requests and no real allocations left")
         else:
-            self._ledger.rest(app)
+            app.conclude()
 
     def close(self, app: Application) -> None:
         """An application leaves: nothing is to happen to its gang any more."""

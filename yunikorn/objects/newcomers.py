@@ -80,12 +80,12 @@ class Newcomers:
             repeats[ask.claim] = repeats.get(ask.claim, 0) + ask.pending
         for claim, count in repeats.items():
             app.awaken(claim.bit)
-            self._partition.ledger.book_pending(app, claim.shape.resource, count)
+            self._partition.ledger.backlog.book(app, claim.shape.resource, count)
         self._tell(asks)
         return first
 
     def _tell(self, asks: Sequence[Ask]) -> None:
-        watcher, journal = self._partition.ledger.watcher, self._partition.journal
+        watcher, journal = self._partition.ledger.backlog.watcher, self._partition.journal
         if watcher is not None:
             for ask in asks:
                 watcher.waits(ask)

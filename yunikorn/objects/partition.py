@@ -54,7 +54,8 @@ class Partition:
         self.claims = ClaimTable(self.shapes)
         self.usage = UsageBook(self.claims, self.journal)
         self.ledger = Ledger(self.claims, self.usage, self.journal, environment.serial)
-        self.gangs = self.ledger.gangs = GangBook(self.ledger, self.outbox, clock, self.timers)
+        self.gangs = GangBook(self.ledger, self.outbox, clock, self.timers)
+        self.ledger.gangs = self.ledger.backlog.gangs = self.gangs
         self.gangs.announce = self._announce
         self.foreign = ForeignBook(self.ledger, self.journal)
         self.strays = Strays()
@@ -152,7 +153,7 @@ class Partition:
         for allocation in list(app.allocations.values()):
             if allocation.releasing is None:
                 self.tell_to_go(allocation, TerminationType.TIMEOUT, reason)
-        self.ledger.rest(app)
+        app.conclude()
 
     def _complete(self, app: Application) -> None:
         if app.gang is not None and app.gang.placeholders:
@@ -172,7 +173,7 @@ class Partition:
         if queue is None:
             return
         for ask in list(app.asks.values()):
-            self.ledger.drop_ask(ask)
+            self.ledger.backlog.drop(ask)
         app.reprioritise()
         self.ledger.stop_counting(app)
         self.gangs.close(app)
@@ -214,7 +215,7 @@ class Partition:
         self._drop_asks(app, reason)
         for allocation in list(app.allocations.values()):
             self.release(allocation, TerminationType.STOPPED_BY_RM, reason)
-        self.ledger.rest(app)
+        app.conclude()
 
     def _drop_asks(self, app: Application, reason: str) -> None:
         asks = list(app.asks.values())
@@ -226,7 +227,7 @@ class Partition:
         for ask in asks:
             # Without allocations the first that goes lets the application fail, and the others with it.
             if app.asks.get(ask.key) is ask:
-                self.ledger.drop_ask(ask, "REQUEST_TIMEOUT")
+                self.ledger.backlog.drop(ask, "REQUEST_TIMEOUT")
 
     # -- allocations --------------------------------------------------------------------------------
 

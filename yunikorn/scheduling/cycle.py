@@ -294,7 +294,7 @@ class Cycle:
             return
         self._report(ask, chain)
         if chain.personal:
-            self._partition.ledger.park(ask)
+            self._partition.ledger.backlog.park(ask)
             self.parking.park(ask)
         else:
             self._claims.close(ask.shape)

@@ -133,7 +133,7 @@ class Parking:
         if isinstance(item, Ask):
             if not item.parked:
                 return False
-            self._ledger.unpark(item)
+            self._ledger.backlog.unpark(item)
             return True
         self._claims.reopen(item)
         return True

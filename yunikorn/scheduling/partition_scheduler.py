@@ -10,16 +10,14 @@ import attrs
 from yunikorn.api import Context, ResourceManager
 from yunikorn.clock import SECOND
 from yunikorn.objects.application import Application
-from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
 from yunikorn.objects.gang import TIME_DIGITS
-from yunikorn.objects.newcomers import Newcomers
 from yunikorn.objects.node import Node
-from yunikorn.objects.outbox import AskRelease, Refusal
+from yunikorn.objects.outbox import Refusal
 from yunikorn.objects.partition import Partition
 from yunikorn.objects.run_limit import RunLimit
 from yunikorn.objects.termination import TerminationType
-from yunikorn.objects.terms import Terms
 from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
+from yunikorn.scheduling.ask_desk import AskDesk, asks_of
 from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.existing import ExistingAllocations
 from yunikorn.scheduling.gang_admission import gang_refusal, make_gang, report_oversize
@@ -31,23 +29,19 @@ from yunikorn.scheduling.policies import Policies
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.queue_policies import Made, QueuePolicies
 from yunikorn.scheduling.user_groups import is_forced
-from yunikorn.states import ACCEPTED, ACTIVE, FAILING, PARTITION, RUNNING, STARTING
+from yunikorn.states import ACTIVE, PARTITION
 
 if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.environment import Environment
     from yunikorn.objects.periods import Periods
-    from yunikorn.objects.shape import Shape
     from yunikorn.registry import Registry
     from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.placement import PlacementChain
 
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
-REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 CREATION_TAG = "creationTime"
-TAKING = frozenset({ACCEPTED, STARTING, RUNNING})
-"""States of an application that a new ask does not change."""
 AS_REQUESTED = "allocation remove as per RM request"
 
 
@@ -65,25 +59,6 @@ class Submission:
     gang: Resource = NOTHING
     """What the tasks of its gang take together; nothing if it is none."""
     gang_style: str = ""
-
-
-@attrs.define
-class Demand:
-    """An ask as it is made: `count` times `resource`."""
-
-    key: str
-    resource: Resource
-    count: int = 1
-    priority: int = 0
-    tags: Mapping[str, str] = attrs.field(factory=dict)
-    originator: bool = False
-    may_preempt: bool = True
-    may_be_preempted: bool = True
-    run_limit: int = 0
-    """How long each of its allocations may run (ns); 0 is for ever."""
-    task_group: str = ""
-    placeholder: bool = False
-    """Whether it keeps room for its task group; without one the flag is ignored."""
 
 
 class PartitionScheduler:
@@ -116,6 +91,7 @@ class PartitionScheduler:
         self.preemption = Preemption(self.partition, self.cycle, self.orders, config.preemption)
         self.existing = ExistingAllocations(self)
         self.holds = Holds(self.partition)
+        self.asks = AskDesk(self)
         self.outstanding: Outstanding | None = None
         """Tells the RM how its requests fare, if it wants to know."""
         self.policies.open(self.context, self.faults)
@@ -167,7 +143,8 @@ class PartitionScheduler:
         ledger = self.partition.ledger
         if self.outstanding is not None:
             self.outstanding.stop()
-        self.outstanding = ledger.watcher = ledger.kept.watcher = Outstanding(self) if wanted else None
+        self.outstanding = Outstanding(self) if wanted else None
+        ledger.backlog.watcher = ledger.kept.watcher = self.outstanding
 
     # -- applications -------------------------------------------------------------------------------
 
@@ -248,78 +225,10 @@ class PartitionScheduler:
         else:
             self.existing.awaited.release(app_id, "", "", message)
 
-    # -- asks ---------------------------------------------------------------------------------------
-
-    def ask(self, app_id: str, demand: Demand) -> None:
-        """Take in an ask, or change the one with the same key; refuse it with the reason (facts §10.5)."""
-        app = self.partition.applications.get(app_id)
-        reason = self.closed_to("requests") or self._refusal(app, app_id, demand)
-        if reason or app is None:
-            self.partition.outbox.rejected_asks.append(Refusal(demand.key, reason, app_id))
-            return
-        known = app.asks.get(demand.key)
-        if known is not None and (reason := _other_part(known, demand)):
-            self.partition.outbox.rejected_asks.append(Refusal(demand.key, reason, app_id))
-            return
-        if known is not None:
-            self._change(known, demand)
-            self.preemption.notice(known)
-            return
-        ask = self._new_ask(app, demand)
-        self._classify(ask)
-        self.partition.ledger.add_ask(ask)
-        if app.fresh and self.partition.journal.listening:
-            self.holds.watch(app)
-        self.preemption.notice(ask)
-
-    def newcomers(self, app_id: str) -> Newcomers | None:
-        """Where plain asks of an application may gather, to be booked by `book`.
-
-        None where `ask` has to look at them one by one: it has not begun, is a gang, or takes none now.
-        """
-        app = self.partition.applications.get(app_id)
-        if app is None or app.state not in TAKING or self.partition.state != ACTIVE:
-            return None
-        if app.gang is not None or app.atomic is not None:
-            return None
-        return Newcomers(app, self.partition, self._shape, alike=not self.policies.predicates)
-
-    def book(self, newcomers: Newcomers) -> None:
-        """What has gathered waits from now on."""
-        first = newcomers.book()
-        if first is not None:
-            if first.app.fresh and self.partition.journal.listening:
-                self.holds.watch(first.app)
-            # The others came at the same moment, for the same queue.
-            self.preemption.notice(first)
-
     def closed_to(self, what: str) -> str:
         """Why the partition takes no new things of this kind now; empty when it does."""
         state = self.partition.state
         return "" if state == ACTIVE else f"partition {self.name} is {state.lower()}: it takes no new {what}"
-
-    @staticmethod
-    def _refusal(app: Application | None, app_id: str, demand: Demand) -> str:
-        if app is None:
-            return f"failed to find application {app_id}"
-        if app.state == FAILING:
-            return f"application {app_id} is failing: it takes no new requests"
-        if demand.placeholder and app.atomic is not None:
-            return f"application {app_id} is an atomic gang: it takes no placeholders"
-        if is_zero(demand.resource):
-            return "ask contains no resources"
-        if has_negative(demand.resource):
-            return "ask contains negative resources"
-        if demand.count < 1:
-            return f"maxAllocations is {demand.count}: an ask is for one allocation or more"
-        if not INT32_MIN < demand.priority <= INT32_MAX:
-            return f"priority {demand.priority} is out of range"
-        return ""
-
-    def _new_ask(self, app: Application, demand: Demand) -> Ask:
-        created, arrival = self.created(demand.tags), self.partition.next_arrival()
-        terms = _terms(demand)
-        return Ask(demand.key, app, demand.resource, demand.count, demand.priority, created, arrival, terms)
 
     def created(self, tags: Mapping[str, str]) -> int:
         """When a request with these tags was made (ns): as its tags say, else now."""
@@ -327,51 +236,6 @@ class PartitionScheduler:
         text = tags.get(CREATION_TAG, "") if tags else ""
         readable = text.isdecimal() and len(text) <= TIME_DIGITS
         return int(text) * SECOND if readable else self.partition.clock.now()
-
-    def _classify(self, ask: Ask) -> None:
-        ask.claim = self.partition.claims.of(self._shape(ask), ask.app.owner)
-
-    def _shape(self, ask: Ask) -> Shape:
-        predicates = self.policies.predicates
-        classes = predicates.ask_classes(ask) if predicates else ()
-        required = ask.tags.get(REQUIRED_NODE_TAG, "") if ask.tags else ""
-        return self.partition.shapes.of(ask.resource, ask.app.node_order, required, classes)
-
-    def _change(self, ask: Ask, demand: Demand) -> None:
-        ledger = self.partition.ledger
-        same = (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags)
-        ask.terms = _terms(demand)
-        if same:
-            if not ask.pending:
-                # Since the last of it was served its shape may have been forgotten, or its limits changed.
-                ledger.kept.unreserve(ask)
-                self._classify(ask)
-            ledger.change_pending(ask, demand.count)
-            return
-        # A node that is kept, and what was told to go, was for the request as it was.
-        ledger.kept.unreserve(ask)
-        if ask.plight is not None:
-            ask.plight.eviction = None
-        ledger.change_pending(ask, 0)
-        ask.resource, ask.priority = demand.resource, demand.priority
-        self._classify(ask)
-        ledger.change_pending(ask, demand.count)
-
-    def release_asks(self, app_id: str, key: str, termination: TerminationType) -> None:
-        """Drop asks: one by key, or without a key all of the application; a key alone is searched for."""
-        for app in self._owners(app_id, key):
-            for ask in _asks(app, key):
-                detail = "REQUEST_TIMEOUT" if termination == TerminationType.TIMEOUT else "REQUEST_CANCEL"
-                self.partition.ledger.drop_ask(ask, detail)
-                message = "ask released as per RM request"
-                self.partition.outbox.ask_releases.append(AskRelease(app.id, ask.key, termination, message))
-
-    def _owners(self, app_id: str, key: str) -> list[Application]:
-        applications = self.partition.applications
-        if app_id:
-            app = applications.get(app_id)
-            return [app] if app is not None else []
-        return [app for app in applications.values() if key in app.asks][:1]
 
     # -- allocations --------------------------------------------------------------------------------
 
@@ -404,8 +268,8 @@ class PartitionScheduler:
         if not found and (uuid or (key and not asked)):
             self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
         if not uuid and not replaced and not told and termination != TerminationType.TIMEOUT:
-            for ask in _asks(app, key):
-                self.partition.ledger.drop_ask(ask)
+            for ask in asks_of(app, key):
+                self.partition.ledger.backlog.drop(ask)
         for allocation in found:
             if own:
                 self.partition.release(allocation, TerminationType.STOPPED_BY_RM, AS_REQUESTED)
@@ -511,8 +375,8 @@ class PartitionScheduler:
         self.cycle.backoff.wake(app)
         for ask in list(app.asks.values()):
             if ask.pending:
-                shape = self._shape(ask)
-                self.partition.ledger.reshape(ask, self.partition.claims.of(shape, app.owner))
+                shape = self.asks.shape_of(ask)
+                self.partition.ledger.backlog.reshape(ask, self.partition.claims.of(shape, app.owner))
         if app.atomic is not None:
             app.atomic.form()
 
@@ -534,37 +398,3 @@ class PartitionScheduler:
         self.policies.close(self.faults)
         self.queue_policies.close()
         partition.timers.close()
-
-
-def _terms(demand: Demand) -> Terms:
-    return Terms(
-        demand.tags,
-        may_preempt=demand.may_preempt,
-        may_be_preempted=demand.may_be_preempted,
-        originator=demand.originator,
-        run_limit=demand.run_limit,
-        task_group=demand.task_group,
-        placeholder=demand.placeholder and bool(demand.task_group),
-    )
-
-
-def _other_part(ask: Ask, demand: Demand) -> str:
-    """Why a demand cannot replace this ask: it would have another part in its application's gang."""
-    if (ask.task_group, ask.placeholder) == (
-        demand.task_group,
-        demand.placeholder and bool(demand.task_group),
-    ):
-        return ""
-    if not ask.task_group:
-        part = "of no task group"
-    else:
-        part = f"{'a placeholder' if ask.placeholder else 'a real task'} of task group '{ask.task_group}'"
-    return f"ask {ask.key} is {part}, which cannot be changed: release it and ask anew"
-
-
-def _asks(app: Application, key: str) -> list[Ask]:
-    """The ask of this key, if there is one; all of them without a key."""
-    if not key:
-        return list(app.asks.values())
-    ask = app.asks.get(key)
-    return [] if ask is None else [ask]

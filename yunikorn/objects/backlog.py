@@ -1,0 +1,237 @@
+"""The backlog: who waits for how much, in its application and in every queue above.
+
+Every change is booked in one go, and what it touches is noted, for the scheduling layer to bring its orders
+up to date.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from yunikorn.states import ASK, COMPLETING, NEW
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.ask import Ask
+    from yunikorn.objects.claim import Claim, ClaimTable
+    from yunikorn.objects.gang_book import GangBook
+    from yunikorn.objects.journal import Journal
+    from yunikorn.objects.kept_nodes import KeptNodes
+
+
+class Watcher(Protocol):
+    """Somebody who is told how requests fare."""
+
+    def waits(self, ask: Ask) -> None:
+        """A request starts to wait."""
+        ...
+
+    def leaves(self, ask: Ask) -> None:
+        """A request waits no more: it was served, or it went."""
+        ...
+
+
+class Backlog:
+    """The requests of one partition that wait."""
+
+    def __init__(self, claims: ClaimTable, kept: KeptNodes, journal: Journal) -> None:
+        self.claims = claims
+        self.kept = kept
+        self.journal = journal
+        self.gangs: GangBook
+        """The books of gangs; given by the partition."""
+        self.watcher: Watcher | None = None
+        """Wants to know how requests fare, if anybody does."""
+
+    def add(self, ask: Ask) -> None:
+        """An ask with its `pending` repeats starts to wait."""
+        app = ask.app
+        ask.state = ASK.next(ask.label, ask.state, "ask")
+        app.asks[ask.key] = ask
+        if ask.created < app.submitted:
+            app.submitted = ask.created
+        self._queue_up(ask)
+        self.book(app, ask.resource, ask.pending)
+        if ask.task_group:
+            self.gangs.count(ask, ask.pending)
+        if app.state in (NEW, COMPLETING):
+            app.run("ask added")
+        if self.journal.listening:
+            self.journal.record(
+                "APP", app.id, ask.key, change="ADD", detail="APP_REQUEST", resource=ask.resource
+            )
+
+    def _queue_up(self, ask: Ask) -> None:
+        app = ask.app
+        if ask.task_group and self.gangs.holds(ask):
+            plight = ask.suffer()
+            plight.held = plight.parked = True
+            app.requests.keep(ask)
+            self.gangs.waits(ask)
+        else:
+            app.requests.add(ask)
+        self.claims.wait(ask.claim)
+        for queue in app.chain:
+            queue.waiting += 1
+        if ask.priority > app.priority:
+            app.reprioritise()
+        if not ask.held:
+            app.awaken(ask.claim.bit)
+        if self.watcher is not None:
+            self.watcher.waits(ask)
+
+    def unqueue(self, ask: Ask) -> None:
+        """An ask waits no more; how many do, the queues have to be told."""
+        app = ask.app
+        if self.watcher is not None:
+            self.watcher.leaves(ask)
+        plight = ask.plight
+        if plight is not None and plight.reserved is not None:
+            self.kept.vacated[ask] = None
+        if plight is not None and plight.parked:
+            plight.parked = plight.held = False
+            app.requests.forget_parked(ask)
+            follower = None
+        else:
+            follower = app.requests.remove(ask)
+        claim = ask.claim
+        if claim.asks > 1:
+            claim.asks -= 1
+        else:
+            self.claims.leave(claim)
+        if follower is None:
+            app.learn_bits()
+            if ask.priority >= app.priority:
+                app.reprioritise()
+        elif ask.priority >= app.priority and ask.priority != follower.priority:
+            app.reprioritise()
+
+    def leave(self, ask: Ask) -> None:
+        """An ask waits no more, in its application and in all queues above."""
+        self.unqueue(ask)
+        for queue in ask.app.chain:
+            queue.waiting -= 1
+
+    def park(self, ask: Ask) -> None:
+        """A waiting ask is not to be tried until `unpark`."""
+        ask.suffer().parked = True
+        app = ask.app
+        app.requests.park(ask)
+        app.learn_bits()
+        app.touch()
+
+    def unpark(self, ask: Ask) -> None:
+        """A parked ask is worth trying again."""
+        if ask.held:
+            self.gangs.waits(ask)
+        elif ask.parked:
+            ask.suffer().parked = False
+            ask.app.requests.forget_parked(ask)
+            ask.app.requests.add(ask)
+            ask.app.awaken(ask.claim.bit)
+            ask.app.touch()
+
+    def hold(self, ask: Ask) -> None:
+        """A waiting ask is not to be tried for the sake of its gang, until `let_go`."""
+        if not ask.parked:
+            self.park(ask)
+        ask.suffer().held = True
+        if ask.reserved is not None:
+            self.kept.unreserve(ask)
+
+    def let_go(self, ask: Ask) -> None:
+        """A held ask is like any other from now on."""
+        ask.suffer().held = False
+        self.unpark(ask)
+
+    def offer(self, request: Ask) -> None:
+        """A request that stands for a gang is worth trying."""
+        app = request.app
+        app.requests.add(request)
+        self.claims.wait(request.claim)
+        app.reprioritise()
+        app.awaken(request.claim.bit)
+        app.touch()
+
+    def withdraw(self, request: Ask) -> None:
+        """A request that stood for a gang is no more."""
+        app = request.app
+        app.requests.remove(request)
+        self.claims.leave(request.claim)
+        app.reprioritise()
+        app.learn_bits()
+        app.touch()
+
+    def reshape(self, ask: Ask, claim: Claim) -> None:
+        """A waiting ask belongs to another class of requests now, and is worth trying again."""
+        if ask.held:
+            self.claims.leave(ask.claim)
+            ask.claim = claim
+            self.claims.wait(claim)
+            return
+        if ask.parked:
+            self.unpark(ask)
+        app = ask.app
+        app.requests.remove(ask)
+        if ask.reserved is not None:
+            self.kept.unreserve(ask)
+        self.claims.leave(ask.claim)
+        ask.claim = claim
+        app.requests.add(ask)
+        self.claims.wait(claim)
+        app.learn_bits()
+        app.awaken(claim.bit)
+        app.touch()
+
+    def change_pending(self, ask: Ask, pending: int) -> None:
+        """Set how many allocations an ask still waits for; those made stay (decision 28)."""
+        difference = pending - ask.pending
+        if not difference:
+            return
+        if not ask.pending:
+            ask.state = ASK.next(ask.label, ask.state, "ask")
+            ask.pending = pending
+            self._queue_up(ask)
+            if ask.app.can_wake:
+                ask.app.run("ask added")
+        elif not pending:
+            ask.pending = 0
+            self.leave(ask)
+        ask.pending = pending
+        self.book(ask.app, ask.resource, difference)
+        if ask.task_group:
+            self.gangs.count(ask, difference)
+
+    def drop(self, ask: Ask, detail: str = "REQUEST_CANCEL") -> None:
+        """An ask waits no more, whatever of it was left."""
+        app = ask.app
+        left, ask.pending = ask.pending, 0
+        if left:
+            self.leave(ask)
+            self.book(app, ask.resource, -left)
+        del app.asks[ask.key]
+        if ask.task_group:
+            if left:
+                self.gangs.count(ask, -left, dropped=True)
+            self.gangs.forget(ask)
+        if self.journal.listening:
+            self.journal.record("APP", app.id, ask.key, change="REMOVE", detail=detail, resource=ask.resource)
+        app.conclude()
+
+    @staticmethod
+    def book(app: Application, resource: Mapping[str, int], times: int) -> None:
+        """So many more asks for `resource` wait, or less where `times` is below 0."""
+        pairs = resource.items()
+        tally = app.pending
+        for name, amount in pairs:
+            tally[name] = tally.get(name, 0) + amount * times
+        if not app.touched:
+            app.touch()
+        for queue in app.chain:
+            tally = queue.pending
+            for name, amount in pairs:
+                tally[name] = tally.get(name, 0) + amount * times
+            if not queue.touched:
+                queue.touch()

@@ -1,0 +1,198 @@
+"""The ask desk of a partition: takes in requests, changes them and drops them, as the RM says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
+from yunikorn.objects.newcomers import Newcomers
+from yunikorn.objects.outbox import AskRelease, Refusal
+from yunikorn.objects.termination import TerminationType
+from yunikorn.objects.terms import Terms
+from yunikorn.resources import Resource, has_negative, is_zero
+from yunikorn.states import ACCEPTED, ACTIVE, FAILING, RUNNING, STARTING
+
+if TYPE_CHECKING:
+    from yunikorn.objects.application import Application
+    from yunikorn.objects.shape import Shape
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+
+REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
+TAKING = frozenset({ACCEPTED, STARTING, RUNNING})
+"""States of an application that a new ask does not change."""
+
+
+@attrs.define
+class Demand:
+    """An ask as it is made: `count` times `resource`."""
+
+    key: str
+    resource: Resource
+    count: int = 1
+    priority: int = 0
+    tags: Mapping[str, str] = attrs.field(factory=dict)
+    originator: bool = False
+    may_preempt: bool = True
+    may_be_preempted: bool = True
+    run_limit: int = 0
+    """How long each of its allocations may run (ns); 0 is for ever."""
+    task_group: str = ""
+    placeholder: bool = False
+    """Whether it keeps room for its task group; without one the flag is ignored."""
+
+
+class AskDesk:
+    """Where the requests of one partition come in."""
+
+    def __init__(self, at: PartitionScheduler) -> None:
+        self._at = at
+        self._partition = at.partition
+
+    def take(self, app_id: str, demand: Demand) -> None:
+        """Take in an ask, or change the one with the same key; refuse it with the reason (facts §10.5)."""
+        app = self._partition.applications.get(app_id)
+        reason = self._at.closed_to("requests") or self._refusal(app, app_id, demand)
+        if reason or app is None:
+            self._partition.outbox.rejected_asks.append(Refusal(demand.key, reason, app_id))
+            return
+        known = app.asks.get(demand.key)
+        if known is not None and (reason := _other_part(known, demand)):
+            self._partition.outbox.rejected_asks.append(Refusal(demand.key, reason, app_id))
+            return
+        if known is not None:
+            self._change(known, demand)
+            self._at.preemption.notice(known)
+            return
+        ask = self._new_ask(app, demand)
+        self._classify(ask)
+        self._partition.ledger.backlog.add(ask)
+        if app.fresh and self._partition.journal.listening:
+            self._at.holds.watch(app)
+        self._at.preemption.notice(ask)
+
+    def newcomers(self, app_id: str) -> Newcomers | None:
+        """Where plain asks of an application may gather, to be booked by `book`.
+
+        None where `take` has to look at them one by one: it has not begun, is a gang, or takes none now.
+        """
+        app = self._partition.applications.get(app_id)
+        if app is None or app.state not in TAKING or self._partition.state != ACTIVE:
+            return None
+        if app.gang is not None or app.atomic is not None:
+            return None
+        return Newcomers(app, self._partition, self.shape_of, alike=not self._at.policies.predicates)
+
+    def book(self, newcomers: Newcomers) -> None:
+        """What has gathered waits from now on."""
+        first = newcomers.book()
+        if first is not None:
+            if first.app.fresh and self._partition.journal.listening:
+                self._at.holds.watch(first.app)
+            # The others came at the same moment, for the same queue.
+            self._at.preemption.notice(first)
+
+    @staticmethod
+    def _refusal(app: Application | None, app_id: str, demand: Demand) -> str:
+        if app is None:
+            return f"failed to find application {app_id}"
+        if app.state == FAILING:
+            return f"application {app_id} is failing: it takes no new requests"
+        if demand.placeholder and app.atomic is not None:
+            return f"application {app_id} is an atomic gang: it takes no placeholders"
+        if is_zero(demand.resource):
+            return "ask contains no resources"
+        if has_negative(demand.resource):
+            return "ask contains negative resources"
+        if demand.count < 1:
+            return f"maxAllocations is {demand.count}: an ask is for one allocation or more"
+        if not INT32_MIN < demand.priority <= INT32_MAX:
+            return f"priority {demand.priority} is out of range"
+        return ""
+
+    def _new_ask(self, app: Application, demand: Demand) -> Ask:
+        created, arrival = self._at.created(demand.tags), self._partition.next_arrival()
+        terms = _terms(demand)
+        return Ask(demand.key, app, demand.resource, demand.count, demand.priority, created, arrival, terms)
+
+    def _classify(self, ask: Ask) -> None:
+        ask.claim = self._partition.claims.of(self.shape_of(ask), ask.app.owner)
+
+    def shape_of(self, ask: Ask) -> Shape:
+        """The class of requests for nodes that it belongs to, by the predicates in use."""
+        predicates = self._at.policies.predicates
+        classes = predicates.ask_classes(ask) if predicates else ()
+        required = ask.tags.get(REQUIRED_NODE_TAG, "") if ask.tags else ""
+        return self._partition.shapes.of(ask.resource, ask.app.node_order, required, classes)
+
+    def _change(self, ask: Ask, demand: Demand) -> None:
+        ledger = self._partition.ledger
+        same = (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags)
+        ask.terms = _terms(demand)
+        if same:
+            if not ask.pending:
+                # Since the last of it was served its shape may have been forgotten, or its limits changed.
+                ledger.kept.unreserve(ask)
+                self._classify(ask)
+            ledger.backlog.change_pending(ask, demand.count)
+            return
+        # A node that is kept, and what was told to go, was for the request as it was.
+        ledger.kept.unreserve(ask)
+        if ask.plight is not None:
+            ask.plight.eviction = None
+        ledger.backlog.change_pending(ask, 0)
+        ask.resource, ask.priority = demand.resource, demand.priority
+        self._classify(ask)
+        ledger.backlog.change_pending(ask, demand.count)
+
+    def release(self, app_id: str, key: str, termination: TerminationType) -> None:
+        """Drop asks: one by key, or without a key all of the application; a key alone is searched for."""
+        for app in self._owners(app_id, key):
+            for ask in asks_of(app, key):
+                detail = "REQUEST_TIMEOUT" if termination == TerminationType.TIMEOUT else "REQUEST_CANCEL"
+                self._partition.ledger.backlog.drop(ask, detail)
+                message = "ask released as per RM request"
+                self._partition.outbox.ask_releases.append(AskRelease(app.id, ask.key, termination, message))
+
+    def _owners(self, app_id: str, key: str) -> list[Application]:
+        applications = self._partition.applications
+        if app_id:
+            app = applications.get(app_id)
+            return [app] if app is not None else []
+        return [app for app in applications.values() if key in app.asks][:1]
+
+
+def _terms(demand: Demand) -> Terms:
+    return Terms(
+        demand.tags,
+        may_preempt=demand.may_preempt,
+        may_be_preempted=demand.may_be_preempted,
+        originator=demand.originator,
+        run_limit=demand.run_limit,
+        task_group=demand.task_group,
+        placeholder=demand.placeholder and bool(demand.task_group),
+    )
+
+
+def _other_part(ask: Ask, demand: Demand) -> str:
+    """Why a demand cannot replace this ask: it would have another part in its application's gang."""
+    if (ask.task_group, ask.placeholder) == (
+        demand.task_group,
+        demand.placeholder and bool(demand.task_group),
+    ):
+        return ""
+    if not ask.task_group:
+        part = "of no task group"
+    else:
+        part = f"{'a placeholder' if ask.placeholder else 'a real task'} of task group '{ask.task_group}'"
+    return f"ask {ask.key} is {part}, which cannot be changed: release it and ask anew"
+
+
+def asks_of(app: Application, key: str) -> list[Ask]:
+    """The ask of this key, if there is one; all of them without a key."""
+    if not key:
+        return list(app.asks.values())
+    ask = app.asks.get(key)
+    return [] if ask is None else [ask]
