@@ -55,12 +55,13 @@ def by_priority(ask: Ask, standings: Standings, *, outside: bool, inside: bool) 
     return found
 
 
-def candidates_on(grounds: Grounds, ask: Ask) -> Iterator[Allocation]:
-    """What may go for `ask` there."""
+def candidates_on(grounds: Grounds) -> Iterator[Allocation]:
+    """What may go there, for whatever is asked."""
     for leaf, most in grounds.items():
-        for allocation in _victims(leaf, ask):
-            if most is None or allocation.priority <= most:
-                yield allocation
+        for app in leaf.applications.values():
+            for allocation in app.allocations.values():
+                if may_go(allocation) and (most is None or allocation.priority <= most):
+                    yield allocation
 
 
 def _outside(ask: Ask, standings: Standings, *, less: bool) -> dict[Queue, int | None]:
@@ -71,10 +72,3 @@ def _outside(ask: Ask, standings: Standings, *, less: bool) -> dict[Queue, int |
         if remaining is None or any(value < 0 for value in remaining.values()):
             found[reach.queue] = None if reach.fenced else reach.priority - less
     return found
-
-
-def _victims(leaf: Queue, ask: Ask) -> Iterator[Allocation]:
-    for app in leaf.applications.values():
-        for allocation in app.allocations.values():
-            if may_go(allocation) and shares_type(allocation, ask.shape.pairs):
-                yield allocation

@@ -2,7 +2,8 @@
 
 To collect and order what runs everywhere is most of the work of finding victims. Within one look little
 changes from one request to the next that is like it: the victims it was given, and the node that is kept for
-it. So the candidates are collected once, and whoever is no candidate any more is passed over.
+it. So the candidates are collected once, and whoever is no candidate any more is passed over. They are the
+same for requests of any shape; what differs is on which nodes it takes how many.
 """
 
 from __future__ import annotations
@@ -26,37 +27,61 @@ Entry = tuple[int, str, "Node", "list[Allocation] | None"]
 """A node in order: how many victims it takes there (at the least, while they are not known), its id, they."""
 
 
-class Pool:
-    """Candidates for requests of one shape and one priority."""
+class Candidates:
+    """All that may go for requests of one priority, whatever they ask for, and what nodes have free."""
 
-    def __init__(
-        self,
-        grounds: Grounds,
-        candidates: Iterable[Allocation],
-        order: Order,
-        pairs: Sequence[tuple[str, int]],
-    ) -> None:
-        self.grounds = grounds
-        self._pairs = pairs
+    def __init__(self, grounds: Grounds, candidates: Iterable[Allocation], order: Order) -> None:
+        self._grounds = grounds
         # Sorting is stable, and an application's later allocations are found later: they go first.
-        self.candidates = sorted(reversed(list(candidates)), key=order)
+        self.ordered = sorted(reversed(list(candidates)), key=order)
         self.by_node: dict[str, list[Allocation]] = {}
         """By id of the node, in the same order."""
-        for candidate in self.candidates:
+        for candidate in self.ordered:
             self.by_node.setdefault(candidate.node.id, []).append(candidate)
-        self._largest = {
-            name: max((one.resource.get(name, 0) for one in self.candidates), default=0) for name, _ in pairs
-        }
-        self._heap: list[Entry] | None = None
-        self._changed: dict[str, Node] = {}
+        self._largest: dict[str, int] = {}
+        self._rooms: dict[str, Tally] = {}
 
     def covers(self, grounds: Grounds) -> bool:
         """Whether all candidates on these grounds are among those here."""
-        known = self.grounds
+        known = self._grounds
         return all(leaf in known and known[leaf] == most for leaf, most in grounds.items())
 
-    def changed(self, nodes: Iterable[Node]) -> None:
+    def largest(self, name: str) -> int:
+        """The most that any of them has of a resource type."""
+        found = self._largest.get(name)
+        if found is None:
+            found = max((one.resource.get(name, 0) for one in self.ordered), default=0)
+            self._largest[name] = found
+        return found
+
+    def room(self, node: Node) -> Tally:
+        """What `node` has free once all is gone that is on its way out."""
+        room = self._rooms.get(node.id)
+        if room is None:
+            room = self._rooms[node.id] = room_on(node)
+        return room
+
+    def changed(self, nodes: Sequence[Node]) -> None:
+        """Something runs out on these nodes."""
+        for node in nodes:
+            self._rooms.pop(node.id, None)
+
+
+class Pool:
+    """Candidates for requests of one shape and one priority."""
+
+    def __init__(self, every: Candidates, pairs: Sequence[tuple[str, int]]) -> None:
+        self.every = every
+        self.candidates = every.ordered
+        self.by_node = every.by_node
+        self._pairs = pairs
+        self._largest = {name: every.largest(name) for name, _ in pairs}
+        self._heap: list[Entry] | None = None
+        self._changed: dict[str, Node] = {}
+
+    def changed(self, nodes: Sequence[Node]) -> None:
         """Something runs out on these nodes, or they are kept for others now."""
+        self.every.changed(nodes)
         for node in nodes:
             self._changed[node.id] = node
 
@@ -79,7 +104,11 @@ class Pool:
     def _entry(self, node: Node) -> Entry | None:
         if node.id not in self.by_node:
             return None
-        least = _fewest(shortage(node, self._pairs), self._largest)
+        room = self.every.room(node)
+        short = {
+            name: amount - room.get(name, 0) for name, amount in self._pairs if amount > room.get(name, 0)
+        }
+        least = _fewest(short, self._largest)
         return (least, node.id, node, None) if least else None
 
 
@@ -95,10 +124,16 @@ def _fewest(short: Mapping[str, int], largest: Mapping[str, int]) -> int:
 
 def shortage(node: Node, pairs: Iterable[tuple[str, int]], going: Iterable[Allocation] = ()) -> Tally:
     """What `node` lacks for an amount once `going`, and what is on its way out already, is gone."""
+    room = room_on(node)
+    for one in going:
+        grow(room, one.resource)
+    return {name: amount - room.get(name, 0) for name, amount in pairs if amount > room.get(name, 0)}
+
+
+def room_on(node: Node) -> Tally:
+    """What `node` has free once what is on its way out already is gone."""
     room = dict(node.available)
     for one in node.allocations.values():
         if one.eviction is not None:
             grow(room, one.resource)
-    for one in going:
-        grow(room, one.resource)
-    return {name: amount - room.get(name, 0) for name, amount in pairs if amount > room.get(name, 0)}
+    return room

@@ -15,7 +15,7 @@ from yunikorn.objects.queue import Queue
 from yunikorn.resources import INT64_MIN
 from yunikorn.scheduling.preemption.candidates import across_queues, by_priority, candidates_on
 from yunikorn.scheduling.preemption.evictor import Evictor
-from yunikorn.scheduling.preemption.pool import Pool
+from yunikorn.scheduling.preemption.pool import Candidates, Pool
 from yunikorn.scheduling.preemption.prospects import Prospects
 from yunikorn.scheduling.preemption.required_node import victims_on
 from yunikorn.scheduling.preemption.search import Plan, Search, least, youngest
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.preemption.pool import Entry
+    from yunikorn.scheduling.preemption.pool import Entry, Grounds
 
 ATTEMPTS = 10
 """Requests of one queue that are tried in one look (facts §9.2)."""
@@ -53,6 +53,8 @@ class _Look:
         """The highest priority at which requests of a shape have failed: those of less would as well."""
         self.pools: dict[tuple[Shape, int, bool], Pool] = {}
         """By shape, priority, and whether a guarantee is called on."""
+        self._candidates: dict[tuple[int, bool], Candidates] = {}
+        """By priority, and whether a guarantee is called on."""
         self.success = False
         """Whether any attempt had victims."""
         self.ripe = NEVER
@@ -76,6 +78,19 @@ class _Look:
             return False
         self._left -= 1
         return True
+
+    def pool(self, ask: Ask, grounds: Grounds, guaranteed: bool) -> Pool:
+        """The candidates for `ask` on these grounds, and perhaps more."""
+        shared = ask.priority, guaranteed
+        every = self._candidates.get(shared)
+        if every is None or not every.covers(grounds):
+            order = youngest if guaranteed else least
+            every = self._candidates[shared] = Candidates(grounds, candidates_on(grounds), order)
+        key = ask.shape, ask.priority, guaranteed
+        found = self.pools.get(key)
+        if found is None or not found.every.covers(grounds):
+            found = self.pools[key] = Pool(every, ask.shape.pairs)
+        return found
 
     def takes(self, plan: Plan, ask: Ask) -> None:
         """Victims go for `ask`: their nodes, and those that are or were kept for it, are others now."""
@@ -247,11 +262,7 @@ class Preemptor:
                 ask, standings, outside=settings.preempts_by_priority, inside=settings.preempts_within
             )
         standings.come(ask.app, ask.resource)
-        key = ask.shape, ask.priority, guaranteed
-        pool = look.pools.get(key)
-        if pool is None or not pool.covers(grounds):
-            order = youngest if guaranteed else least
-            pool = look.pools[key] = Pool(grounds, candidates_on(grounds, ask), order, ask.shape.pairs)
+        pool = look.pool(ask, grounds, guaranteed)
 
         def fits(node: Node) -> bool:
             return node.schedulable and node.could_host(ask.shape.pairs) and self._may_take_over(node, ask)
