@@ -74,7 +74,7 @@ def test_places_count_from_one() -> None:
     listing = node.entries["a"]
     assert isinstance(listing, document.Listing)
     assert [(item.line, item.column) for item in listing.items] == [(2, 5), (3, 5)]
-    assert (node.keys["a"].line, node.keys["a"].column) == (1, 1)
+    assert (node.key("a").line, node.key("a").column) == (1, 1)
 
 
 @pytest.mark.usefixtures("loader")

@@ -7,6 +7,7 @@ merge keys (`<<`) and aliases work, but neither endless nor explosive ones.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import attrs
@@ -60,8 +61,13 @@ class Mapping(Node):
     """A mapping with text keys, in the order of the text; merged keys come last."""
 
     entries: dict[str, Node] = attrs.field(factory=dict)
-    keys: dict[str, Scalar] = attrs.field(factory=dict)
-    """The keys as nodes, for their places."""
+    marks: dict[str, Any] = attrs.field(factory=dict)
+    """Where the keys stand, as the parser says it; few are ever asked for."""
+
+    def key(self, name: str) -> Node:
+        """The place of a key."""
+        mark = self.marks[name]
+        return Node(mark.line + 1, mark.column + 1)
 
 
 def decode(data: bytes) -> str:
@@ -82,17 +88,17 @@ def compose(text: str) -> tuple[Node | None, list[Problem]]:
 
     Raises `ConfigError` when the text is no YAML at all.
     """
-    strange = yaml.reader.Reader.NON_PRINTABLE.search(text)
-    if strange:
-        character = f"character U+{ord(strange[0]):04X} is not allowed in YAML"
-        raise ConfigError([_at(text[: strange.start()], character)])
-    composer = _Composer()
+    _check_characters(text)
+    loader = _Loader(text)
+    composer = _Composer(loader.get_event)
     try:
-        return composer.compose(_Loader(text)), composer.problems
+        return composer.compose(), composer.problems
     except yaml.MarkedYAMLError as error:
         raise ConfigError([_explain(text, error)]) from None
     except yaml.YAMLError as error:
         raise ConfigError([Problem("", f"this is no valid YAML: {_first_line(str(error))}")]) from None
+    finally:
+        loader.dispose()
 
 
 def show(node: Node) -> str:
@@ -110,21 +116,8 @@ def quote(text: str) -> str:
 # -- composing ----------------------------------------------------------------------------------------
 
 
-_NO_KEY = Scalar(0, 0, "", False)
-"""Stands for a key that was refused."""
-
-
-@attrs.define(eq=False)
-class _Open:
-    """A collection whose end has not come yet."""
-
-    node: Listing | Mapping
-    anchor: str | None
-    key: Scalar | None = None
-    merged: Node | None = None
-    weight: int = 1
-    """How many nodes it holds, aliases followed."""
-    height: int = 1
+_SPECIAL = NULLS | {"<<"}
+"""Keys that may mean something else."""
 
 
 @attrs.define(eq=False)
@@ -133,124 +126,153 @@ class _Anchored:
 
     node: Node
     weight: int = 1
+    """How many nodes it holds, aliases followed."""
     height: int = 1
+    is_open: bool = False
+    """Whether it is a collection whose end has not come yet."""
 
 
 class _Composer:
-    """Builds the tree from the parser's events, without recursion: depth is the user's to choose."""
+    """Builds the tree from the parser's events: one call deeper for each level, of which there are few."""
 
-    def __init__(self) -> None:
+    def __init__(self, next_event: Callable[[], Any]) -> None:
         self.problems: list[Problem] = []
-        self._open: list[_Open] = []
-        self._anchors: dict[str, _Anchored] = {}
-        self._written = 0
-        self._root: Node | None = None
-
-    def compose(self, loader: Any) -> Node | None:
-        takes = {
+        self._next = next_event
+        self._takes: dict[type, Callable[[Any], Node]] = {
             yaml.ScalarEvent: self._scalar,
-            yaml.MappingStartEvent: self._begin,
-            yaml.SequenceStartEvent: self._begin,
-            yaml.MappingEndEvent: self._end,
-            yaml.SequenceEndEvent: self._end,
+            yaml.MappingStartEvent: self._mapping,
+            yaml.SequenceStartEvent: self._listing,
             yaml.AliasEvent: self._alias,
         }
-        next_event = loader.get_event
-        try:
-            while True:
-                event = next_event()
-                take = takes.get(event.__class__)
-                if take is not None:
-                    take(event)
-                elif isinstance(event, (yaml.DocumentEndEvent, yaml.StreamEndEvent)):
-                    break
-        finally:
-            loader.dispose()
-        return self._root
+        self._anchors: dict[str, _Anchored] = {}
+        self._depth = 0
+        """Collections that are open."""
+        self._nodes = 0
+        """Nodes that are written."""
+        self._aliased = 0
+        """Nodes that aliases have added to them."""
+        self._before = 0
+        """Both of them, when the innermost open collection began."""
+        self._height = 1
+        """The levels of the node that was built last."""
 
-    def _scalar(self, event: Any) -> None:
+    def compose(self) -> Node | None:
+        root = None
+        while not isinstance(event := self._next(), (yaml.DocumentEndEvent, yaml.StreamEndEvent)):
+            take = self._takes.get(event.__class__)
+            if take is not None:
+                root = take(event)
+        return root
+
+    def _scalar(self, event: Any) -> Scalar:
         mark = event.start_mark
         plain = not event.style if event.tag is None else _is_plain(event)
         scalar = Scalar(mark.line + 1, mark.column + 1, event.value, plain)
         if event.anchor:
             self._anchors[event.anchor] = _Anchored(scalar)
-        self._place(scalar)
+        self._nodes += 1
+        self._height = 1
+        return scalar
 
-    def _begin(self, event: Any) -> None:
-        mark = event.start_mark
-        if len(self._open) >= MAX_DEPTH:
-            _fail(mark, f"mappings and lists nest too deeply here: at most {MAX_DEPTH} levels")
-        line, column = mark.line + 1, mark.column + 1
-        node: Listing | Mapping
-        if isinstance(event, yaml.SequenceStartEvent):
-            node = Listing(line, column, [])
+    def _listing(self, event: Any) -> Listing:
+        mark, takes, next_event = event.start_mark, self._takes, self._next
+        items: list[Node] = []
+        listing = Listing(mark.line + 1, mark.column + 1, items)
+        around, anchored, height = self._before, self._open(event, listing), 0
+        while (event := next_event()).__class__ is not yaml.SequenceEndEvent:
+            items.append(takes[event.__class__](event))
+            if self._height > height:
+                height = self._height
+        self._close(anchored, around, height + 1)
+        return listing
+
+    def _mapping(self, event: Any) -> Mapping:
+        text: Any = yaml.ScalarEvent
+        mark, takes, next_event = event.start_mark, self._takes, self._next
+        entries: dict[str, Node] = {}
+        mapping = Mapping(mark.line + 1, mark.column + 1, entries, {})
+        marks, merged = mapping.marks, None
+        around, anchored, height = self._before, self._open(event, mapping), 0
+        while (event := next_event()).__class__ is not yaml.MappingEndEvent:
+            name = event.value if event.__class__ is text else ""
+            if name in _SPECIAL or name in entries or event.tag is not None or event.anchor:
+                merged = self._odd_pair(mapping, event, merged)
+                height = max(height, self._height)
+                continue
+            marks[name] = event.start_mark
+            event = next_event()
+            if event.__class__ is text and event.tag is None and not event.anchor:
+                mark = event.start_mark
+                entries[name] = Scalar(mark.line + 1, mark.column + 1, event.value, not event.style)
+                self._nodes += 2
+                height = height or 1
+            else:
+                self._nodes += 1
+                entries[name] = takes[event.__class__](event)
+                height = max(height, self._height)
+        if merged is not None:
+            self._merge(mapping, merged)
+        self._close(anchored, around, height + 1)
+        return mapping
+
+    def _odd_pair(self, mapping: Mapping, event: Any, merged: Node | None) -> Node | None:
+        """A key that may not be a text, or not a new one, and its value; returns what is to be merged."""
+        key = self._takes[event.__class__](event)
+        height = self._height
+        refused = not isinstance(key, Scalar) or key.is_null
+        if refused:
+            self._problem(key, f"expected a text as a key, got {show(key)}")
+        event = self._next()
+        value = self._takes[event.__class__](event)
+        self._height = max(height, self._height)
+        if refused or not isinstance(key, Scalar):
+            return merged
+        if key.text == "<<" and key.plain:
+            if merged is not None:
+                self._problem(key, "the key '<<' is given twice: merge a list, <<: [*first, *second]")
+            return value
+        if key.text in mapping.entries:
+            first = mapping.key(key.text).line
+            self._problem(key, f"the key {quote(key.text)} is given twice, first in line {first}")
         else:
-            node = Mapping(line, column, {}, {})
-        if event.anchor:
-            self._anchors[event.anchor] = _Anchored(node)
-        self._open.append(_Open(node, event.anchor))
+            mapping.entries[key.text] = value
+            mapping.marks[key.text] = yaml.Mark("", 0, key.line - 1, key.column - 1, None, 0)
+        return merged
 
-    def _end(self, _: Any) -> None:
-        closed = self._open.pop()
-        if closed.merged is not None and isinstance(closed.node, Mapping):
-            self._merge(closed.node, closed.merged)
-        if closed.anchor:
-            anchored = self._anchors[closed.anchor]
-            if anchored.node is closed.node:
-                anchored.weight, anchored.height = closed.weight, closed.height
-        self._place(closed.node, closed.weight, closed.height)
+    def _open(self, event: Any, node: Listing | Mapping) -> _Anchored | None:
+        if self._depth >= MAX_DEPTH:
+            text = f"mappings and lists nest too deeply here: at most {MAX_DEPTH} levels"
+            _fail(event.start_mark, text)
+        self._depth += 1
+        self._before = self._nodes + self._aliased
+        if not event.anchor:
+            return None
+        anchored = self._anchors[event.anchor] = _Anchored(node, is_open=True)
+        return anchored
 
-    def _alias(self, event: Any) -> None:
+    def _close(self, anchored: _Anchored | None, around: int, height: int) -> None:
+        if anchored is not None:
+            anchored.weight = 1 + self._nodes + self._aliased - self._before
+            anchored.height, anchored.is_open = height, False
+        self._depth -= 1
+        self._before = around
+        self._nodes += 1
+        self._height = height
+
+    def _alias(self, event: Any) -> Node:
         mark, named = event.start_mark, self._anchors.get(event.anchor)
         if named is None:
             _fail(mark, f"the alias *{event.anchor} names nothing: no &{event.anchor} before it")
-        if any(each.node is named.node for each in self._open):
+        if named.is_open:
             _fail(mark, f"the alias *{event.anchor} stands inside of what it names, so it never ends")
-        if len(self._open) + named.height > MAX_DEPTH:
+        if self._depth + named.height > MAX_DEPTH:
             _fail(mark, f"mappings and lists nest too deeply here: at most {MAX_DEPTH} levels")
-        self._place(named.node, named.weight, named.height)
-        if self._open and self._open[-1].weight > self._written + MAX_ALIASED:
+        self._nodes += 1
+        self._aliased += named.weight - 1
+        if self._aliased + 1 - self._before > MAX_ALIASED:
             _fail(mark, f"aliases blow this text up: they may add at most {MAX_ALIASED} values")
-
-    def _place(self, node: Node, weight: int = 1, height: int = 1) -> None:
-        self._written += 1
-        if not self._open:
-            self._root = node
-            return
-        top = self._open[-1]
-        top.weight += weight
-        if height >= top.height:
-            top.height = height + 1
-        holder = top.node
-        if isinstance(holder, Listing):
-            holder.items.append(node)
-        elif top.key is None:
-            if isinstance(node, Scalar) and not (node.plain and node.text in NULLS):
-                top.key = node
-            else:
-                self._problem(node, f"expected a text as a key, got {show(node)}")
-                top.key = _NO_KEY
-        else:
-            key, top.key = top.key, None
-            self._enter(top, holder, key, node)
-
-    def _enter(self, top: _Open, mapping: Mapping, key: Scalar, value: Node) -> None:
-        text = key.text
-        if text not in mapping.entries and text != "<<" and key is not _NO_KEY:
-            mapping.entries[text] = value
-            mapping.keys[text] = key
-        elif key is _NO_KEY:
-            return
-        elif text == "<<" and key.plain:
-            if top.merged is not None:
-                self._problem(key, "the key '<<' is given twice: merge a list, <<: [*first, *second]")
-            top.merged = value
-        elif text in mapping.entries:
-            first = mapping.keys[text].line
-            self._problem(key, f"the key {quote(text)} is given twice, first in line {first}")
-        else:
-            mapping.entries[text] = value
-            mapping.keys[text] = key
+        self._height = named.height
+        return named.node
 
     def _merge(self, mapping: Mapping, value: Node) -> None:
         for source in value.items if isinstance(value, Listing) else [value]:
@@ -260,7 +282,7 @@ class _Composer:
             for key, inherited in source.entries.items():
                 if key not in mapping.entries:
                     mapping.entries[key] = inherited
-                    mapping.keys[key] = source.keys[key]
+                    mapping.marks[key] = source.marks[key]
 
     def _problem(self, node: Node, message: str) -> None:
         self.problems.append(Problem("", message, node.line, node.column))
@@ -303,6 +325,16 @@ def _explain(text: str, error: yaml.MarkedYAMLError) -> Problem:
             else f"a text cannot start with {character!r}: put it in quotes"
         )
     return Problem("", f"this is no valid YAML: {_PLAINLY.get(what, what)}", line, column)
+
+
+def _check_characters(text: str) -> None:
+    # Asked in this way first, as it is many times faster, and few texts have anything else.
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return
+    strange = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if strange:
+        character = f"character U+{ord(strange[0]):04X} is not allowed in YAML"
+        raise ConfigError([_at(text[: strange.start()], character)])
 
 
 def _fail(mark: Any, message: str) -> NoReturn:

@@ -67,7 +67,7 @@ class Table:
 
     def only(self, known: Collection[str], hints: dict[str, str] | None = None) -> None:
         """Report every key that is not `known`; `hints` say more about some of them."""
-        for key in self.node.keys:
+        for key in self.node.entries:
             if key not in known:
                 hint = (hints or {}).get(key) or suggest(key, known)
                 message = f"unknown key{hint}; known: {', '.join(known)}"
@@ -90,7 +90,7 @@ class Table:
 
     def key_spot(self, key: str) -> Spot:
         """Where the key itself stands."""
-        return Spot(self._below(key), self.node.keys[key])
+        return Spot(self._below(key), self.node.key(key))
 
     def here(self) -> Spot:
         """Where the mapping itself stands."""

@@ -175,8 +175,8 @@ def _read_choice(
         return _choice(table, values, [1.0] * len(values))
     weights = table.table("values")
     assert weights is not None
-    values = [_value(table, text, parse) for text in weights.node.keys]
-    return _choice(table, values, [_read_weight(weights, text) for text in weights.node.keys])
+    values = [_value(table, text, parse) for text in weights.node.entries]
+    return _choice(table, values, [_read_weight(weights, text) for text in weights.node.entries])
 
 
 def _value(table: Table, text: str, parse: Callable[[str], T]) -> T | None:
