@@ -85,13 +85,15 @@ class Pool:
         for node in nodes:
             self._changed[node.id] = node
 
-    def choices(self, nodes: Callable[[], Iterable[Node]], fits: Callable[[Node], bool]) -> list[Entry]:
-        """The nodes as a heap, by how few victims each takes at the least.
+    def choices(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> list[Entry]:
+        """Those of `nodes` that may be chosen as a heap, by how few victims each takes at the least.
 
-        `nodes` gives all that may be chosen, and `fits` says it of one that has changed since.
+        `fits` says whether one may.
         """
         if self._heap is None:
-            self._heap = [entry for node in nodes() if (entry := self._entry(node))]
+            there = self.by_node
+            open_ = [node for node in nodes if node.id in there and fits(node)]
+            self._heap = [entry for node in open_ if (entry := self._entry(node))]
             heapq.heapify(self._heap)
         elif self._changed:
             entries = [entry for entry in self._heap if entry[1] not in self._changed]
@@ -100,6 +102,13 @@ class Pool:
             heapq.heapify(self._heap)
         self._changed.clear()
         return list(self._heap)
+
+    def shortage(self, node: Node) -> Tally:
+        """What `node` lacks once what is on its way out already is gone."""
+        room = self.every.room(node)
+        return {
+            name: amount - room.get(name, 0) for name, amount in self._pairs if amount > room.get(name, 0)
+        }
 
     def _entry(self, node: Node) -> Entry | None:
         if node.id not in self.by_node:

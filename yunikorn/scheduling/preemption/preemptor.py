@@ -268,7 +268,7 @@ class Preemptor:
             return node.schedulable and node.could_host(ask.shape.pairs) and self._may_take_over(node, ask)
 
         def choices() -> list[Entry]:
-            return pool.choices(lambda: filter(fits, self._partition.nodes.values()), fits)
+            return pool.choices(self._partition.nodes.values(), fits)
 
         return Search(ask, standings, bounds, pool, grounds, self._accepts).plan(choices, has_room)
 

@@ -103,7 +103,7 @@ class Search:
 
     def _on_node(self, node: Node) -> list[Allocation] | None:
         """The victims that make room on `node`; None if they cannot, or if there is room coming already."""
-        short = shortage(node, self._pairs)
+        short = self._pool.shortage(node)
         chosen: list[Allocation] = []
         for victim in self._alive(self._pool.by_node[node.id]):
             if not short:
