@@ -92,16 +92,39 @@ class Application(Member):
         listener: Callable[[StateChange], None],
     ) -> None:
         super().__init__(arrival, INT32_MIN)
+        # What every decision looks at comes first: there it lies together where this is compiled.
+        self._queue: Queue | None = None
+        self.requests = Requests()
+        self.rest: Timer | None = None
+        """While it is left alone because of requests that found no node: what wakes it."""
+        self.admitted = True
+        """Whether the policy of its queue lets it take part."""
+        self.fresh = True
+        """Whether it has not started: then it needs a place among the running applications too."""
+        self.owing = False
+        """Whether what it holds differs from what is `accounted`."""
+        self.chain: tuple[Queue, ...] = ()
+        """Its queue and all above, leaf first."""
+        self.owner: tuple[Allowance, ...] = ()
+        """Those of the `tracked` that have a limit."""
+        self.allocated: Tally = {}
+        self.pending: Tally = {}
+        self.allocations: dict[str, Allocation] = {}
+        self.by_key: dict[str, list[Allocation]] | None = None
+        """The same by key of their asks, once somebody has looked for one by key (see `of_key`)."""
+        self.state = NEW
+        self.waiting_since = submitted
+        self.misses = 0
+        """Requests in a row that found no node, where its queue counts them."""
         self.id = app_id
+        self.submitted = submitted
+        # The rest is looked at when it comes, changes or goes.
         self.user = user
         self.groups: tuple[str, ...] = tuple(groups)
         self.queue_name = queue_name
         self.tags = tags
-        self.submitted = submitted
-        self.waiting_since = submitted
         self.arrival = arrival
         self.listener = listener
-        self.state = NEW
         self.state_log: list[StateLogEntry] = []
         self.reason = ""
         """Why it was rejected or failed."""
@@ -111,10 +134,6 @@ class Application(Member):
         self.leaving = False
         """Whether the RM is taking it away: then it does not complete on the way out."""
         self.timer: Timer | None = None
-        self.misses = 0
-        """Requests in a row that found no node, where its queue counts them."""
-        self.rest: Timer | None = None
-        """While it is left alone because of them: what wakes it."""
         self.run_limit: RunLimit | None = None
         """How long it may run; None for as long as it likes."""
         self.gang: Gang | None = None
@@ -123,33 +142,17 @@ class Application(Member):
         """Its members, if it is a gang that is placed as a whole."""
         self.counted = False
         """Whether it counts as running in its queue and all above."""
-        self._queue: Queue | None = None
-        self.chain: tuple[Queue, ...] = ()
-        """Its queue and all above, leaf first."""
-        self.allocated: Tally = {}
-        self.pending: Tally = {}
         self.asks: dict[str, Ask] = {}
-        self.allocations: dict[str, Allocation] = {}
-        self.by_key: dict[str, list[Allocation]] | None = None
-        """The same by key of their asks, once somebody has looked for one by key (see `of_key`)."""
-        self.requests = Requests()
-        self.fresh = True
-        """Whether it has not started: then it needs a place among the running applications too."""
         self.group = ""
         """The one group whose limits count for it; empty when none does."""
         self.tracked: tuple[Allowance, ...] = ()
         """Where its usage is booked for its user and group."""
-        self.owner: tuple[Allowance, ...] = ()
-        """Those of them that have a limit."""
         self.accounted: Tally = {}
-        """What of all that it holds is booked there, if none of them has a limit, and ..."""
-        self.owing = False
-        """... whether that is less, or more, than it holds."""
+        """What of all that it holds is booked there, if none of them has a limit."""
         self.node_order = ""
-        # What the scheduling layer keeps here, besides its place in the line.
         self.lane: Hashable = None
         self.lane_rank: Rank | None = None
-        self.admitted = True
+        """Where it stands in its lane, if its queue has lanes."""
 
     @property
     def label(self) -> str:
