@@ -16,8 +16,10 @@ from yunikorn.resources import Resource
 class Amount:
     """A resource in the text."""
 
-    spot: Spot
-    """Where it stands, or where it is missing."""
+    holder: Table
+    """What it stands in, or is missing in."""
+    key: str = ""
+    """Under which key; empty when it cannot be there either."""
     value: dict[str, int] = attrs.field(factory=dict)
     """What could be read of it, zeros included."""
     texts: dict[str, str] = attrs.field(factory=dict)
@@ -25,6 +27,11 @@ class Amount:
     faulty: bool = False
     """Whether something of it was refused."""
     table: Table | None = None
+
+    @property
+    def spot(self) -> Spot:
+        """Where it stands, or where it is missing."""
+        return self.holder.spot(self.key) if self.key else self.holder.here()
 
     def at(self, name: str) -> Spot:
         """Where the resource type `name` stands."""
@@ -42,10 +49,12 @@ class Amount:
 
 def read_amount(table: Table, key: str, *, skip_empty: bool = False) -> Amount:
     """The resource under `key`; `skip_empty` ignores types without a quantity, as templates do."""
-    amount = Amount(table.spot(key), given=key in table)
+    amount = Amount(table, key, given=key in table)
+    if not amount.given:
+        return amount
     amount.table = table.table(key)
     if amount.table is None:
-        amount.faulty = amount.given
+        amount.faulty = True
         return amount
     for name, text in amount.table.each_text():
         amount.texts[name] = text

@@ -59,10 +59,10 @@ class LimitDraft:
         return self.limit, users, groups, self.resources.texts, self.max_applications
 
 
-def read_limits(table: Table) -> list[LimitDraft]:
-    """The entries under `limits` of a queue or a partition."""
+def read_limits(table: Table, key: str) -> list[LimitDraft]:
+    """The entries under `key` of a queue or a partition."""
     drafts = []
-    for entry in table.tables("limits"):
+    for entry in table.tables(key):
         entry.only(KEYS)
         known = len(entry.findings.problems)
         users, groups = entry.texts("users"), entry.texts("groups")
@@ -100,7 +100,8 @@ def _check_queue(queue: QueueDraft, findings: Findings, *, is_root: bool = False
         _check_names(draft.groups, "group", groups, findings)
         _check_against_queue(draft, queue, findings, is_root)
     for child in queue.queues:
-        _check_queue(child, findings)
+        if child.limits or child.queues:
+            _check_queue(child, findings)
 
 
 def _check_entry(draft: LimitDraft, findings: Findings) -> None:
@@ -178,7 +179,8 @@ def _check_resources_below(
             if whose == name:
                 own[name] = smaller(draft.resources.value, allowed)
     for child in queue.queues:
-        _check_resources_below(child, kind, own, findings)
+        if child.limits or child.queues:
+            _check_resources_below(child, kind, own, findings)
 
 
 def _check_applications_below(
@@ -198,7 +200,8 @@ def _check_applications_below(
             text += f" {_title(kind, name)} must have maxapplications from 1 to {bound[1]}, got {wanted}"
             findings.problem(draft.table.spot("maxapplications"), text)
     for child in queue.queues:
-        _check_applications_below(child, kind, own, findings)
+        if child.limits or child.queues:
+            _check_applications_below(child, kind, own, findings)
 
 
 def _title(kind: str, name: str) -> str:

@@ -53,7 +53,8 @@ class QueuePolicies:
             own = queue.template.properties
             self._check_properties(queue.table.here(), ".childtemplate.properties", own, own)
         for child in queue.queues:
-            self._check_queue(child, in_force)
+            if child.properties or child.template or child.queues:
+                self._check_queue(child, in_force)
 
     def _check_properties(
         self, queue: Spot, below: str, own: Mapping[str, str], in_force: Mapping[str, str]

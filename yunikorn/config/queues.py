@@ -6,7 +6,7 @@ are in `yunikorn.config.quotas` and `yunikorn.config.limits`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import attrs
 
@@ -116,7 +116,7 @@ def read_queues(partition: Table) -> QueueDraft:
         root = _read_queue(tables[0], "")
         _check_root(root, findings)
     else:
-        nothing = Amount(partition.here())
+        nothing = Amount(partition)
         root = QueueDraft(partition, ROOT, ROOT, guaranteed=nothing, max=nothing)
         root.queues = _read_children(tables, root, findings)
     root.parent = True
@@ -129,40 +129,37 @@ def _read_queue(table: Table, above: str) -> QueueDraft:
     name = table.text("name").lower()
     path = f"{above}.{name}" if above else name
     resources = table.table("resources", RESOURCE_KEYS)
-    queue = QueueDraft(
-        table=table,
-        name=name,
-        path=path,
-        guaranteed=read_amount(resources, "guaranteed") if resources else Amount(table.here()),
-        max=read_amount(resources, "max") if resources else Amount(table.here()),
-        parent=table.boolean("parent"),
-        max_applications=table.count("maxapplications"),
-        properties=table.pairs("properties"),
-        admin_acl=_read_acl(table, "adminacl"),
-        submit_acl=_read_acl(table, "submitacl"),
-        template=_read_template(table),
-        limits=read_limits(table),
-    )
-    if "queues" in table:
+    if resources:
+        guaranteed, most = read_amount(resources, "guaranteed"), read_amount(resources, "max")
+    else:
+        guaranteed = most = Amount(table)
+    queue = QueueDraft(table, name, path, guaranteed, most)
+    given = table.node.entries
+    for key, field, read in _PARTS:
+        if key in given:
+            setattr(queue, field, read(table, key))
+    if "queues" in given:
         queue.queues = _read_children(table.tables("queues"), queue, table.findings)
     _warn(queue, table.findings)
     return queue
 
 
 def _read_children(tables: list[Table], parent: QueueDraft, findings: Findings) -> list[QueueDraft]:
-    seen: dict[str, int] = {}
+    seen: dict[str, Table] = {}
     children = []
     for table in tables:
-        spot, text = table.spot("name"), table.text("name")
+        text = table.text("name")
         queue = _read_queue(table, parent.path)
         children.append(queue)
         if not is_queue_name(text) or queue.name == RECOVERY:
-            findings.problem(spot, _name_fault(text) if "name" in table else "required, but missing")
+            fault = _name_fault(text) if "name" in table else "required, but missing"
+            findings.problem(table.spot("name"), fault)
         elif queue.name in seen:
-            first = f"first in line {seen[queue.name]}"
-            findings.problem(spot, f"queue {queue.path} is defined twice, {first} (case does not matter)")
+            first = f"first in line {seen[queue.name].spot('name').node.line}"
+            twice = f"queue {queue.path} is defined twice, {first} (case does not matter)"
+            findings.problem(table.spot("name"), twice)
         else:
-            seen[queue.name] = spot.node.line
+            seen[queue.name] = table
     return children
 
 
@@ -178,7 +175,7 @@ def _check_root(root: QueueDraft, findings: Findings) -> None:
         if amount.given:
             findings.problem(amount.spot, "the root queue cannot have resources: it has what the nodes have")
     # They must not count in the checks of the queues below.
-    root.guaranteed = root.max = Amount(root.table.here())
+    root.guaranteed = root.max = Amount(root.table)
     if root.table.text("name") != ROOT:
         findings.note(root.table.spot("name"), "YuniKorn 1.9 knows the root queue only in lower case")
 
@@ -210,12 +207,12 @@ def _read_acl(table: Table, key: str) -> Acl:
     return acl
 
 
-def _read_template(table: Table) -> TemplateDraft | None:
-    template = table.table("childtemplate", TEMPLATE_KEYS)
+def _read_template(table: Table, key: str) -> TemplateDraft | None:
+    template = table.table(key, TEMPLATE_KEYS)
     if template is None:
         return None
     resources = template.table("resources", RESOURCE_KEYS)
-    nothing = Amount(template.here())
+    nothing = Amount(template)
     return TemplateDraft(
         table=template,
         max_applications=template.count("maxapplications") or 0,
@@ -225,9 +222,21 @@ def _read_template(table: Table) -> TemplateDraft | None:
     )
 
 
+_PARTS: tuple[tuple[str, str, Callable[[Table, str], object]], ...] = (
+    ("parent", "parent", Table.boolean),
+    ("maxapplications", "max_applications", Table.count),
+    ("properties", "properties", Table.pairs),
+    ("adminacl", "admin_acl", _read_acl),
+    ("submitacl", "submit_acl", _read_acl),
+    ("childtemplate", "template", _read_template),
+    ("limits", "limits", read_limits),
+)
+"""Keys of a queue, each with the field of the draft that it fills and how it is read."""
+
+
 def _join_limits(root: QueueDraft, partition: Table, findings: Findings) -> None:
     """The limits of a partition are those of its root; both may be written if they are equal."""
-    limits = read_limits(partition)
+    limits = read_limits(partition, "limits")
     if not limits:
         return
     if not root.limits:

@@ -7,16 +7,17 @@ than their parent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 import attrs
 
 from yunikorn.config.amounts import smaller
 from yunikorn.config.queues import QueueDraft
 from yunikorn.config.reading import Findings
-from yunikorn.resources import sum_of
+from yunikorn.resources import NOTHING, sum_of
 
 Bound = Mapping[str, int]
+_NONE: Set[str] = frozenset()
 
 
 @attrs.define(eq=False)
@@ -24,7 +25,7 @@ class _Owed:
     """What a queue and those below it are guaranteed, and the types that were found to be too much below."""
 
     amount: Mapping[str, int]
-    told: set[str]
+    told: Set[str]
 
 
 def check_resources(root: QueueDraft, findings: Findings) -> None:
@@ -34,21 +35,27 @@ def check_resources(root: QueueDraft, findings: Findings) -> None:
 
 def _check_queue(queue: QueueDraft, findings: Findings, above: Bound) -> _Owed:
     own, guaranteed = queue.max.value, queue.guaranteed
+    if own:
+        _check_max(queue, findings, above)
+    bound = smaller(own, above) if own and above else own or above
+    owed = [_check_queue(child, findings, bound) for child in queue.queues]
+    told = _check_sum(queue, owed, bound, findings) if owed else _NONE
+    if any(guaranteed.value.values()):
+        return _Owed(guaranteed.value, told)
+    return _Owed(sum_of(each.amount for each in owed) if owed else NOTHING, told)
+
+
+def _check_max(queue: QueueDraft, findings: Findings, above: Bound) -> None:
+    own, guaranteed = queue.max.value, queue.guaranteed
     for name in guaranteed.over(own):
         text = f"the guaranteed {guaranteed.value[name]} is more than the max of the queue, {own[name]}"
         findings.problem(guaranteed.at(name), text)
     for name in queue.max.over(above):
         text = f"the max {own[name]} is more than the {above[name]} that the queues above may have"
         findings.problem(queue.max.at(name), text)
-    bound = smaller(own, above) if own and above else own or above
-    owed = [_check_queue(child, findings, bound) for child in queue.queues]
-    told = _check_sum(queue, owed, bound, findings) if owed else set()
-    if any(guaranteed.value.values()):
-        return _Owed(guaranteed.value, told)
-    return _Owed(sum_of(each.amount for each in owed), told)
 
 
-def _check_sum(queue: QueueDraft, owed: list[_Owed], bound: Bound, findings: Findings) -> set[str]:
+def _check_sum(queue: QueueDraft, owed: list[_Owed], bound: Bound, findings: Findings) -> Set[str]:
     told: set[str] = set()
     for name, total in sum_of(each.amount for each in owed).items():
         guaranteed = queue.guaranteed.value.get(name, total)
@@ -74,4 +81,5 @@ def check_applications(queue: QueueDraft, findings: Findings) -> None:
         if most and wanted is not None and not 0 < wanted <= most:
             text = f"queue {queue.path} may run {most} applications: expected 1 to {most} here, got {wanted}"
             findings.problem(child.table.spot("maxapplications"), text)
-        check_applications(child, findings)
+        if child.queues:
+            check_applications(child, findings)
