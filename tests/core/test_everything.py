@@ -499,7 +499,8 @@ class Everything(RuleBasedStateMachine):
             return
         at.orders.replace(at.orders.policies)
         at.partition.reconsider()
-        at.preemption.reconfigure(at.preemption.quotas(), at.config.preemption)
+        config = at.config.preemption
+        at.preemption.reconfigure(at.preemption.quotas(config), config)
         told = len(rm.all_said)
         assert self._schedule(None) == 0, "this was overlooked"
         assert rm.evicted == {}, "this was overslept"

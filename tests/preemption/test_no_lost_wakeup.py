@@ -60,7 +60,8 @@ def test_nothing_is_overslept(config: str, nodes: list[Any], running: list[Any],
     else:
         raise AssertionError("work displaces work without an end")
     at_work = rm.at_work()
-    at_work.preemption.reconfigure(at_work.preemption.quotas(), at_work.config.preemption)
+    preemption = at_work.config.preemption
+    at_work.preemption.reconfigure(at_work.preemption.quotas(preemption), preemption)
     assert rm.schedule() == []
     assert rm.evicted == {}, "this was overslept"
 

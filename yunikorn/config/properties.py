@@ -101,6 +101,28 @@ def effective_properties(parent: Mapping[str, str], own: Mapping[str, str]) -> d
     return merged
 
 
+class InForce:
+    """What holds in a configured queue: its effective properties, and what they say.
+
+    Queues that say nothing themselves share what is handed down to them, as most of a large tree do.
+    """
+
+    __slots__ = ("_plain", "properties", "settings")
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self.properties = properties
+        self.settings = read_settings(properties)[0]
+        self._plain: InForce | None = None
+
+    def below(self, own: Mapping[str, str]) -> InForce:
+        """The same for a queue right below, with the properties that are its own."""
+        if own:
+            return InForce(effective_properties(self.properties, own))
+        if self._plain is None:
+            self._plain = InForce(effective_properties(self.properties, own))
+        return self._plain
+
+
 def policy_options(properties: Mapping[str, str], policy: str) -> dict[str, str]:
     """The options of the policy that the property `policy` names: all `POLICY.OPTION` of `properties`."""
     prefix = policy + "."

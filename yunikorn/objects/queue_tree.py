@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from yunikorn.config.names import is_queue_name
-from yunikorn.config.properties import effective_properties, read_settings
+from yunikorn.config.properties import InForce, read_settings
 from yunikorn.objects.queue import RECOVERY, ROOT, Cluster, Queue
 from yunikorn.resources import NOTHING
 from yunikorn.states import ACTIVE, DRAINING, QUEUE, STOPPED
 
 if TYPE_CHECKING:
+    from yunikorn.config.properties import QueueSettings
     from yunikorn.config.schema import QueueConfig
     from yunikorn.objects.journal import Journal
     from yunikorn.resources import Resource
@@ -49,13 +50,12 @@ class QueueTree:
         Queues that it lacks drain and go when they are empty; queues that placement made stay, and
         become configured ones where it names them.
         """
-        self._configure(self.root, config)
+        self._configure(self.root, config, InForce({}).below(config.properties))
 
-    def _configure(self, queue: Queue, config: QueueConfig) -> None:
+    def _configure(self, queue: Queue, config: QueueConfig, in_force: InForce) -> None:
         was_managed, queue.managed = queue.managed, True
         self._set_type(queue, is_leaf=not config.parent)
-        above = queue.parent.properties if queue.parent is not None else {}
-        queue.properties = effective_properties(above, config.properties)
+        queue.properties = in_force.properties
         queue.admin_acl, queue.submit_acl = config.admin_acl, config.submit_acl
         queue.limits = config.limits
         queue.max_applications = config.max_applications
@@ -65,12 +65,13 @@ class QueueTree:
         self._set_quota(queue, config.guaranteed, config.max)
         if queue.state == DRAINING:
             QUEUE.fire(queue, "return")
-        self._settle(queue)
+        self._settle(queue, in_force.settings)
         if not was_managed:
             self._record(queue, "SET", "QUEUE_TYPE", "now configured")
-        self._configure_children(queue, config)
+        if queue.children or config.queues:
+            self._configure_children(queue, config, in_force)
 
-    def _configure_children(self, queue: Queue, config: QueueConfig) -> None:
+    def _configure_children(self, queue: Queue, config: QueueConfig, in_force: InForce) -> None:
         wanted = {child.name: child for child in config.queues}
         for name, child in list(queue.children.items()):
             if name not in wanted:
@@ -82,7 +83,7 @@ class QueueTree:
             child = queue.children.get(name) or self._make(
                 name, queue, is_leaf=not child_config.parent, managed=True
             )
-            self._configure(child, child_config)
+            self._configure(child, child_config, in_force.below(child_config.properties))
 
     def _set_type(self, queue: Queue, *, is_leaf: bool) -> None:
         # `scheduling.reload` refuses a change of type that would strand applications or queues.
@@ -98,9 +99,9 @@ class QueueTree:
         for each in reversed(list(queue.walk())):
             self.check_empty(each)
 
-    def _settle(self, queue: Queue) -> None:
-        settings, _ = read_settings(queue.properties)
-        if settings != queue.settings or queue.order is None:
+    def _settle(self, queue: Queue, settings: QueueSettings) -> None:
+        # Settings that say the same are mostly the same object, and there are many queues.
+        if (settings is not queue.settings and settings != queue.settings) or queue.order is None:
             queue.settings = settings
             queue.publish_priority()
             queue.touch()
@@ -160,7 +161,7 @@ class QueueTree:
             queue.max_applications = template.max_applications
             queue.set_quota(template.guaranteed, template.max)
             queue.properties = dict(template.properties)
-        self._settle(queue)
+        self._settle(queue, read_settings(queue.properties)[0])
         return queue
 
     # -- coming and going ---------------------------------------------------------------------------

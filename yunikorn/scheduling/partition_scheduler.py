@@ -352,7 +352,7 @@ class PartitionScheduler:
             node.classes = policies.predicates.node_classes(node)
         self.orders.replace(policies.node_sorts)
         self.cycle.use(policies.predicates)
-        quotas = self.preemption.quotas()
+        quotas = self.preemption.quotas(config.preemption)
         partition.queues.configure(config.root)
         self.queue_policies.use(registry, queue_policies)
         self.apply_queue_changes()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.api import AppSortPolicy, Context
-from yunikorn.config.properties import QueueSettings, effective_properties, read_settings
+from yunikorn.config.properties import InForce, QueueSettings
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.objects.queue import RECOVERY
 from yunikorn.objects.usage_history import UsageHistory
@@ -73,7 +72,9 @@ class QueuePolicies:
         Raises `UnknownPlugin`, `OptionError` or `PluginError` when one cannot be made.
         """
         made: Made = {}
-        for settings, is_leaf in _all_settings(root, {}):
+        said: dict[tuple[int, bool], QueueSettings] = {}
+        _collect(root, InForce({}).below(root.properties), said)
+        for (_, is_leaf), settings in said.items():
             key = _key(settings, is_leaf=is_leaf)
             if key not in self._made and key not in made:
                 made[key] = _make(key, registry)
@@ -165,8 +166,8 @@ def _make(key: Key, registry: Registry) -> tuple[Any, str]:
     return registry.make(kind, name, options, comma_lists=True), registry.find(kind, name).origin
 
 
-def _all_settings(config: QueueConfig, above: Mapping[str, str]) -> Iterator[tuple[QueueSettings, bool]]:
-    properties = effective_properties(above, config.properties)
-    yield read_settings(properties)[0], not config.parent
+def _collect(config: QueueConfig, in_force: InForce, said: dict[tuple[int, bool], QueueSettings]) -> None:
+    """Note the settings of a queue and of all below it, by identity and by whether it is a leaf."""
+    said[id(in_force.settings), not config.parent] = in_force.settings
     for child in config.queues:
-        yield from _all_settings(child, properties)
+        _collect(child, in_force.below(child.properties), said)

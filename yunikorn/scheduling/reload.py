@@ -12,7 +12,7 @@ from yunikorn.scheduling.policies import Policies
 
 if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig, QueueConfig, SchedulerConfig
-    from yunikorn.objects.queue_tree import QueueTree
+    from yunikorn.objects.queue import Queue
     from yunikorn.registry import Registry
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
     from yunikorn.scheduling.queue_policies import Made
@@ -53,7 +53,7 @@ class Reload:
         self, running: PartitionScheduler, config: PartitionConfig, path: str, problems: list[Problem]
     ) -> None:
         tree = running.partition.queues
-        problems.extend(_type_changes(tree, config.root, path))
+        _check_types(tree.root, config.root, path, problems)
         try:
             clock, before = running.partition.clock, running.policies
             policies = Policies(config, self._registry, tree, clock, running.faults, before)
@@ -68,16 +68,15 @@ class Reload:
             change.running.reconfigure(change.config, change.policies, change.queue_policies, self._registry)
 
 
-def _type_changes(tree: QueueTree, root: QueueConfig, path: str) -> list[Problem]:
-    """Queues that would strand what is in them by changing from leaf to parent or back (facts §1.13)."""
-    problems = []
-    for queue_path, config in root.walk():
-        queue = tree.queue(queue_path)
-        if queue is None or queue.is_leaf != config.parent or queue.is_empty:
-            continue
+def _check_types(queue: Queue, config: QueueConfig, path: str, problems: list[Problem]) -> None:
+    """Find queues that would strand what is in them by changing from leaf to parent or back (facts §1.13)."""
+    if queue.is_leaf == config.parent and not queue.is_empty:
         if queue.is_leaf:
             why = f"it has {len(queue.applications)} applications, which a parent queue cannot hold"
         else:
             why = f"it has {len(queue.children)} queues, which a leaf queue cannot hold"
-        problems.append(Problem(path, f"queue {queue_path} cannot change its type now: {why}"))
-    return problems
+        problems.append(Problem(path, f"queue {queue.path} cannot change its type now: {why}"))
+    for below in config.queues:
+        child = queue.children.get(below.name)
+        if child is not None:
+            _check_types(child, below, path, problems)

@@ -44,9 +44,9 @@ class Preemption:
         """When preemption is first tried for a waiting request (ns); None when it is not."""
         return self._preemptor.outlook(ask)
 
-    def quotas(self) -> dict[Queue, Quota]:
-        """The quotas before the configuration changes, for `reconfigure`."""
-        return self._quotas.before()
+    def quotas(self, config: PreemptionConfig) -> dict[Queue, Quota]:
+        """The quotas before the configuration changes, for `reconfigure` with the same `config`."""
+        return self._quotas.before(enabled=config.quota_preemption_enabled)
 
     def reconfigure(self, before: Mapping[Queue, Quota], config: PreemptionConfig) -> None:
         """The queues are configured anew."""

@@ -39,8 +39,13 @@ class QuotaChange:
         self._timers: dict[Queue, Timer] = {}
         self.enabled = enabled
 
-    def before(self) -> dict[Queue, Quota]:
-        """The quotas as they are now, to be handed to `after`; the root has none of its own."""
+    def before(self, *, enabled: bool) -> dict[Queue, Quota]:
+        """The quotas as they are now, to be handed to `after`; the root has none of its own.
+
+        `enabled` as it will be: nobody asks how things were before it was switched off.
+        """
+        if not enabled:
+            return {}
         return {
             queue: Quota(queue.max, queue.settings.quota_preemption_delay)
             for queue in self._partition.queues
@@ -50,6 +55,10 @@ class QuotaChange:
     def after(self, before: Mapping[Queue, Quota], *, enabled: bool) -> None:
         """Another configuration holds: start, move and stop the delays."""
         self.enabled = enabled
+        if not enabled:
+            for queue in list(self._timers):
+                self._clear(queue)
+            return
         present = set(self._partition.queues)
         for queue in [queue for queue in self._timers if queue not in present]:
             self._clear(queue)
@@ -59,7 +68,7 @@ class QuotaChange:
 
     def _settle(self, queue: Queue, old: Quota) -> None:
         delay, most = queue.settings.quota_preemption_delay, queue.max
-        if not self.enabled or not delay or most is None or not excess(queue):
+        if not delay or most is None or not excess(queue):
             self._clear(queue)
             return
         lower, higher = _compare(old.most or NOTHING, most)
