@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
+from yunikorn.config.document import Scalar
 from yunikorn.config.quantities import parse_quantity
 from yunikorn.config.reading import Spot, Table
 from yunikorn.errors import QuantityError
@@ -22,7 +23,6 @@ class Amount:
     """Under which key; empty when it cannot be there either."""
     value: dict[str, int] = attrs.field(factory=dict)
     """What could be read of it, zeros included."""
-    texts: dict[str, str] = attrs.field(factory=dict)
     given: bool = False
     faulty: bool = False
     """Whether something of it was refused."""
@@ -32,6 +32,16 @@ class Amount:
     def spot(self) -> Spot:
         """Where it stands, or where it is missing."""
         return self.holder.spot(self.key) if self.key else self.holder.here()
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What could be read of it, as it is written."""
+        entries = self.table.node.entries if self.table else {}
+        return {
+            name: "" if node.is_null else node.text
+            for name, node in entries.items()
+            if isinstance(node, Scalar)
+        }
 
     def at(self, name: str) -> Spot:
         """Where the resource type `name` stands."""
@@ -49,15 +59,17 @@ class Amount:
 
 def read_amount(table: Table, key: str, *, skip_empty: bool = False) -> Amount:
     """The resource under `key`; `skip_empty` ignores types without a quantity, as templates do."""
-    amount = Amount(table, key, given=key in table)
-    if not amount.given:
+    amount = Amount(table, key)
+    if table.get(key) is None:
         return amount
+    amount.given = True
     amount.table = table.table(key)
     if amount.table is None:
         amount.faulty = True
         return amount
+    texts = 0
     for name, text in amount.table.each_text():
-        amount.texts[name] = text
+        texts += 1
         if skip_empty and not (name and text):
             table.findings.warning(amount.table.spot(name), "it has no quantity and is ignored")
             continue
@@ -67,7 +79,7 @@ def read_amount(table: Table, key: str, *, skip_empty: bool = False) -> Amount:
             amount.faulty = True
             table.findings.problem(amount.table.spot(name), str(error))
     # Entries that are no text were reported while they were read.
-    amount.faulty = amount.faulty or len(amount.texts) < len(amount.table.node.entries)
+    amount.faulty = amount.faulty or texts < len(amount.table.node.entries)
     return amount
 
 

@@ -101,8 +101,8 @@ class QueueDraft:
             admin_acl=self.admin_acl,
             submit_acl=self.submit_acl,
             child_template=self.template.build() if self.template and self.is_parent else None,
-            limits=tuple(limit.build() for limit in self.limits),
-            queues=tuple(queue.build() for queue in self.queues),
+            limits=tuple([limit.build() for limit in self.limits]) if self.limits else (),
+            queues=tuple([queue.build() for queue in self.queues]) if self.queues else (),
         )
 
 
