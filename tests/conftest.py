@@ -7,13 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.audit import AuditedSimulation
 from yunikorn.registry import Registry
+from yunikorn.simulation import run
 
 CHECKOUT = Path(__file__).parent.parent
 
@@ -30,6 +32,14 @@ settings.load_profile("steady")
 def registry() -> Registry:
     """The default plugins, without third parties that happen to be installed. Do not change it."""
     return Registry.load(third_party=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def audited() -> Iterator[None]:
+    """Every simulation that is played in this process keeps its books twice, see `tests.audit`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "Simulation", AuditedSimulation)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,112 @@
+"""An audit of every simulation that a test plays in its own process: nothing is lost, no limit is passed.
+
+It adds up by itself what nodes and queues hold; from the core it takes only how much each queue may have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from yunikorn.interface.messages import Allocation
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.simulation.engine import Simulation
+from yunikorn.simulation.misfits import partition_name
+from yunikorn.simulation.recorder import Recorder, Recorders
+from yunikorn.simulation.report import Report
+from yunikorn.simulation.resource_manager import RM_ID
+from yunikorn.simulation.workload import NodeChange, NodeEvent
+
+
+class Audit(Recorder):
+    """Books of its own, checked at every allocation, release and change of a node."""
+
+    def __init__(self, core: Scheduler) -> None:
+        self._core = core
+        self._capacity: dict[str, dict[str, int]] = {}
+        self._drained: set[str] = set()
+        self._on_node: dict[str, Counter[str]] = defaultdict(Counter)
+        self._in_queue: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self._placed: dict[tuple[str, str], Allocation] = {}
+        self._time = 0
+        self._count = 0
+
+    def node_changed(self, event: NodeEvent) -> None:
+        """What it has from now on."""
+        name = event.node.name
+        if event.change is NodeChange.REMOVE:
+            assert not +self._on_node[name], f"{name} left with something on it"
+            del self._capacity[name]
+        elif event.change is NodeChange.ADD:
+            self._capacity[name] = dict(event.node.resources)
+        elif event.change is NodeChange.CAPACITY:
+            self._capacity[name] = dict(event.resources)
+        if event.change is NodeChange.DRAIN:
+            self._drained.add(name)
+        elif event.change is not NodeChange.CAPACITY:
+            self._drained.discard(name)
+
+    def allocated(self, moment: int, allocation: Allocation) -> None:
+        """It fits its node, and every queue above it."""
+        assert moment >= self._time
+        self._time = moment
+        self._count += not allocation.placeholder  # Those are no tasks.
+        partition, node = partition_name(allocation.partition_name), allocation.node_id
+        assert (partition, allocation.uuid) not in self._placed, f"{allocation.uuid} was used twice"
+        self._placed[partition, allocation.uuid] = allocation
+        assert node not in self._drained, f"{node} is drained"
+        amount = allocation.resource_per_alloc
+        self._on_node[node].update(amount)
+        for name in amount:
+            assert self._on_node[node][name] <= self._capacity[node].get(name, 0), (
+                f"{node} is over its {name}"
+            )
+        at = self._core.partition(RM_ID, partition)
+        queue = None if at is None else at.partition.queue(allocation.queue_name)
+        for level in () if queue is None else queue.path_up():
+            held = self._in_queue[partition, level.path]
+            held.update(amount)
+            if level.parent is not None and level.max is not None:
+                over = [name for name in amount if name in level.max and held[name] > level.max[name]]
+                assert not over, f"{level.path} is over its {over}"
+
+    def released(self, moment: int, allocation: Allocation, reason: str) -> None:
+        """It was there, and as it is given back."""
+        assert moment >= self._time
+        self._time = moment
+        partition = partition_name(allocation.partition_name)
+        placed = self._placed.pop((partition, allocation.uuid))
+        assert (placed.node_id, placed.resource_per_alloc) == (
+            allocation.node_id,
+            allocation.resource_per_alloc,
+        )
+        self._on_node[placed.node_id].subtract(placed.resource_per_alloc)
+        parts = placed.queue_name.split(".")
+        for index in range(len(parts)):
+            self._in_queue[partition, ".".join(parts[: index + 1])].subtract(placed.resource_per_alloc)
+
+    def check(self, report: Report) -> None:
+        """The report agrees, and nothing is lost and nothing appears."""
+        counts, tasks = report.applications, report.tasks
+        left = counts.running + counts.waiting
+        assert counts.submitted == counts.finished + counts.failed + counts.rejected + left
+        ended = tasks.ended + tasks.failed + tasks.dropped + tasks.refused
+        assert tasks.asked == ended + tasks.running + tasks.waiting
+        assert report.allocations == self._count
+        still = sum(not allocation.placeholder for allocation in self._placed.values())
+        assert report.allocations == report.releases + still
+
+
+class AuditedSimulation(Simulation):
+    """A simulation whose books are kept a second time."""
+
+    def __init__(self, workload: Any, core: Any, clock: Any, *, recorder: Any = None, **more: Any) -> None:
+        self._audit = Audit(core)
+        everyone = [self._audit] if recorder is None else [recorder, self._audit]
+        super().__init__(workload, core, clock, recorder=Recorders(*everyone), **more)
+
+    def run(self) -> Report:
+        """Play it, and check the whole."""
+        report = super().run()
+        self._audit.check(report)
+        return report

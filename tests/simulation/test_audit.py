@@ -1,0 +1,70 @@
+"""The audit that all simulations of the tests go through finds what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import pytest
+
+from tests.audit import AuditedSimulation
+from yunikorn.interface.messages import Allocation
+from yunikorn.registry import Registry
+from yunikorn.resources import Resource
+from yunikorn.simulation import run
+from yunikorn.simulation.engine import Simulation
+from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.report import Report
+from yunikorn.simulation.scenario import read_scenario
+
+CONFIG = """
+partitions:
+  - name: default
+    queues: [{name: root, submitacl: "*", queues: [{name: default, resources: {max: {vcore: 2}}}]}]
+"""
+SCENARIO = """
+nodes: [{name: n, resources: {vcore: 3}}]
+applications: [{id: a, queue: root.default, tasks: [{count: 3, resources: {vcore: 1}, runtime: 9}]}]
+"""
+
+
+class Forger(Recorder):
+    """Comes before the audit, and changes what it is told."""
+
+    def __init__(self, forge: Callable[[Allocation], None]) -> None:
+        self._forge = forge
+
+    def allocated(self, moment: int, allocation: Allocation) -> None:
+        """Something else was placed."""
+        self._forge(allocation)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"resource_per_alloc": Resource(vcore=3001)}, "n is over its vcore"),
+        ({"resource_per_alloc": Resource(vcore=2001)}, "root.default is over its"),
+        ({"resource_per_alloc": Resource(memory=1)}, "n is over its memory"),
+        ({"uuid": "same"}, "same was used twice"),
+    ],
+)
+def test_what_is_over_a_limit_is_found(change: dict[str, object], said: str, registry: Registry) -> None:
+    def forge(allocation: Allocation) -> None:
+        for name, value in change.items():
+            setattr(allocation, name, value)
+
+    assert vars(run)["Simulation"] is AuditedSimulation
+    with pytest.raises(AssertionError, match=said):
+        run.simulate(CONFIG, read_scenario(SCENARIO, "file", "name"), registry, recorder=Forger(forge))
+
+
+def test_a_report_that_does_not_add_up_is_found(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Simulation.run
+
+    def boast(self: Simulation) -> Report:
+        report = play(self)
+        return attrs.evolve(report, tasks=attrs.evolve(report.tasks, ended=report.tasks.ended + 1))
+
+    monkeypatch.setattr(Simulation, "run", boast)
+    with pytest.raises(AssertionError):
+        run.simulate(CONFIG, read_scenario(SCENARIO, "file", "name"), registry)
