@@ -245,6 +245,19 @@ def test_a_full_disk_is_said_and_nothing_looks_complete(
     assert all(name.endswith(".part") for name in names(tmp_path / "out"))
 
 
+def test_a_disk_that_is_full_at_the_start_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(path: Path, content: bytes) -> int:
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", fill)
+    with pytest.raises(UsageError, match="No space left on device"):
+        OutFolder(tmp_path).prepare()
+    assert names(tmp_path) == []
+
+
 def test_a_folder_that_cannot_be_written_is_said_before_anything_runs(
     observe: Observe, tmp_path: Path
 ) -> None:

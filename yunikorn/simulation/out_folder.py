@@ -30,8 +30,10 @@ class OutFolder:
         probe = self.path / f"probe{PART}"
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            probe.write_bytes(b"\n")
-            probe.unlink()
+            try:
+                probe.write_bytes(b"\n")
+            finally:
+                probe.unlink(missing_ok=True)
         except OSError as error:
             raise UsageError(f"cannot write to {self.path}: {error.strerror or error}") from error
 
