@@ -218,19 +218,18 @@ class Queue(Member):
 
     def has_room(self, pairs: Sequence[tuple[str, int]]) -> bool:
         """Whether this queue's own quota has room for an amount."""
-        quota = self.cluster.total if self.parent is None else self._quota
-        if quota is None:
-            return True
         allocated = self.allocated
+        if self.parent is not None:
+            quota = self._quota
+            return quota is None or _fits(quota, allocated, pairs)
+        total = self.cluster.total
         try:
+            # Asked at every decision, and nearly always the cluster has all types, and runs something of each.
             for name, amount in pairs:
-                if allocated[name] + amount > quota[name]:
+                if allocated[name] + amount > total[name]:
                     return False
         except KeyError:
-            # There is none of it yet, or no quota for it.
-            return all(
-                name not in quota or allocated.get(name, 0) + amount <= quota[name] for name, amount in pairs
-            )
+            return _fits(total, allocated, pairs)
         return True
 
     def _measure(self) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
@@ -400,3 +399,11 @@ class Queue(Member):
 
     def __repr__(self) -> str:
         return f"<Queue {self.path} {self.state}>"
+
+
+def _fits(quota: Mapping[str, int], allocated: Mapping[str, int], pairs: Sequence[tuple[str, int]]) -> bool:
+    for name, amount in pairs:
+        limit = quota.get(name)
+        if limit is not None and allocated.get(name, 0) + amount > limit:
+            return False
+    return True
