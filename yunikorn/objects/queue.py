@@ -224,7 +224,7 @@ class Queue(Member):
             return quota is None or _fits(quota, allocated, pairs)
         total = self.cluster.total
         try:
-            # Asked at every decision, and nearly always the cluster has all types, and runs something of each.
+            # Asked at every decision: nearly always the cluster has all types and runs something of each.
             for name, amount in pairs:
                 if allocated[name] + amount > total[name]:
                     return False
