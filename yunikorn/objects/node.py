@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from yunikorn.resources import Resource, Tally, shrink, sum_of, without_zeros
 from yunikorn.states import NODE, SCHEDULABLE
@@ -30,6 +30,7 @@ class Node:
         "occupied",
         "reported",
         "reservations",
+        "seat",
         "state",
         "touched",
         "version",
@@ -42,8 +43,26 @@ class Node:
         attributes: Mapping[str, str],
         occupied: Mapping[str, int],
     ) -> None:
+        # What every decision looks at comes first: there it lies together where this is compiled.
         self.id = node_id
+        self.state = NODE.initial
+        self.cramped = 0
+        """Bits of shapes for which it is known to have no room."""
         self.capacity: Resource = without_zeros(capacity)
+        self.available: Tally = dict(self.capacity)
+        """What is left of the capacity: all that a decision needs to know, and so all that is booked."""
+        self.allocations: dict[str, Allocation] = {}
+        self.reservations: dict[Ask, None] = {}
+        """Asks that wait for room here; while there are any, no other ask may come."""
+        self.version = 0
+        """Counts the changes of its room and attributes."""
+        self.seat: Any = None
+        """Its place in the order that most requests look at, kept by the scheduling layer."""
+        self.touched = False
+        """Whether it changed since the node orders were last brought up to date."""
+        self.gained = False
+        """Whether it may take more than it could then."""
+        # The rest is looked at when it comes, changes or goes.
         self.attributes: Mapping[str, str] = dict(attributes)
         self.reported: Resource = without_zeros(occupied)
         """What the RM says that others take of it, and ..."""
@@ -51,23 +70,9 @@ class Node:
         """... what they take by name, by key; ..."""
         self.occupied: Resource = self.reported
         """... both together."""
-        self.available: Tally = dict(self.capacity)
-        """What is left of the capacity: all that a decision needs to know, and so all that is booked."""
-        shrink(self.available, self.occupied)
-        self.allocations: dict[str, Allocation] = {}
-        self.reservations: dict[Ask, None] = {}
-        """Asks that wait for room here; while there are any, no other ask may come."""
-        self.state = NODE.initial
-        self.version = 0
-        """Counts the changes of its room and attributes."""
-        self.touched = False
-        """Whether it changed since the node orders were last brought up to date."""
-        self.gained = False
-        """Whether it may take more than it could then."""
-        self.cramped = 0
-        """Bits of shapes for which it is known to have no room."""
         self.classes: tuple[Hashable, ...] = ()
         """Its class for each predicate that declares one."""
+        shrink(self.available, self.occupied)
 
     @property
     def label(self) -> str:

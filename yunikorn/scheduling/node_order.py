@@ -78,13 +78,17 @@ class Group:
 
 
 class Seat:
-    """Where one node stands."""
+    """Where one node stands in an order."""
 
-    __slots__ = ("block", "entry")
+    __slots__ = ("block", "entry", "order")
     __deletable__ = ("entry",)  # mypyc asks to be told
 
     entry: Entry
     block: Block
+
+    def __init__(self, order: NodeOrder) -> None:
+        self.order: NodeOrder | None = order
+        """None once the node has left it."""
 
 
 class NodeOrder:
@@ -174,9 +178,14 @@ class NodeOrder:
         if (type(score) is not float and type(score) is not int) or score != score:
             score = self.score(node)
         node_id = node.id
-        seat = self._seats.get(node_id)
+        seat: Seat | None = node.seat
+        if seat is None or seat.order is not self:
+            seat = self._seats.get(node_id)
         if seat is None:
-            seat = self._seats[node_id] = Seat()
+            seat = self._seats[node_id] = Seat(self)
+            if node.seat is None and self.shape is None:
+                # Mostly there is but one order: then nobody has to look the seat up by name.
+                node.seat = seat
             seat.entry = entry = (score, node_id, node, seat)
             seat.block = self._insert(entry)
         else:
@@ -277,11 +286,23 @@ class NodeOrder:
         seat = self._seats.pop(node_id, None)
         if seat is not None:
             entries = seat.block.entries
+            node: Node = seat.entry[2]
             del entries[bisect_left(entries, seat.entry)]
+            if node.seat is seat:
+                node.seat = None
             # It names its seat, and its seat names it.
             del seat.entry
+            seat.order = None
             if not entries:
                 self._drop(seat.block)
+
+    def dissolve(self) -> None:
+        """Nobody looks at it any more: the nodes forget their seats in it."""
+        for seat in self._seats.values():
+            seat.order = None
+            node: Node = seat.entry[2]
+            if node.seat is seat:
+                node.seat = None
 
     def _drop(self, block: Block) -> None:
         """A block has no node left: it goes, and its group if it was the last there; one always stays."""

@@ -179,6 +179,7 @@ class NodeOrders:
         order = self._orders.pop(key)
         if order in self._common:
             self._common.remove(order)
+            order.dissolve()
 
     def forget_shapes(self, bits: int) -> None:
         """These shapes are no more; their bits will serve for others."""
@@ -193,6 +194,8 @@ class NodeOrders:
     def replace(self, policies: dict[str, NamedPolicy]) -> None:
         """Sort by other policies from now on."""
         self.policies = policies
+        for order in self._common:
+            order.dissolve()
         self._orders.clear()
         self._common.clear()
         self._only = None
