@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
-BLOCK, GROUP = 32, 32
+BLOCK, GROUP = 32, 16
 """Nodes of a block, and blocks of a group, before they are split in two."""
 
 Entry = tuple[Any, ...]
