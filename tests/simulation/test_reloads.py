@@ -203,6 +203,14 @@ def test_a_node_that_was_never_there_needs_resources(tmp_path: Path, registry: R
         play(tmp_path, LOST.replace("node: n-1, action: add", "node: n-3, action: add"), registry)
 
 
+def test_an_event_that_names_no_configuration_is_no_event_of_a_node(
+    tmp_path: Path, registry: Registry
+) -> None:
+    with pytest.raises(InputError) as caught:
+        play(tmp_path, LOST + "  - {at: 9, config: }\n", registry)
+    assert [problem.path for problem in caught.value.problems] == ["events[2].config"]
+
+
 def test_what_runs_forever_never_ends(tmp_path: Path, registry: Registry) -> None:
     report = play(tmp_path, WORK.replace("runtime: 10", "runtime: forever"), registry, THREE_CORES)
     assert (report.tasks.running, report.tasks.waiting, report.tasks.ended) == (3, 3, 0)

@@ -64,7 +64,8 @@ class _Written:
 
 def read_events(document: Table, nodes: list[Node]) -> list[NodeEvent]:
     """What happens to nodes, in order of time; an event of a node that is not there is a problem."""
-    written = [_read_event(table) for table in document.tables("events") if "config" not in table]
+    tables = [table for table in document.tables("events") if "config" not in table.node.entries]
+    written = [_read_event(table) for table in tables]
     present = {node.name: node for node in nodes}
     gone: dict[str, Node] = {}
     events = []
@@ -131,7 +132,7 @@ def read_reloads(document: Table, folder: Path) -> list[ConfigEvent]:
     """The configurations that are brought in, in order of time; `folder` is where the scenario stands."""
     found = []
     for table in document.tables("events"):
-        if "config" not in table:
+        if "config" not in table.node.entries:
             continue
         table.only(CONFIG_KEYS)
         at, name = read_time(table, "at"), read_name(table, "config")
