@@ -9,6 +9,7 @@ too, and extras of yunikorn must be there already.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -23,6 +24,8 @@ from tests.documentation.pages import CHECKOUT
 
 HUNG = 120.0
 """Seconds after which a command that was not interrupted is taken for hung."""
+AGAIN = 5.0
+"""Seconds after which one that was is interrupted again: whoever just starts a command may miss it."""
 _PIP = """\
 import subprocess, sys
 from pathlib import Path
@@ -151,11 +154,21 @@ def _listen(shell: subprocess.Popen[str], until: str) -> str:
     for line in shell.stdout:
         said.append(line)
         if until and until in line:
-            os.killpg(shell.pid, signal.SIGINT)
+            _interrupt(shell)
             heard = True
     if not heard:
         raise AssertionError(f"it ended without saying {until!r}:\n{''.join(said)}")
     return "".join(said)
+
+
+def _interrupt(shell: subprocess.Popen[str]) -> None:
+    """Interrupt all that runs, as a person would: once more if nothing comes of it."""
+    if shell.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGINT)
+        again = threading.Timer(AGAIN, _interrupt, [shell])
+        again.daemon = True
+        again.start()
 
 
 def _status(code: int) -> int:
