@@ -70,11 +70,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory, run_python: Run, can_build: N
     assert built.returncode == 0, built.stderr
     environment = base / "environment"
     venv.create(environment, with_pip=False)
-    _lend(environment)
     desk = Desk(environment, base / "empty")
     desk.folder.mkdir()
     (wheel,) = wheels.glob("yunikorn-*.whl")
     install(desk, run_python, str(wheel))
+    # Not before: where yunikorn is installed for the tests, it would count as installed there, too.
+    _lend(environment)
     return desk
 
 
