@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from yunikorn.scheduling.ask_desk import REQUIRED_NODE_TAG
 from yunikorn.scheduling.preemption.fence import fence_root, reaches
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from yunikorn.objects.queue import Queue
     from yunikorn.scheduling.preemption.pool import Grounds
     from yunikorn.scheduling.preemption.standings import Pairs, Standings
-
-REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 
 
 def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
