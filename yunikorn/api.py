@@ -88,6 +88,11 @@ class Queue(Protocol):
         ...
 
     @property
+    def demand(self) -> Mapping[str, int]:
+        """What is allocated and what is pending, together: at hand, while `pending` is worked out anew."""
+        ...
+
+    @property
     def recent(self) -> Mapping[str, float]:
         """What was allocated lately, times the seconds for which it was, of each type.
 
@@ -168,6 +173,11 @@ class Application(Protocol):
     @property
     def pending(self) -> Mapping[str, int]:
         """What it waits for."""
+        ...
+
+    @property
+    def demand(self) -> Mapping[str, int]:
+        """What is allocated and what is pending, together: at hand, while `pending` is worked out anew."""
         ...
 
     @property

@@ -125,6 +125,11 @@ def shrink(tally: Tally, amount: Mapping[str, int], times: int = 1) -> None:
     grow(tally, amount, -times)
 
 
+def less(whole: Mapping[str, int], part: Mapping[str, int]) -> Tally:
+    """What is left of `whole` without `part`, of the types of `whole`; exact, like the books."""
+    return {name: amount - part.get(name, 0) for name, amount in whole.items()}
+
+
 def fits(room: Mapping[str, int], amount: Mapping[str, int]) -> bool:
     """Whether `amount` fits `room`, where a missing type has no room and less than 0 counts as 0 (§2.3)."""
     for name, value in amount.items():

@@ -7,38 +7,33 @@ from collections.abc import Mapping
 from yunikorn.api import Node, Queue
 
 
-def usage_ratio(queue: Queue) -> float:
-    """The largest ratio over all types of what is used to what is guaranteed, or else to the quota.
+def standing(queue: Queue) -> tuple[float, float]:
+    """What a queue uses of its due, and, negative, what waits in it as a part of the cluster.
 
+    The first is the largest ratio over all types of what is used to what is guaranteed, or else to the quota.
     A guarantee or quota of 0 that is used counts as fully used; a type with neither does not count
-    (decision 19).
+    (decision 19). The second is the sum over all types.
     """
-    guaranteed = queue.guaranteed
+    allocated, guaranteed, total = queue.allocated, queue.guaranteed, queue.total
     fair_max: Mapping[str, int] | None = None
-    largest = 0.0
-    for name, used in queue.allocated.items():
+    ratio = share = 0.0
+    for name, wanted in queue.demand.items():
+        used = allocated.get(name, 0)
         if used > 0:
             due = guaranteed.get(name)
             if due is None:
                 if fair_max is None:
                     fair_max = queue.fair_max
                 due = fair_max.get(name)
-                if due is None:
-                    continue
-            ratio = used / due if due > 0 else 1.0
-            if ratio > largest:
-                largest = ratio
-    return largest
-
-
-def pending_share(queue: Queue) -> float:
-    """What waits in the queue, as the sum over all types of its parts of the cluster."""
-    total = queue.total
-    share = 0.0
-    for name, amount in queue.pending.items():
-        whole = total.get(name)
-        share += amount / whole if whole else float(amount)
-    return share
+            if due is not None:
+                part = used / due if due > 0 else 1.0
+                if part > ratio:
+                    ratio = part
+        waiting = wanted - used
+        if waiting:
+            whole = total.get(name)
+            share -= waiting / whole if whole else float(waiting)
+    return ratio, share
 
 
 def utilisation(node: Node, weights: Mapping[str, float]) -> float:

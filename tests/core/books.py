@@ -73,7 +73,7 @@ def _check_queues(partition: Partition, reference: Reference) -> None:
         assert wanted is not None, queue
         assert plain(queue.allocated) == plain(wanted.allocated()), queue
         assert plain(queue.pending) == plain(wanted.pending()), queue
-        assert queue.waiting == sum(len(app.waiting) for app in wanted.all_apps()), queue
+        assert queue.waiting == sum(bool(app.waiting) for app in wanted.all_apps()), queue
         running = [app for app in wanted.all_apps() if app.state in ("Starting", "Running")]
         assert queue.running == len(running), queue
         assert queue.priority == wanted.published(), queue

@@ -128,7 +128,7 @@ def _check_queues(partition: Partition) -> None:
         assert plain(queue.allocated) == total(app.allocated for app in apps), queue
         assert plain(queue.pending) == _wanted(apps), queue
         assert queue.running == sum(app.counted for app in apps), queue
-        assert queue.waiting == sum(1 for app in apps for ask in app.asks.values() if ask.pending), queue
+        assert queue.waiting == sum(any(ask.pending for ask in app.asks.values()) for app in apps), queue
         going = [one for app in apps for one in app.allocations.values() if one.eviction is not None]
         assert plain(queue.preempting) == total(one.resource for one in going), queue
         assert queue.full == (0 < queue.max_applications <= queue.running), queue

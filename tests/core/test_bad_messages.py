@@ -237,5 +237,5 @@ def test_an_rm_may_answer_from_within_its_callback() -> None:
     while rm.scheduler.schedule(1):
         pass
     assert len(rm.running) == 1
-    assert rm.find_queue().waiting == 2
+    assert (rm.find_queue().waiting, rm.find_app().pending) == (1, {"vcore": 2})
     assert rm.find_node().available == {"vcore": 0}

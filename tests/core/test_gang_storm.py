@@ -246,7 +246,7 @@ class Storm:
                 total = sum(getattr(app, tally).get("vcore", 0) for app in apps)
                 assert getattr(each, tally).get("vcore", 0) == total, (each, tally)
             assert each.running == sum(app.counted for app in apps), each
-            waiting = sum(1 for app in apps for ask in app.asks.values() if ask.pending)
+            waiting = sum(any(ask.pending for ask in app.asks.values()) for app in apps)
             assert each.waiting == waiting, each
         for allowance in objects.usage:
             apps = [app for app in objects.applications.values() if allowance in app.tracked]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from yunikorn_policies.shares import usage_ratio
+from yunikorn_policies import shares
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
@@ -45,8 +45,8 @@ def standing(
     top = Queue("root", None, cluster, is_leaf=False, managed=True)
     leaf = Queue("a", top, cluster, is_leaf=True, managed=True)
     leaf.set_quota(None if due is None else Resource(due), None if quota is None else Resource(quota))
-    leaf.allocated = dict(allocated)
-    return usage_ratio(leaf)
+    leaf.allocated, leaf.demand = dict(allocated), dict(allocated)
+    return shares.standing(leaf)[0]
 
 
 def test_the_largest_part_of_what_is_guaranteed_counts() -> None:

@@ -32,6 +32,7 @@ class App:
     priority: int = 0
     allocated: Mapping[str, int] = NOTHING
     pending: Mapping[str, int] = NOTHING
+    demand: Mapping[str, int] = NOTHING
     fair_total: Mapping[str, int] = NOTHING
     waiting_since: int = 0
 

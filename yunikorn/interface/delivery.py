@@ -43,8 +43,8 @@ def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
         RejectedApplication(refusal.object_id, refusal.reason) for refusal in outbox.rejected_applications
     ]
     response.updated_applications += [
-        UpdatedApplication(update.application_id, update.state, update.time, update.message)
-        for update in outbox.updated_applications
+        UpdatedApplication(app_id, entry.state, entry.time, entry.reason)
+        for app_id, entry in outbox.updated_applications
     ]
     response.new_allocations += [_allocation(placed, name) for placed in outbox.allocations]
     response.released_allocations += [_release(release, name) for release in outbox.releases]

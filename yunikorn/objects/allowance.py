@@ -18,8 +18,8 @@ class Allowance:
     """The usage of a user or group at a queue, and the limit there if there is one."""
 
     __slots__ = (
+        "_applications",
         "_usage",
-        "applications",
         "claims",
         "full",
         "kind",
@@ -39,8 +39,7 @@ class Allowance:
         self.settle = settle
         """Books what applications hold and is not booked yet; nothing where there is a limit."""
         self._usage: Tally = {}
-        self.applications: dict[str, None] = {}
-        """Those that hold something, and so count as running for a limit."""
+        self._applications: dict[str, None] = {}
         self.members = 0
         """Applications that are booked here, whether they hold something or not."""
         self.max_resources: Resource | None = None
@@ -63,6 +62,12 @@ class Allowance:
         return self._usage
 
     @property
+    def applications(self) -> tuple[str, ...]:
+        """The ids of those that hold something, and so count as running for a limit."""
+        self.settle()
+        return tuple(self._applications)
+
+    @property
     def is_limited(self) -> bool:
         """Whether there is a limit."""
         return self.max_resources is not None or self.max_applications > 0
@@ -70,18 +75,29 @@ class Allowance:
     @property
     def count(self) -> int:
         """Applications that count as running for a limit."""
-        return len(self.applications)
+        return len(self._applications)
 
     @property
     def is_full(self) -> bool:
         """Whether as many applications hold something as may."""
-        return 0 < self.max_applications <= len(self.applications)
+        return 0 < self.max_applications <= len(self._applications)
 
     def set_limit(self, limit: LimitConfig | None) -> None:
         """Set or clear the limit; an amount of nothing but zeros counts as unset."""
         amount = limit.max_resources if limit is not None else None
         self.max_resources = amount if amount is not None and above_zero(amount) else None
         self.max_applications = limit.max_applications if limit is not None else 0
+
+    def start(self, app_id: str) -> bool:
+        """An application holds something; returns whether it did not before."""
+        if app_id in self._applications:
+            return False
+        self._applications[app_id] = None
+        return True
+
+    def stop(self, app_id: str) -> bool:
+        """An application holds nothing; returns whether it did before."""
+        return self._applications.pop(app_id, app_id) is None
 
     def book(self, pairs: Iterable[tuple[str, int]]) -> None:
         """So much more is used; less where an amount is below 0."""

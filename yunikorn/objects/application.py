@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from yunikorn.objects.ask import INT32_MIN, Ask
 from yunikorn.objects.line import Member
 from yunikorn.objects.requests import Requests
-from yunikorn.objects.state_log import StateChange, StateLogEntry
+from yunikorn.objects.state_log import StateLogEntry
 from yunikorn.resources import NOTHING, Tally
 from yunikorn.states import ACCEPTED, APPLICATION, COMPLETING, FAILING, FINAL_STATES, NEW, RUNNING, STARTING
 
@@ -40,7 +40,6 @@ class Application(Member):
         "_queue",
         "accounted",
         "admitted",
-        "allocated",
         "allocations",
         "arrival",
         "asks",
@@ -63,7 +62,6 @@ class Application(Member):
         "node_order",
         "owing",
         "owner",
-        "pending",
         "queue_name",
         "reason",
         "requests",
@@ -89,7 +87,7 @@ class Application(Member):
         *,
         submitted: int,
         arrival: int,
-        listener: Callable[[StateChange], None],
+        listener: Callable[[Application, str], None],
     ) -> None:
         super().__init__(arrival, INT32_MIN)
         # What every decision looks at comes first: there it lies together where this is compiled.
@@ -107,8 +105,6 @@ class Application(Member):
         """Its queue and all above, leaf first."""
         self.owner: tuple[Allowance, ...] = ()
         """Those of the `tracked` that have a limit."""
-        self.allocated: Tally = {}
-        self.pending: Tally = {}
         self.allocations: dict[str, Allocation] = {}
         self.by_key: dict[str, list[Allocation]] | None = None
         """The same by key of their asks, once somebody has looked for one by key (see `of_key`)."""
@@ -261,11 +257,13 @@ class Application(Member):
 
     def on_state_change(self, before: str, reason: str) -> None:
         """Called by the state machine after a change."""
-        self.listener(StateChange(self, before, reason))
+        self.listener(self, reason)
 
-    def log_state(self, now: int, reason: str) -> None:
+    def log_state(self, now: int, reason: str) -> StateLogEntry:
         """Write the present state into the state log."""
-        self.state_log.append(StateLogEntry(self.state, now, reason))
+        entry = StateLogEntry(self.state, now, reason)
+        self.state_log.append(entry)
+        return entry
 
     @property
     def is_idle(self) -> bool:
@@ -305,9 +303,9 @@ class Application(Member):
 
     def set_fresh(self, fresh: bool) -> None:
         """It has started, or it starts anew: its requests stand under other bits now."""
-        if fresh != self.fresh:
-            self.fresh = fresh
-            self.bits = 0
+        self.fresh = fresh
+        self.bits = 0
+        if self.requests.bits:
             self.awaken(self.requests.bits)
 
     def awaken(self, bits: int) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from yunikorn.states import ASK, COMPLETING, NEW
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
@@ -65,6 +65,8 @@ class Backlog:
 
     def _queue_up(self, ask: Ask) -> None:
         app = ask.app
+        if not app.has_waiting:
+            _count(app, 1)
         if ask.task_group and self.gangs.holds(ask):
             plight = ask.suffer()
             plight.held = plight.parked = True
@@ -73,8 +75,6 @@ class Backlog:
         else:
             app.requests.add(ask)
         self.claims.wait(ask.claim)
-        for queue in app.chain:
-            queue.waiting += 1
         if ask.priority > app.priority:
             app.reprioritise()
         if not ask.held:
@@ -82,8 +82,15 @@ class Backlog:
         if self.watcher is not None:
             self.watcher.waits(ask)
 
+    @staticmethod
+    def queue_up_all(app: Application, asks: Sequence[Ask]) -> None:
+        """Plain asks of one application start to wait; the rest of what `add` does is left to the caller."""
+        if not app.has_waiting:
+            _count(app, 1)
+        app.requests.add_all(asks)
+
     def unqueue(self, ask: Ask) -> None:
-        """An ask waits no more; how many do, the queues have to be told."""
+        """An ask waits no more."""
         app = ask.app
         if self.watcher is not None:
             self.watcher.leaves(ask)
@@ -105,14 +112,10 @@ class Backlog:
             app.learn_bits()
             if ask.priority >= app.priority:
                 app.reprioritise()
+            if not app.has_waiting:
+                _count(app, -1)
         elif ask.priority >= app.priority and ask.priority != follower.priority:
             app.reprioritise()
-
-    def leave(self, ask: Ask) -> None:
-        """An ask waits no more, in its application and in all queues above."""
-        self.unqueue(ask)
-        for queue in ask.app.chain:
-            queue.waiting -= 1
 
     def park(self, ask: Ask) -> None:
         """A waiting ask is not to be tried until `unpark`."""
@@ -149,6 +152,8 @@ class Backlog:
     def offer(self, request: Ask) -> None:
         """A request that stands for a gang is worth trying."""
         app = request.app
+        if not app.has_waiting:
+            _count(app, 1)
         app.requests.add(request)
         self.claims.wait(request.claim)
         app.reprioritise()
@@ -159,6 +164,8 @@ class Backlog:
         """A request that stood for a gang is no more."""
         app = request.app
         app.requests.remove(request)
+        if not app.has_waiting:
+            _count(app, -1)
         self.claims.leave(request.claim)
         app.reprioritise()
         app.learn_bits()
@@ -198,7 +205,7 @@ class Backlog:
                 ask.app.run("ask added")
         elif not pending:
             ask.pending = 0
-            self.leave(ask)
+            self.unqueue(ask)
         ask.pending = pending
         self.book(ask.app, ask.resource, difference)
         if ask.task_group:
@@ -209,7 +216,7 @@ class Backlog:
         app = ask.app
         left, ask.pending = ask.pending, 0
         if left:
-            self.leave(ask)
+            self.unqueue(ask)
             self.book(app, ask.resource, -left)
         del app.asks[ask.key]
         if ask.task_group:
@@ -224,14 +231,20 @@ class Backlog:
     def book(app: Application, resource: Mapping[str, int], times: int) -> None:
         """So many more asks for `resource` wait, or less where `times` is below 0."""
         pairs = resource.items()
-        tally = app.pending
+        tally = app.demand
         for name, amount in pairs:
             tally[name] = tally.get(name, 0) + amount * times
         if not app.touched:
             app.touch()
         for queue in app.chain:
-            tally = queue.pending
+            tally = queue.demand
             for name, amount in pairs:
                 tally[name] = tally.get(name, 0) + amount * times
             if not queue.touched:
                 queue.touch()
+
+
+def _count(app: Application, more: int) -> None:
+    """So many more applications of its queues have something that waits."""
+    for queue in app.chain:
+        queue.waiting += more

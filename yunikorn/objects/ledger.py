@@ -116,11 +116,10 @@ class Ledger:
         app.misses = 0
         ask.live += 1
         ask.pending -= 1
-        served = not ask.pending
-        if served:
+        if not ask.pending:
             ask.state = _PENDING_NEXT
             self.backlog.unqueue(ask)
-        self._move_to_allocated(app, ask.claim.shape.pairs, served)
+        self._count_as_allocated(app, ask.claim.shape.pairs)
         if terms.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
@@ -155,7 +154,7 @@ class Ledger:
         ask.pending -= 1
         if not ask.pending:
             ask.state = _PENDING_NEXT
-            self.backlog.leave(ask)
+            self.backlog.unqueue(ask)
         self.backlog.book(ask.app, ask.resource, -1)
         return allocation
 
@@ -182,32 +181,32 @@ class Ledger:
             app.run("allocation added")
         app.run("allocation added")
 
-    def _move_to_allocated(self, app: Application, pairs: Pairs, fewer: int) -> None:
-        """What waited is held, and `fewer` asks wait, on the application and all queues above."""
-        pending, allocated = app.pending, app.allocated
-        try:
-            for name, amount in pairs:
-                pending[name] -= amount
-                allocated[name] += amount
-        except KeyError:
-            _restart(pending, allocated, pairs, name)
+    def _count_as_allocated(self, app: Application, pairs: Pairs) -> None:
+        """What waited is held, in the application and all queues above: what they demand stays the same."""
+        allocated = app.allocated
+        if allocated:
+            try:
+                for name, amount in pairs:
+                    allocated[name] += amount
+            except KeyError:
+                _restart(allocated, pairs, name)
+        else:
+            allocated.update(pairs)
         if not app.touched:
             app.touch()
         for queue in app.chain:
-            pending, allocated = queue.pending, queue.allocated
+            allocated = queue.allocated
             if queue.history is not None:
                 queue.history.note()
             try:
                 for name, amount in pairs:
-                    pending[name] -= amount
                     allocated[name] += amount
             except KeyError:
-                _restart(pending, allocated, pairs, name)
-            queue.waiting -= fewer
+                _restart(allocated, pairs, name)
             if not queue.touched:
                 queue.touched = True
                 queue.parent.stale.append(queue)  # type: ignore[union-attr]  # root is always touched
-        if not app.owing or len(app.allocations) == 1 or self.journal.listening:
+        if not app.owing or self.journal.listening:
             self.usage.book(app, pairs)
 
     def _record_allocation(self, allocation: Allocation) -> None:
@@ -321,9 +320,11 @@ class Ledger:
         for queue in app.chain:
             if queue.history is not None:
                 queue.history.note()
-        for tally in (app.allocated, *[queue.allocated for queue in app.chain]):
+        for holder in (app, *app.chain):
+            demand, allocated = holder.demand, holder.allocated
             for name, amount in resource.items():
-                tally[name] = tally.get(name, 0) + amount * times
+                demand[name] = demand.get(name, 0) + amount * times
+                allocated[name] = allocated.get(name, 0) + amount * times
         app.touch()
         for queue in app.chain:
             queue.touch()
@@ -348,9 +349,14 @@ class Ledger:
         counts = app.state in COUNTED or (app.state in (ACCEPTED, RESUMING) and bool(app.allocations))
         if counts != app.counted:
             app.counted = counts
+            more = 1 if counts else -1
             for queue in app.chain:
-                queue.count_running(1 if counts else -1)
-        app.set_fresh(app.state == NEW or (app.state in (ACCEPTED, RESUMING) and not counts))
+                queue.running += more
+                if queue.max_applications or queue.full:
+                    queue.check_full()
+        fresh = app.state == NEW or (app.state in (ACCEPTED, RESUMING) and not counts)
+        if fresh != app.fresh:
+            app.set_fresh(fresh)
 
     def stop_counting(self, app: Application) -> None:
         """An application leaves its queue in whatever state it is: it counts as running no more."""
@@ -360,13 +366,10 @@ class Ledger:
                 queue.count_running(-1)
 
 
-def _restart(pending: Tally, allocated: Tally, pairs: Pairs, stuck: str) -> None:
-    """Finish a move that met a type, `stuck`, of which nothing was ever allocated here."""
+def _restart(allocated: Tally, pairs: Pairs, stuck: str) -> None:
+    """Finish counting where it met a type, `stuck`, of which nothing was ever allocated here."""
     behind = False
     for name, amount in pairs:
-        if name == stuck:
-            allocated[name] = amount
-            behind = True
-        elif behind:
-            pending[name] -= amount
+        behind = behind or name == stuck
+        if behind:
             allocated[name] = allocated.get(name, 0) + amount

@@ -12,6 +12,8 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
+from yunikorn.resources import Tally, less
+
 BLOCK = 96
 """Members of a block before it is split in two."""
 
@@ -22,7 +24,7 @@ Rank = tuple[Any, ...]
 class Member:
     """What can stand in a line: an application, or a queue."""
 
-    __slots__ = ("bits", "block", "priority", "rank", "tie", "touched")
+    __slots__ = ("allocated", "bits", "block", "demand", "priority", "rank", "tie", "touched")
 
     def __init__(self, tie: int | str, priority: int) -> None:
         self.tie = tie
@@ -36,11 +38,20 @@ class Member:
         """Where it stands; None where it does not."""
         self.touched = False
         """Whether it is among those of its line that have changed."""
+        self.allocated: Tally = {}
+        """What it holds, with all below it."""
+        self.demand: Tally = {}
+        """What it holds and what it waits for, together: a decision does not change it."""
 
     @property
     def label(self) -> str:
         """What a message calls it."""
         raise NotImplementedError
+
+    @property
+    def pending(self) -> Tally:
+        """What it waits for, with all below it."""
+        return less(self.demand, self.allocated)
 
     @property
     def is_waiting(self) -> bool:

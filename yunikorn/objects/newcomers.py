@@ -70,9 +70,7 @@ class Newcomers:
             return None
         app, first = self._app, asks[0]
         app.submitted = min(app.submitted, self._now)
-        app.requests.add_all(asks)
-        for queue in app.chain:
-            queue.waiting += len(asks)
+        self._partition.ledger.backlog.queue_up_all(app, asks)
         if max(ask.priority for ask in asks) > app.priority:
             app.reprioritise()
         repeats: dict[Claim, int] = {}

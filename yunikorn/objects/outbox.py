@@ -9,6 +9,7 @@ import attrs
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.state_log import StateLogEntry
     from yunikorn.objects.strays import StrayRelease
     from yunikorn.objects.termination import TerminationType
 
@@ -41,16 +42,6 @@ class Refusal:
     application_id: str = ""
 
 
-@attrs.frozen(slots=True)
-class StateUpdate:
-    """An application's new state, when it came (ns), and why."""
-
-    application_id: str
-    state: str
-    time: int
-    message: str
-
-
 @attrs.define(slots=True)
 class Outbox:
     """The messages of a partition that wait to be handed out, oldest first."""
@@ -62,7 +53,8 @@ class Outbox:
     rejected_asks: list[Refusal] = attrs.Factory(list)
     accepted_applications: list[str] = attrs.Factory(list)
     rejected_applications: list[Refusal] = attrs.Factory(list)
-    updated_applications: list[StateUpdate] = attrs.Factory(list)
+    updated_applications: list[tuple[str, StateLogEntry]] = attrs.Factory(list)
+    """By id: the states that applications came to."""
     accepted_nodes: list[str] = attrs.Factory(list)
     rejected_nodes: list[Refusal] = attrs.Factory(list)
     failed_node_updates: list[Refusal] = attrs.Factory(list)

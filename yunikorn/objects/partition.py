@@ -12,7 +12,7 @@ from yunikorn.objects.gang_book import GangBook
 from yunikorn.objects.journal import Journal
 from yunikorn.objects.ledger import Ledger
 from yunikorn.objects.node import Node
-from yunikorn.objects.outbox import AskRelease, Outbox, Refusal, Release, StateUpdate
+from yunikorn.objects.outbox import AskRelease, Outbox, Refusal, Release
 from yunikorn.objects.queue import Cluster, Queue
 from yunikorn.objects.queue_tree import QueueTree
 from yunikorn.objects.shape import ShapeTable
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.environment import Environment
     from yunikorn.objects.run_limit import RunLimit
-    from yunikorn.objects.state_log import StateChange
 
 _STATE_DETAIL = {"Rejected": "APP_REJECT"}
 
@@ -108,13 +107,12 @@ class Partition:
         app.reason = reason
         app.fire("reject", reason)
 
-    def state_changed(self, change: StateChange) -> None:
+    def state_changed(self, app: Application, reason: str) -> None:
         """An application changed its state: keep log, timers and counts, and tell the RM."""
-        app, now = change.app, self.clock.now()
         if app.timer is not None:
             app.timer.cancel()
             app.timer = None
-        app.log_state(now, change.reason)
+        entry = app.log_state(self.clock.now(), reason)
         self.ledger.recount(app)
         if app.run_limit is not None:
             self._watch(app, app.run_limit)
@@ -122,9 +120,10 @@ class Partition:
         if app.state == REJECTED:
             self.outbox.rejected_applications.append(Refusal(app.id, app.reason))
         else:
-            self.outbox.updated_applications.append(StateUpdate(app.id, app.state, now, change.reason))
-        detail = _STATE_DETAIL.get(app.state) or f"APP_{app.state.upper()}"
-        self.journal.record("APP", app.id, change="SET", detail=detail, message=change.reason)
+            self.outbox.updated_applications.append((app.id, entry))
+        if self.journal.listening:
+            detail = _STATE_DETAIL.get(app.state) or f"APP_{app.state.upper()}"
+            self.journal.record("APP", app.id, change="SET", detail=detail, message=reason)
         self._set_timer(app)
         if app.is_final and app.state != EXPIRED:
             self._retire(app)

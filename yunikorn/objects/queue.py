@@ -54,7 +54,6 @@ class Queue(Member):
         "_levels",
         "_quota",
         "admin_acl",
-        "allocated",
         "applications",
         "capped",
         "children",
@@ -75,7 +74,6 @@ class Queue(Member):
         "over_bits",
         "parent",
         "path",
-        "pending",
         "preempting",
         "properties",
         "running",
@@ -116,14 +114,12 @@ class Queue(Member):
         self.submit_acl: Acl = NOBODY
         self.template: TemplateConfig | None = None
         self.limits: Sequence[LimitConfig] = ()
-        self.allocated: Tally = {}
-        self.pending: Tally = {}
         self.history: UsageHistory | None = None
         """What it used lately, if the policy of its parent looks at that; told before `allocated` changes."""
         self.preempting: Tally = {}
         """Of what is allocated, what has been told to go."""
         self.waiting = 0
-        """Asks that wait in it and below it."""
+        """Applications in it and below it that have an ask that waits."""
         self.running = 0
         """Applications below it that count as running."""
         self._levels: dict[int, int] = {}
@@ -285,15 +281,20 @@ class Queue(Member):
     def count_priority(self, old: int, new: int) -> None:
         """A member's priority went from `old` to `new`; the least int32 counts as none (facts §3.4)."""
         levels = self._levels
+        altered = False
         if old != INT32_MIN:
             left = levels[old] - 1
             if left:
                 levels[old] = left
             else:
                 del levels[old]
+                altered = True
         if new != INT32_MIN:
-            levels[new] = levels.get(new, 0) + 1
-        self.publish_priority()
+            alike = levels.get(new, 0)
+            levels[new] = alike + 1
+            altered = altered or not alike
+        if altered:
+            self.publish_priority()
 
     def publish_priority(self) -> None:
         """Compute the priority that the parent sees, and tell it when it changed."""

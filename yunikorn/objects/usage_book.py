@@ -108,9 +108,9 @@ class UsageBook:
 
         Where no limit counts for it nobody may ever ask: then it is only noted, until somebody does.
         """
-        if len(app.allocations) == 1:
-            self._start(app)
         if app.owner:
+            if len(app.allocations) == 1:
+                self._start(app)
             for allowance in app.tracked:
                 allowance.book(pairs)
         elif not app.owing:
@@ -122,26 +122,23 @@ class UsageBook:
     def _start(self, app: Application) -> None:
         """It holds something, as it may not have done before."""
         for allowance in app.tracked:
-            if app.id not in allowance.applications:
-                allowance.applications[app.id] = None
-                if allowance.max_applications:
-                    self._claims.count_changed(allowance)
+            if allowance.start(app.id) and allowance.max_applications:
+                self._claims.count_changed(allowance)
 
     def unbook(self, app: Application, pairs: Pairs) -> None:
         """The application holds so much less."""
         if app.owner:
             less = [(name, -amount) for name, amount in pairs]
+            idle = not app.allocations
             for allowance in app.tracked:
                 allowance.book(less)
+                if idle and allowance.stop(app.id) and allowance.max_applications:
+                    self._claims.count_changed(allowance)
+                if allowance.over:
+                    self._claims.room_grew(allowance)
         elif not app.owing:
             app.owing = True
             self._owing.append(app)
-        idle = not app.allocations
-        for allowance in app.tracked:
-            if idle and allowance.applications.pop(app.id, app) is None and allowance.max_applications:
-                self._claims.count_changed(allowance)
-            if allowance.over:
-                self._claims.room_grew(allowance)
         if self._journal.listening:
             self._record_usage(app, "REMOVE")
 
@@ -155,6 +152,10 @@ class UsageBook:
             app.accounted = dict(app.allocated)
             for allowance in app.tracked:
                 allowance.book(pairs)
+                if app.allocations:
+                    allowance.start(app.id)
+                else:
+                    allowance.stop(app.id)
 
     def _record_usage(self, app: Application, change: str) -> None:
         for allowance in app.tracked:
@@ -183,7 +184,7 @@ class UsageBook:
             for allowance in app.tracked:
                 allowance.book(app.allocated.items())
                 if app.allocations:
-                    allowance.applications[app.id] = None
+                    allowance.start(app.id)
                 allowance.full = allowance.is_full
             if app.group != before:
                 self._record_link(app, before, "REMOVE")

@@ -13,7 +13,7 @@ import attrs
 
 from yunikorn.config.quantities import parse_quantity
 from yunikorn.errors import QuantityError
-from yunikorn.resources import NOTHING, Resource
+from yunikorn.resources import NOTHING, Resource, grow
 
 Amount = int | str
 """An amount as a configuration writes it: `2`, `"500m"`, `"4Gi"`."""
@@ -75,6 +75,11 @@ class QueueSample:
     properties: Mapping[str, str] = NO_TEXTS
     parent: QueueSample | None = None
 
+    @property
+    def demand(self) -> Resource:
+        """What it holds and what it waits for, together."""
+        return _together(self.allocated, self.pending)
+
 
 @attrs.frozen(eq=False)
 class ApplicationSample:
@@ -94,6 +99,11 @@ class ApplicationSample:
     fair_total: Resource = NOTHING
     waiting_since: int = 0
 
+    @property
+    def demand(self) -> Resource:
+        """What it holds and what it waits for, together."""
+        return _together(self.allocated, self.pending)
+
 
 @attrs.frozen(eq=False)
 class AskSample:
@@ -107,6 +117,12 @@ class AskSample:
     created: int = 0
     count: int = 1
     """How many allocations it asks for, when it is submitted to a cluster."""
+
+
+def _together(left: Resource, right: Resource) -> Resource:
+    total = dict(left)
+    grow(total, right)
+    return Resource(total)
 
 
 # -- builders -------------------------------------------------------------------------------------------
