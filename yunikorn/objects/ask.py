@@ -89,6 +89,12 @@ class Ask:
             return self.created < other.created or self.arrival <= other.arrival
         return self.order < other.order
 
+    def share_amount(self) -> None:
+        """Keep the amount of its class instead of one of its own: over the wire each request brings one."""
+        resource = self.claim.shape.resource
+        if self.resource == resource:
+            self.resource = resource
+
     # -- its terms ----------------------------------------------------------------------------------
 
     @property

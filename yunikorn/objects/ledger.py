@@ -192,7 +192,11 @@ class Ledger:
                 _restart(allocated, pairs, name)
         else:
             allocated.update(pairs)
-        if not app.touched:
+        leaf = app.chain[0]
+        if not app.touched and not leaf.held:
+            app.touched = True
+            leaf.stale.append(app)
+        else:
             app.touch()
         for queue in app.chain:
             allocated = queue.allocated

@@ -54,6 +54,8 @@ class Newcomers:
             claim = self._claim = partition.claims.of(self._shape_of(ask), app.owner)
             self._resource = resource
         ask.claim = claim
+        if resource is not claim.shape.resource:
+            ask.share_amount()
         ask.state = _PENDING
         if claim.asks:
             claim.asks += 1

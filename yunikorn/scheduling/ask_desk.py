@@ -119,6 +119,7 @@ class AskDesk:
 
     def _classify(self, ask: Ask) -> None:
         ask.claim = self._partition.claims.of(self.shape_of(ask), ask.app.owner)
+        ask.share_amount()
 
     def shape_of(self, ask: Ask) -> Shape:
         """The class of requests for nodes that it belongs to, by the predicates in use."""

@@ -116,12 +116,15 @@ class PartitionScheduler:
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
-        allocation = self.cycle.decide()
-        if allocation is None:
-            self.preemption.look()
-            if self.partition.ledger.changed_nodes:
-                # It took a node for a request: another that was kept until then is free.
-                allocation = self.cycle.decide()
+        return self.cycle.decide() or self._decide_after_all()
+
+    def _decide_after_all(self) -> Allocation | None:
+        """Make room where that may be done; what can be placed then, if anything."""
+        allocation: Allocation | None = None
+        self.preemption.look()
+        if self.partition.ledger.changed_nodes:
+            # It took a node for a request: another that was kept until then is free.
+            allocation = self.cycle.decide()
         if allocation is None:
             if self.partition.journal.listening:
                 self.holds.review()
@@ -131,8 +134,8 @@ class PartitionScheduler:
 
     def decide_up_to(self, most: int | None) -> int:
         """Place up to `most` requests, or all that can be placed now; returns how many."""
-        taken = 0
-        while taken != most and self.decide() is not None:
+        taken, decide = 0, self.cycle.decide
+        while taken != most and (decide() or self._decide_after_all()):
             taken += 1
         return taken
 
