@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.ending import Ending
+from yunikorn.objects.terms import UnderTerms
 from yunikorn.states import ALLOCATED, ALLOCATION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from yunikorn.clock import Timer
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from yunikorn.resources import Resource
 
 
-class Allocation:
+class Allocation(UnderTerms):
     """An amount of a node, held by an application."""
 
     __slots__ = (
@@ -34,7 +33,6 @@ class Allocation:
         "queue_name",
         "resource",
         "state",
-        "terms",
         "uuid",
     )
 
@@ -79,33 +77,6 @@ class Allocation:
         if self.ending is not None and self.ending.timer is not None:
             self.ending.timer.cancel()
             self.ending.timer = None
-
-    # -- its terms ----------------------------------------------------------------------------------
-
-    @property
-    def tags(self) -> Mapping[str, str]:
-        """What its RM says of it."""
-        return self.terms.tags
-
-    @property
-    def originator(self) -> bool:
-        """Whether its application cannot live without it: then it goes for nobody else."""
-        return self.terms.originator
-
-    @property
-    def may_be_preempted(self) -> bool:
-        """Whether it may have to go for others (decision 23)."""
-        return self.terms.may_be_preempted
-
-    @property
-    def task_group(self) -> str:
-        """The task group of its gang that it belongs to; empty if none."""
-        return self.terms.task_group
-
-    @property
-    def placeholder(self) -> bool:
-        """Whether it only keeps room for a real allocation of its task group."""
-        return self.terms.placeholder
 
     # -- its end ------------------------------------------------------------------------------------
 

@@ -6,11 +6,10 @@ share, and what may come upon it in a `Plight` that few have.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.plight import Plight
-from yunikorn.objects.terms import Terms
+from yunikorn.objects.terms import Terms, UnderTerms
 from yunikorn.resources import INT64_MIN, Resource
 from yunikorn.states import ASK
 
@@ -28,7 +27,7 @@ Order = tuple[int, int, int]
 """Minus the priority, creation, arrival: where a request stands (decision 16)."""
 
 
-class Ask:
+class Ask(UnderTerms):
     """A request for `pending` more allocations of `resource` each."""
 
     __slots__ = (
@@ -43,7 +42,6 @@ class Ask:
         "priority",
         "resource",
         "state",
-        "terms",
     )
 
     def __init__(
@@ -94,43 +92,6 @@ class Ask:
         resource = self.claim.shape.resource
         if self.resource == resource:
             self.resource = resource
-
-    # -- its terms ----------------------------------------------------------------------------------
-
-    @property
-    def tags(self) -> Mapping[str, str]:
-        """What its RM says of it; predicates and policies may look at it."""
-        return self.terms.tags
-
-    @property
-    def may_preempt(self) -> bool:
-        """Whether others may have to go for it ..."""
-        return self.terms.may_preempt
-
-    @property
-    def may_be_preempted(self) -> bool:
-        """... and whether its allocations may have to go for others (decision 23)."""
-        return self.terms.may_be_preempted
-
-    @property
-    def originator(self) -> bool:
-        """Whether its application cannot live without it."""
-        return self.terms.originator
-
-    @property
-    def run_limit(self) -> int:
-        """How long each allocation of it may run (ns); 0 is for ever."""
-        return self.terms.run_limit
-
-    @property
-    def task_group(self) -> str:
-        """The task group of its gang that it belongs to; empty if none."""
-        return self.terms.task_group
-
-    @property
-    def placeholder(self) -> bool:
-        """Whether its allocations only keep room for the real ones of its task group."""
-        return self.terms.placeholder
 
     # -- its plight ---------------------------------------------------------------------------------
 

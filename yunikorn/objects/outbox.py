@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING
 
 import attrs
@@ -79,10 +78,17 @@ class Outbox:
     @property
     def size(self) -> int:
         """How many entries there are."""
-        return sum(len(getattr(self, field.name)) for field in attrs.fields(Outbox))
+        return sum(len(getattr(self, kind)) for kind in _KINDS)
 
     def drain(self) -> Outbox:
         """Hand out what has been collected, and start anew."""
-        full = copy(self)
-        self.__init__()  # type: ignore[misc]
+        full = Outbox()
+        for kind in _KINDS:
+            entries = getattr(self, kind)
+            if entries:
+                setattr(full, kind, entries)
+                setattr(self, kind, [])
         return full
+
+
+_KINDS = tuple(field.name for field in attrs.fields(Outbox))

@@ -50,3 +50,46 @@ class Terms:
 
 PLAIN = Terms()
 """Nothing special."""
+
+
+class UnderTerms:
+    """What terms hold for: a request, and each allocation that it gets."""
+
+    __slots__ = ("terms",)
+
+    terms: Terms
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """What its RM says of it; predicates and policies may look at it."""
+        return self.terms.tags
+
+    @property
+    def may_preempt(self) -> bool:
+        """Whether others may have to go for it ..."""
+        return self.terms.may_preempt
+
+    @property
+    def may_be_preempted(self) -> bool:
+        """... and whether it may have to go for others (decision 23)."""
+        return self.terms.may_be_preempted
+
+    @property
+    def originator(self) -> bool:
+        """Whether its application cannot live without it: then it goes for nobody else."""
+        return self.terms.originator
+
+    @property
+    def run_limit(self) -> int:
+        """How long it may run once it has its place (ns); 0 is for ever."""
+        return self.terms.run_limit
+
+    @property
+    def task_group(self) -> str:
+        """The task group of its gang that it belongs to; empty if none."""
+        return self.terms.task_group
+
+    @property
+    def placeholder(self) -> bool:
+        """Whether it only keeps room for the real ones of its task group."""
+        return self.terms.placeholder
