@@ -23,12 +23,14 @@ def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
     is not asked again, nor is what only waits for a placeholder to go. Originators go only where that is
     allowed (decision 23).
     """
+    # Asked of all that runs: what nearly all have nothing of is looked at once.
+    terms, ending = allocation.terms, allocation.ending
+    if ending is not None and (ending.releasing is not None or ending.replaces is not None):
+        return False
     return (
-        allocation.releasing is None
-        and allocation.replaces is None
-        and allocation.may_be_preempted
-        and (originators or not allocation.originator)
-        and not (allocation.tags and allocation.tags.get(REQUIRED_NODE_TAG))
+        terms.may_be_preempted
+        and (originators or not terms.originator)
+        and not (terms.tags and terms.tags.get(REQUIRED_NODE_TAG))
     )
 
 

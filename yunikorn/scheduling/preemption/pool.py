@@ -38,7 +38,7 @@ class Candidates:
         """By id of the node, in the same order."""
         for candidate in self.ordered:
             self.by_node.setdefault(candidate.node.id, []).append(candidate)
-        self._largest: dict[str, int] = {}
+        self._largest: dict[str, Tally] = {}
         self._rooms: dict[str, Tally] = {}
 
     def covers(self, grounds: Grounds) -> bool:
@@ -46,12 +46,15 @@ class Candidates:
         known = self._grounds
         return all(leaf in known and known[leaf] == most for leaf, most in grounds.items())
 
-    def largest(self, name: str) -> int:
-        """The most that any of them has of a resource type."""
-        found = self._largest.get(name)
+    def largest(self, node_id: str) -> Tally:
+        """The most that any of them has on this node, by resource type."""
+        found = self._largest.get(node_id)
         if found is None:
-            found = max((one.resource.get(name, 0) for one in self.ordered), default=0)
-            self._largest[name] = found
+            found = self._largest[node_id] = {}
+            for one in self.by_node[node_id]:
+                for name, amount in one.resource.items():
+                    if amount > found.get(name, 0):
+                        found[name] = amount
         return found
 
     def room(self, node: Node) -> Tally:
@@ -75,7 +78,6 @@ class Pool:
         self.candidates = every.ordered
         self.by_node = every.by_node
         self._pairs = pairs
-        self._largest = {name: every.largest(name) for name, _ in pairs}
         self._heap: list[Entry] | None = None
         self._changed: dict[str, Node] = {}
 
@@ -117,7 +119,7 @@ class Pool:
         short = {
             name: amount - room.get(name, 0) for name, amount in self._pairs if amount > room.get(name, 0)
         }
-        least = _fewest(short, self._largest)
+        least = _fewest(short, self.every.largest(node.id))
         return (least, node.id, node, None) if least else None
 
 
@@ -125,9 +127,10 @@ def _fewest(short: Mapping[str, int], largest: Mapping[str, int]) -> int:
     """How many victims it takes at the least, given the largest of them; 0 if no number of them helps."""
     least = 0
     for name, amount in short.items():
-        if not largest[name]:
+        most = largest.get(name)
+        if not most:
             return 0
-        least = max(least, -(-amount // largest[name]))
+        least = max(least, -(-amount // most))
     return least
 
 
@@ -143,6 +146,7 @@ def room_on(node: Node) -> Tally:
     """What `node` has free once what is on its way out already is gone."""
     room = dict(node.available)
     for one in node.allocations.values():
-        if one.eviction is not None:
+        ending = one.ending
+        if ending is not None and ending.eviction is not None:
             grow(room, one.resource)
     return room

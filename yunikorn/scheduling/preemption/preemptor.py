@@ -280,7 +280,7 @@ class Preemptor:
         return self._orders.of(ask.shape).find(ask.shape, ask, chain or None) is not None
 
     def _may_take_over(self, node: Node, ask: Ask) -> bool:
-        return all(
+        return not node.reservations or all(
             other is ask
             or not (other.shape.required or other.priority > ask.priority or self.evictor.is_waiting(other))
             for other in node.reservations

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.objects.node import Node
-from yunikorn.resources import grow, shrink
+from yunikorn.resources import shrink
 from yunikorn.scheduling.preemption.pool import shortage
 
 if TYPE_CHECKING:
@@ -209,6 +209,5 @@ def without(node: Node, victims: Iterable[Allocation]) -> Node:
     for one in node.allocations.values():
         if one.eviction is None and one.uuid not in gone:
             copy.allocations[one.uuid] = one
-            grow(copy.allocated, one.resource)
             shrink(copy.available, one.resource)
     return copy
