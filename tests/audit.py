@@ -63,7 +63,7 @@ class Audit(Recorder):
             )
         at = self._core.partition(RM_ID, partition)
         queue = None if at is None else at.partition.queue(allocation.queue_name)
-        for level in () if queue is None else queue.path_up():
+        for level in () if queue is None else queue.chain:
             held = self._in_queue[partition, level.path]
             held.update(amount)
             if level.parent is not None and level.max is not None:

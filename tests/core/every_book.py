@@ -236,7 +236,7 @@ def check_starts(before: Mapping[str, bool], partition: Partition) -> None:
 def closed_queues(partition: Partition) -> set[str]:
     """The queues that take nothing new."""
     closed = {queue.path for queue in partition.queues if queue.state == STOPPED}
-    return {queue.path for queue in partition.queues if closed & {each.path for each in queue.path_up()}}
+    return {queue.path for queue in partition.queues if closed & {each.path for each in queue.chain}}
 
 
 def check_places(at: PartitionScheduler, placed: Iterable[Placed], closed: set[str]) -> None:

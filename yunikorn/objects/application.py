@@ -163,15 +163,14 @@ class Application(Member):
     @property
     def fair_total(self) -> Mapping[str, int]:
         """What its share is taken of (decision 17)."""
-        return self._queue.fair_total if self._queue is not None else NOTHING
+        return self._queue.measures()[1] if self._queue is not None else NOTHING
 
     @property
     def is_final(self) -> bool:
         """Whether it has ended."""
         return self.state in FINAL_STATES
 
-    @property
-    def is_waiting(self) -> bool:
+    def waits(self) -> bool:
         """Whether anything of it is to be tried in its turn."""
         return self.requests.bits != 0 and self.rest is None and self.admitted and self._queue is not None
 
@@ -208,7 +207,7 @@ class Application(Member):
     def enter(self, queue: Queue) -> None:
         """Join a leaf queue."""
         self._queue = queue
-        self.chain = tuple(queue.path_up())
+        self.chain = queue.chain
 
     def leave(self) -> None:
         """Part from its queue; the name of it stays in `queue_name`."""

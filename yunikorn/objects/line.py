@@ -53,8 +53,7 @@ class Member:
         """What it waits for, with all below it."""
         return less(self.demand, self.allocated)
 
-    @property
-    def is_waiting(self) -> bool:
+    def waits(self) -> bool:
         """Whether anything of it is to be tried in its turn."""
         raise NotImplementedError
 

@@ -50,12 +50,14 @@ class Queue(Member):
     """A queue: a leaf holds applications, a parent holds queues."""
 
     __slots__ = (
-        "_fair",
         "_levels",
+        "_measured",
+        "_measures",
         "_quota",
         "admin_acl",
         "applications",
         "capped",
+        "chain",
         "children",
         "cluster",
         "full",
@@ -93,6 +95,8 @@ class Queue(Member):
         self.name = name
         self.parent = parent
         self.path: str = f"{parent.path}.{name}" if parent is not None else name
+        self.chain: tuple[Queue, ...] = (self,) if parent is None else (self, *parent.chain)
+        """This queue and all above, root last."""
         self.cluster = cluster
         self.is_leaf = is_leaf
         self.managed = managed
@@ -123,7 +127,8 @@ class Queue(Member):
         self.running = 0
         """Applications below it that count as running."""
         self._levels: dict[int, int] = {}
-        self._fair: tuple[int, Mapping[str, int], Mapping[str, int]] = (-1, NOTHING, NOTHING)
+        self._measures: tuple[Mapping[str, int], Mapping[str, int]] = (NOTHING, NOTHING)
+        self._measured = -1
         # What the scheduling layer keeps here: the order of what is in it, and what is worth trying.
         self.line: Line[Any] = Line()
         self.stale: list[Any] = []
@@ -155,13 +160,6 @@ class Queue(Member):
         if self.parent is not None and self.state != STOPPED:
             self.parent.awaken(self.bits)
 
-    def path_up(self) -> Iterator[Queue]:
-        """This queue and all above, root last."""
-        queue: Queue | None = self
-        while queue is not None:
-            yield queue
-            queue = queue.parent
-
     def walk(self) -> Iterator[Queue]:
         """This queue and all below, parents first, in the order they were made."""
         yield self
@@ -173,8 +171,7 @@ class Queue(Member):
         """Whether nothing is in it."""
         return not self.applications and not self.children
 
-    @property
-    def is_waiting(self) -> bool:
+    def waits(self) -> bool:
         """Whether anything is to be tried in it, as its parent sees it."""
         return self.waiting > 0 and self.state != STOPPED
 
@@ -192,7 +189,7 @@ class Queue(Member):
         # Shares in and below it are taken of something else now; elsewhere nothing changes.
         for queue in self.walk():
             queue._count_caps()
-            queue._fair = (-1, NOTHING, NOTHING)
+            queue._measured = -1
             queue.line.version = -1
             queue.touch()
         self.room_grew()
@@ -228,28 +225,30 @@ class Queue(Member):
             return _fits(total, allocated, pairs)
         return True
 
-    def _measure(self) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
-        parent = self.parent
-        if parent is None:
-            fair_max: Mapping[str, int] = self.cluster.total
-        elif self._quota is None or not parent.fair_max:
-            fair_max = parent.fair_max
-        else:
-            fair_max = {**parent.fair_max, **self._quota}
-        self._fair = (self.cluster.version, fair_max, {**self.cluster.total, **self.guaranteed})
-        return self._fair
+    def measures(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """`fair_max` and `fair_total`, worked out anew when the cluster or a quota has changed."""
+        version = self.cluster.version
+        if self._measured != version:
+            parent = self.parent
+            if parent is None:
+                fair_max: Mapping[str, int] = self.cluster.total
+            elif self._quota is None or not parent.fair_max:
+                fair_max = parent.fair_max
+            else:
+                fair_max = {**parent.fair_max, **self._quota}
+            self._measures = (fair_max, {**self.cluster.total, **self.guaranteed})
+            self._measured = version
+        return self._measures
 
     @property
     def fair_max(self) -> Mapping[str, int]:
         """The cluster's size, overlaid by the quotas on the way down (facts §2.6)."""
-        fair = self._fair
-        return fair[1] if fair[0] == self.cluster.version else self._measure()[1]
+        return self.measures()[0]
 
     @property
     def fair_total(self) -> Mapping[str, int]:
         """What an application's share is taken of: guaranteed per type, else the cluster (decision 17)."""
-        fair = self._fair
-        return fair[2] if fair[0] == self.cluster.version else self._measure()[2]
+        return self.measures()[1]
 
     @property
     def total(self) -> Mapping[str, int]:
@@ -269,12 +268,12 @@ class Queue(Member):
             return False
         return any(
             queue.submit_acl.allows(user, groups) or queue.admin_acl.allows(user, groups)
-            for queue in self.path_up()
+            for queue in self.chain
         )
 
     def admin_allowed(self, user: str, groups: Sequence[str]) -> bool:
         """Whether this user may administer it, by its admin ACL or one further up."""
-        return any(queue.admin_acl.allows(user, groups) for queue in self.path_up())
+        return any(queue.admin_acl.allows(user, groups) for queue in self.chain)
 
     # -- priority -----------------------------------------------------------------------------------
 

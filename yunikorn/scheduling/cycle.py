@@ -77,7 +77,7 @@ class Cycle:
             return None
         if ledger.changed_nodes:
             self._orders.settle(ledger)
-            if self.parking.any_wait:
+            if self.parking.by_due:
                 self.parking.wake_due()
             if kept.bereft or kept.new_hosts:
                 self.reservations.reconsider()
@@ -201,7 +201,7 @@ class Cycle:
         line, put = parent.line, parent.order.put
         for child in stale:
             child.touched = False
-            if child.is_waiting:
+            if child.waits():
                 put(line, child)
             else:
                 line.remove(child)
@@ -222,14 +222,14 @@ class Cycle:
                 else:
                     lanes.remove(app)
                 lanes.keep_out(app, leaf)
-            if here and app.is_waiting:
+            if here and app.waits():
                 put(line, app)
             else:
                 line.remove(app)
         if lanes is not None:
             for app in lanes.review():
                 lanes.keep_out(app, leaf)
-                if app.is_waiting and app.queue is leaf:
+                if app.waits() and app.queue is leaf:
                     order.put(line, app)
                     leaf.awaken(app.bits)
                 else:

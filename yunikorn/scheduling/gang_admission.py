@@ -47,7 +47,7 @@ def gang_refusal(app: Application, queue: Queue) -> str:
     if has_negative(total):
         return f"application {app.id} has a task group request below 0: {describe(total)}"
     most = Resource()
-    for level in queue.path_up():
+    for level in queue.chain:
         if level.parent is not None and level.max is not None:
             most = smaller_of(most, level.max)
     if not fits_quota(most, total):

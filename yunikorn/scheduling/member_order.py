@@ -25,6 +25,19 @@ class MemberOrder:
     and stands behind all others in default order (decision 43).
     """
 
+    __slots__ = (
+        "_faults",
+        "_key",
+        "_priority_first",
+        "_refresh",
+        "_tick",
+        "ages",
+        "half_life",
+        "lanes",
+        "origin",
+        "policy",
+    )
+
     def __init__(
         self,
         policy: AppSortPolicy | QueueSortPolicy,
@@ -75,7 +88,7 @@ class MemberOrder:
         """
         member: Member = stale[0]
         block = member.block
-        if block is None or self.lanes is not None or not member.is_waiting:
+        if block is None or self.lanes is not None or not member.waits():
             return False
         ranks = block.ranks
         if len(ranks) == 1 and not line.tops:

@@ -54,7 +54,8 @@ class Parking:
         self._ledger = ledger
         self._claims = claims
         self._timers = timers
-        self._by_due: list[tuple[int, int, _Entry]] = []
+        self.by_due: list[tuple[int, int, _Entry]] = []
+        """All that waits for a change, as a heap by the time from which it is tried again without one."""
         self._by_age: deque[_Entry] = deque()
         """The same, whoever was tried longest ago first; those woken meanwhile are skipped."""
         self._count = 0
@@ -64,11 +65,6 @@ class Parking:
         self._looks = 0
         """How often time has passed for a change."""
         self._look: Timer | None = None
-
-    @property
-    def any_wait(self) -> bool:
-        """Whether anything waits for a change."""
-        return bool(self._by_due)
 
     @property
     def looks_again(self) -> bool:
@@ -84,9 +80,9 @@ class Parking:
         now = self._changes
         entry = _Entry(item, now)
         self._count += 1
-        heapq.heappush(self._by_due, (now + min(LONGEST, 2 ** min(item.tries, 8)), self._count, entry))
+        heapq.heappush(self.by_due, (now + min(LONGEST, 2 ** min(item.tries, 8)), self._count, entry))
         self._by_age.append(entry)
-        if len(self._by_age) > 2 * len(self._by_due) + IDLE_TRIES:
+        if len(self._by_age) > 2 * len(self.by_due) + IDLE_TRIES:
             self._by_age = deque(entry for entry in self._by_age if entry.waits)
         item.tried()
         refresh = self.predicates.refresh
@@ -95,7 +91,7 @@ class Parking:
 
     def wake_due(self) -> None:
         """Bring back what has waited long enough."""
-        heap, changes = self._by_due, self._changes
+        heap, changes = self.by_due, self._changes
         while heap and heap[0][0] <= changes:
             self._wake(heapq.heappop(heap)[2])
 

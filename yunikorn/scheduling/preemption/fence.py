@@ -30,7 +30,7 @@ def fence_root(leaf: Queue, pairs: Pairs, standings: Standings) -> Queue:
 
     Too small means that a quota, its own or one above, has no room: only work below it makes any.
     """
-    for queue in leaf.path_up():
+    for queue in leaf.chain:
         if queue.parent is None or queue.settings.preemption_policy == "fence":
             return queue
         most, used = effective_max(queue), standings.used(queue)
@@ -42,7 +42,7 @@ def fence_root(leaf: Queue, pairs: Pairs, standings: Standings) -> Queue:
 def effective_max(queue: Queue) -> Resource:
     """The smallest quota here and above, the size of the cluster included."""
     most = NOTHING
-    for each in queue.path_up():
+    for each in queue.chain:
         most = smaller_of(each.max or NOTHING, most)
     return most
 
@@ -53,7 +53,7 @@ def reaches(leaf: Queue, root: Queue, priority: int, *, less: bool = False) -> I
     With `less` a fenced queue must count for less than the request, not just for no more.
     """
     on_path: dict[Queue, int] = {}
-    for queue in leaf.path_up():
+    for queue in leaf.chain:
         settings = queue.settings
         priority = settings.priority_offset + (0 if settings.priority_fence else priority)
         on_path[queue] = priority

@@ -190,7 +190,7 @@ class Preemptor:
 
     def _runs(self, leaf: Queue) -> Iterator[list[Ask]]:
         """The waiting requests in their order, those of one application and claim together."""
-        if any(queue.state == STOPPED for queue in leaf.path_up()):
+        if any(queue.state == STOPPED for queue in leaf.chain):
             return
         self._cycle.settle(leaf)
         for app in list(leaf.line):
@@ -337,7 +337,7 @@ def _has_cause(leaf: Queue) -> bool:
     settings = leaf.settings
     if settings.preempts_by_priority or settings.preempts_within:
         return True
-    return any(queue.guaranteed for queue in leaf.path_up())
+    return any(queue.guaranteed for queue in leaf.chain)
 
 
 def _may_start(app: Application) -> bool:

@@ -84,7 +84,7 @@ class Standings:
         own = Resource({name: amount - used.get(name, 0) for name, amount in guaranteed.items()})
         if queue is asking:
             return Resource({**(above or NOTHING), **own})
-        if asking.guaranteed and any(queue is above for above in asking.path_up()):
+        if asking.guaranteed and queue in asking.chain:
             return None
         return smaller_of(own, above or NOTHING)
 
@@ -132,11 +132,11 @@ class Standings:
 
 def quotas(leaf: Queue) -> list[Bound]:
     """The quotas that a request in `leaf` has to meet."""
-    return [Bound(queue, queue.max) for queue in leaf.path_up() if queue.max is not None]
+    return [Bound(queue, queue.max) for queue in leaf.chain if queue.max is not None]
 
 
 def guarantees(leaf: Queue) -> list[Bound]:
     """The guarantees that a request in `leaf` can call on: its own, else those above."""
     if leaf.guaranteed:
         return [Bound(leaf, leaf.guaranteed)]
-    return [Bound(queue, queue.guaranteed) for queue in leaf.path_up() if queue.guaranteed]
+    return [Bound(queue, queue.guaranteed) for queue in leaf.chain if queue.guaranteed]
