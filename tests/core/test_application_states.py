@@ -9,6 +9,7 @@ import pytest
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.clock import SECOND
 from yunikorn.errors import StateError
+from yunikorn.objects.application import LOG_LENGTH
 from yunikorn.objects.periods import Periods
 from yunikorn.states import APPLICATION
 
@@ -272,6 +273,23 @@ def test_the_state_log_has_state_time_and_reason() -> None:
     log = [(entry.state, entry.time // SECOND) for entry in rm.find_app().state_log]
     assert log == [("Accepted", 7), ("Starting", 12), ("Running", 312)]
     assert all(entry.reason for entry in rm.find_app().state_log)
+
+
+def test_of_a_long_state_log_the_middle_is_forgotten() -> None:
+    rm = one_node()
+    rm.app()
+    for number in range(200):
+        rm.pass_time(1)
+        rm.ask(key=f"ask-{number}", vcore=1)
+        rm.schedule()
+        rm.release(key=f"ask-{number}")
+    app = rm.find_app()
+    assert app.state == "Completing"
+    log = [(entry.state, entry.time // SECOND) for entry in app.state_log]
+    assert len(log) == LOG_LENGTH
+    assert log[:4] == [("Accepted", 1), ("Starting", 1), ("Completing", 1), ("Running", 2)]
+    assert log[-2:] == [("Running", 200), ("Completing", 200)]
+    assert [time for _, time in log] == sorted(time for _, time in log)
 
 
 def test_the_rm_is_told_every_change_with_its_time_and_reason() -> None:

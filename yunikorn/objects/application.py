@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 COUNTED = frozenset({STARTING, RUNNING})
 """States in which an application counts as running (decisions, "States")."""
 
+LOG_LENGTH = 128
+"""States that are kept of an application: how it began, and what was last.
+
+One that sleeps and wakes for months comes to a new one every few minutes.
+"""
+
 
 def hold_by(holder: Queue | Allowance) -> str:
     """What a queue or limit says where as many applications run as may."""
@@ -259,9 +265,12 @@ class Application(Member):
         self.listener(self, reason)
 
     def log_state(self, now: int, reason: str) -> StateLogEntry:
-        """Write the present state into the state log."""
+        """Write the present state into the state log: of a long one the middle is forgotten."""
         entry = StateLogEntry(self.state, now, reason)
-        self.state_log.append(entry)
+        log = self.state_log
+        log.append(entry)
+        if len(log) > LOG_LENGTH:
+            del log[LOG_LENGTH // 2]
         return entry
 
     @property
