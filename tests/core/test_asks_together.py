@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.core.ear import Ear
 from tests.core.kit import RM, partition, queue
-from yunikorn.interface.messages import AllocationAsk, PreemptionPolicy
+from yunikorn.interface.messages import Allocation, AllocationAsk, PreemptionPolicy
 from yunikorn.objects.partition import Partition
-from yunikorn.resources import Resource
+from yunikorn.resources import Resource, without_zeros
 
 SIZES = [
     Resource(vcore=1),
@@ -52,11 +52,19 @@ asks = st.builds(lambda one, more: {**one, **more}, plain, rare | st.just({}))
 def standing(objects: Partition) -> list[Any]:
     """What waits, and where it stands."""
     queues = [
-        (queue.path, dict(queue.pending), queue.waiting, queue.priority, queue.bits)
+        (queue.path, without_zeros(queue.pending), queue.waiting, queue.priority, queue.bits)
         for queue in objects.queues
     ]
     apps = [
-        (app.id, dict(app.pending), app.priority, app.submitted, app.state, app.bits, app.requests.bits)
+        (
+            app.id,
+            without_zeros(app.pending),
+            app.priority,
+            app.submitted,
+            app.state,
+            app.bits,
+            app.requests.bits,
+        )
         for app in objects.applications.values()
     ]
     waiting = [
@@ -76,7 +84,35 @@ def standing(objects: Partition) -> list[Any]:
     return [queues, apps, waiting]
 
 
-def outcome(entries: list[dict[str, Any]], *, limited: bool) -> tuple[Any, ...]:
+unplaced = st.builds(
+    lambda one, more: {**one, **more},
+    st.fixed_dictionaries(
+        {
+            "allocation_key": st.sampled_from(["ran", *"abcdef"]),
+            "application_id": st.sampled_from(["app1", "app2", "unknown", 3]),
+            "resource_per_alloc": st.sampled_from(SIZES),
+        },
+        optional={"priority": st.sampled_from([0, 5, -5, -(2**31), 2.0, None])},
+    ),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "node_id": st.sampled_from(["", "node", "nowhere", None]),
+            "uuid": st.sampled_from(["", "u1", 7]),
+            "partition_name": st.sampled_from(["", "default", "other", None]),
+            "allocation_tags": st.sampled_from([{}, {"zone": "a"}, {"foreign": "default"}, None]),
+            "task_group_name": st.sampled_from(["", "workers", 1]),
+            "originator": st.booleans(),
+            "preemption_policy": st.sampled_from([None, PreemptionPolicy(allow_preempt_other=False)]),
+        },
+    )
+    | st.just({}),
+)
+
+
+def outcome(
+    entries: list[dict[str, Any]], *, limited: bool, kind: type[Allocation | AllocationAsk] = AllocationAsk
+) -> tuple[Any, ...]:
     """What an RM hears, sinks are told and the books say when these asks come."""
     limits = [{"limit": "", "users": ["*"], "maxapplications": 1, "maxresources": {"vcore": "5"}}]
     ear = Ear()
@@ -85,7 +121,12 @@ def outcome(entries: list[dict[str, Any]], *, limited: bool) -> tuple[Any, ...]:
     rm.node(vcore=9, memory=9)
     rm.app("app1")
     rm.app("app2")
-    rm.update(asks=[AllocationAsk(**entry) for entry in entries])
+    rm.ask("app1", "ran", vcore=1)
+    rm.schedule()
+    if kind is AllocationAsk:
+        rm.update(asks=[AllocationAsk(**entry) for entry in entries])
+    else:
+        rm.update(allocations=[Allocation(**entry) for entry in entries])
     books = standing(rm.at_work().partition)
     rm.schedule()
     return books, rm.heard(), ear.events
@@ -99,6 +140,26 @@ def test_asks_that_are_booked_together_are_as_asks_booked_one_by_one(
         patch.setattr("yunikorn.interface.plain_asks._is_plain", lambda ask: False)
         alone = outcome(entries, limited=limited)
     assert outcome(entries, limited=limited) == alone
+
+
+@given(st.lists(unplaced, max_size=12), st.booleans())
+def test_so_are_asks_of_the_newer_layout(entries: list[dict[str, Any]], limited: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("yunikorn.interface.plain_asks._plain_ask_of", lambda one: None)
+        alone = outcome(entries, limited=limited, kind=Allocation)
+    assert outcome(entries, limited=limited, kind=Allocation) == alone
+
+
+def test_what_runs_is_not_asked_for_again_in_the_newer_layout() -> None:
+    rm = RM()
+    rm.node(vcore=9)
+    rm.app("app1")
+    rm.ask("app1", "ran", vcore=1)
+    rm.schedule()
+    again = [Allocation(key, "app1", resource_per_alloc=Resource(vcore=1)) for key in ("new", "ran", "newer")]
+    rm.update(allocations=again)
+    assert sorted(key for _, key, _ in rm.schedule()) == ["new", "newer"]
+    assert len(rm.running) == 3
 
 
 def test_priorities_of_asks_that_come_together_count_at_once() -> None:

@@ -21,7 +21,7 @@ from yunikorn.interface.checks import (
 )
 from yunikorn.interface.constants import DEFAULT_PARTITION, NODE_PARTITION
 from yunikorn.interface.messages import AllocationAsk, NodeAction
-from yunikorn.interface.plain_asks import PlainAsks
+from yunikorn.interface.plain_asks import PlainAsks, ask_of
 from yunikorn.objects.gang import ATOMIC
 from yunikorn.objects.outbox import Refusal
 from yunikorn.resources import is_zero
@@ -53,7 +53,7 @@ class Intake:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._asks = PlainAsks(session, self._ask)
+        self._asks = PlainAsks(session, self._ask, self._place)
 
     def take(self, request: UpdateRequest) -> None:
         """Applications, then asks and releases, then nodes; allocations that exist already at the end.
@@ -78,8 +78,7 @@ class Intake:
             self._update_node(update)
         for partition, allocation, node_id in recovered:
             self._recover(partition, allocation, node_id)
-        for allocation in request.allocations:
-            self._place(allocation)
+        self._asks.take_allocations(request.allocations)
 
     def _partition(self, name: str, fault: str) -> tuple[PartitionScheduler | None, str]:
         """The partition of an entry, and why the entry cannot be taken in, if it cannot."""
@@ -220,7 +219,7 @@ class Intake:
         if partition is not None and not node_id and FOREIGN_TAG not in one.allocation_tags:
             node_id = _node_of(partition, one)
             if not node_id:
-                self._ask(_as_ask(one))
+                self._ask(ask_of(one))
                 return
         if partition is not None:
             priority, reason = self._priority(one)
@@ -270,23 +269,6 @@ def _node_of(partition: PartitionScheduler, one: Allocation) -> str:
     app = partition.partition.applications.get(one.application_id)
     placed = app.of_key(one.allocation_key) if app is not None else ()
     return placed[0].node.id if placed else ""
-
-
-def _as_ask(one: Allocation) -> AllocationAsk:
-    # In the newer layout an allocation that has no place yet is an ask (facts §10.5).
-    return AllocationAsk(
-        one.allocation_key,
-        one.application_id,
-        one.partition_name,
-        one.resource_per_alloc,
-        priority=one.priority,
-        priority_class_name=one.priority_class_name,
-        tags=one.allocation_tags,
-        task_group_name=one.task_group_name,
-        placeholder=one.placeholder,
-        originator=one.originator,
-        preemption_policy=one.preemption_policy,
-    )
 
 
 def _demand(ask: AllocationAsk, priority: int) -> Demand:

@@ -6,45 +6,71 @@ said. What is plain is a part of what `ask_fault` finds nothing wrong with; what
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from yunikorn.interface.checks import LONGEST_NAME, amount_fault
+from yunikorn.interface.messages import AllocationAsk
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN
 from yunikorn.resources import above_zero
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-    from yunikorn.interface.messages import AllocationAsk
+    from yunikorn.interface.messages import Allocation
     from yunikorn.interface.session import Session
     from yunikorn.objects.newcomers import Newcomers
     from yunikorn.resources import Resource
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
+E = TypeVar("E")
+
 
 class PlainAsks:
     """Takes in the asks of one RM, in the order in which they came."""
 
-    def __init__(self, session: Session, one_by_one: Callable[[AllocationAsk], None]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        one_by_one: Callable[[AllocationAsk], None],
+        place: Callable[[Allocation], None],
+    ) -> None:
+        """Asks that are not plain go to `one_by_one`, allocations that are no plain asks to `place`."""
         self._session = session
         self._one_by_one = one_by_one
+        self._place = place
         self._at: PartitionScheduler | None = None
         self._gathering: Newcomers | None = None
         self._names: tuple[object, object] = ("", "")
         """Partition and application of those that gather."""
+        self._once = False
+        """Whether what has its place already is not asked for again under the same key."""
 
-    def take(self, asks: Iterable[AllocationAsk]) -> None:
+    def take(self, asks: Sequence[AllocationAsk]) -> None:
         """Take in these asks."""
+        self._once = False
+        self._take(zip(asks, asks, strict=True), self._one_by_one)
+
+    def take_allocations(self, allocations: Iterable[Allocation]) -> None:
+        """Take in what an RM of the newer layout says of allocations: some ask for a place."""
+        self._once = True
+        self._take(((one, _plain_ask_of(one)) for one in allocations), self._place)
+
+    def _take(
+        self, entries: Iterable[tuple[E, AllocationAsk | None]], one_by_one: Callable[[E], None]
+    ) -> None:
+        """Take in entries, each with the ask that it may be."""
         sound: Resource | None = None
         try:
-            for ask in asks:
-                resource = ask.resource_ask
-                if resource is not sound and _is_sound(resource):
-                    # The one that was looked at last: tasks of an application are mostly alike.
-                    sound = resource
-                if resource is not sound or not _is_plain(ask) or not self._gather(ask):
-                    self._book()
-                    self._one_by_one(ask)
+            for entry, ask in entries:
+                if ask is not None:
+                    resource = ask.resource_ask
+                    if resource is not sound and _is_sound(resource):
+                        # The one that was looked at last: tasks of an application are mostly alike.
+                        sound = resource
+                    if resource is sound and _is_plain(ask) and self._gather(ask):
+                        continue
+                self._book()
+                one_by_one(entry)
         finally:
             self._book()
 
@@ -63,7 +89,7 @@ class PlainAsks:
         if isinstance(partition_name, str) and isinstance(app_id, str):
             self._at = self._session.partition(partition_name)
             if self._at is not None:
-                self._gathering = self._at.asks.newcomers(app_id)
+                self._gathering = self._at.asks.newcomers(app_id, once=self._once)
                 self._names = (partition_name, app_id)
         return self._gathering
 
@@ -71,6 +97,31 @@ class PlainAsks:
         gathering, self._gathering = self._gathering, None
         if gathering is not None and self._at is not None:
             self._at.asks.book(gathering)
+
+
+def ask_of(one: Allocation) -> AllocationAsk:
+    """In the newer layout an allocation that has no place yet is an ask (facts §10.5)."""
+    return AllocationAsk(
+        one.allocation_key,
+        one.application_id,
+        one.partition_name,
+        one.resource_per_alloc,
+        priority=one.priority,
+        priority_class_name=one.priority_class_name,
+        tags=one.allocation_tags,
+        task_group_name=one.task_group_name,
+        placeholder=one.placeholder,
+        originator=one.originator,
+        preemption_policy=one.preemption_policy,
+    )
+
+
+def _plain_ask_of(one: Allocation) -> AllocationAsk | None:
+    """The ask that an allocation is, if it may be a plain one: then nothing else is said."""
+    priority: object = one.priority
+    if one.node_id != "" or one.uuid != "" or type(priority) is not int:
+        return None
+    return ask_of(one)
 
 
 def _is_sound(resource: Resource) -> bool:

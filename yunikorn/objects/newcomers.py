@@ -27,25 +27,33 @@ _PENDING = ASK.moves["Initial", "ask"]
 class Newcomers:
     """Asks of one application that are there, but in no books yet, until `book`."""
 
-    __slots__ = ("_app", "_claim", "_now", "_partition", "_resource", "_shape_of", "alike", "asks")
+    __slots__ = ("_app", "_claim", "_now", "_once", "_partition", "_resource", "_shape_of", "alike", "asks")
 
     def __init__(
-        self, app: Application, partition: Partition, shape_of: Callable[[Ask], Shape], *, alike: bool
+        self,
+        app: Application,
+        partition: Partition,
+        shape_of: Callable[[Ask], Shape],
+        *,
+        alike: bool,
+        once: bool = False,
     ) -> None:
         self._app = app
         self._partition = partition
         self._shape_of = shape_of
         self.alike = alike
         """Whether plain asks of one size have one shape."""
+        self._once = once
+        """Whether an ask with the key of an allocation is not a new one."""
         self._now = partition.clock.now()
         self._resource: Resource | None = None
         self._claim: Claim | None = None
         self.asks: list[Ask] = []
 
     def add(self, key: str, resource: Resource, count: int, priority: int) -> bool:
-        """Take in a new ask; False if the application has one with this key."""
+        """Take in a new ask; False if there is one with this key (`once`: or an allocation)."""
         app, partition = self._app, self._partition
-        if key in app.asks:
+        if key in app.asks or (self._once and app.of_key(key)):
             return False
         partition.arrivals = arrival = partition.arrivals + 1
         ask = Ask(key, app, resource, count, priority, self._now, arrival, PLAIN)

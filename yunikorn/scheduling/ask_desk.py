@@ -73,8 +73,10 @@ class AskDesk:
             self._at.holds.watch(app)
         self._at.preemption.notice(ask)
 
-    def newcomers(self, app_id: str) -> Newcomers | None:
+    def newcomers(self, app_id: str, *, once: bool = False) -> Newcomers | None:
         """Where plain asks of an application may gather, to be booked by `book`.
+
+        With `once` an ask with the key of an allocation is not taken for a new one.
 
         None where `take` has to look at them one by one: it has not begun, is a gang, or takes none now.
         """
@@ -83,7 +85,9 @@ class AskDesk:
             return None
         if app.gang is not None or app.atomic is not None:
             return None
-        return Newcomers(app, self._partition, self.shape_of, alike=not self._at.policies.predicates)
+        return Newcomers(
+            app, self._partition, self.shape_of, alike=not self._at.policies.predicates, once=once
+        )
 
     def book(self, newcomers: Newcomers) -> None:
         """What has gathered waits from now on."""
