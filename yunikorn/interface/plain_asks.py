@@ -60,13 +60,14 @@ class PlainAsks:
     ) -> None:
         """Take in entries, each with the ask that it may be."""
         sound: Resource | None = None
+        known: dict[int, Resource] = {}
         try:
             for entry, ask in entries:
                 if ask is not None:
                     resource = ask.resource_ask
-                    if resource is not sound and _is_sound(resource):
-                        # The one that was looked at last: tasks of an application are mostly alike.
-                        sound = resource
+                    if resource is not sound and (id(resource) in known or _is_sound(resource)):
+                        # Tasks of an application are mostly alike: each amount is looked at once.
+                        known[id(resource)] = sound = resource
                     if resource is sound and _is_plain(ask) and self._gather(ask):
                         continue
                 self._book()

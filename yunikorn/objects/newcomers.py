@@ -1,7 +1,7 @@
 """Plain asks of one application that come together: taken in one by one, and booked in one go.
 
 Plain is an ask without tags, task group or flags, new to an application that has begun: nearly all asks of a
-large application. What they lead to is what `Ledger.add_ask` would have led to for each of them.
+large application. What they lead to is what `Backlog.add` would have led to for each of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.claim import Claim
     from yunikorn.objects.partition import Partition
     from yunikorn.objects.shape import Shape
-    from yunikorn.resources import Resource
+    from yunikorn.resources import Resource, Tally
 
 _PENDING = ASK.moves["Initial", "ask"]
 
@@ -27,7 +27,18 @@ _PENDING = ASK.moves["Initial", "ask"]
 class Newcomers:
     """Asks of one application that are there, but in no books yet, until `book`."""
 
-    __slots__ = ("_app", "_claim", "_now", "_once", "_partition", "_resource", "_shape_of", "alike", "asks")
+    __slots__ = (
+        "_app",
+        "_claim",
+        "_claims",
+        "_now",
+        "_once",
+        "_partition",
+        "_resource",
+        "_shape_of",
+        "alike",
+        "asks",
+    )
 
     def __init__(
         self,
@@ -48,6 +59,9 @@ class Newcomers:
         self._now = partition.clock.now()
         self._resource: Resource | None = None
         self._claim: Claim | None = None
+        """Of the ask before: tasks of an application are mostly alike."""
+        self._claims: dict[int, tuple[Resource, Claim]] = {}
+        """By identity of their amounts, which stay as long as they are here: those of all asks before."""
         self.asks: list[Ask] = []
 
     def add(self, key: str, resource: Resource, count: int, priority: int) -> bool:
@@ -59,8 +73,7 @@ class Newcomers:
         ask = Ask(key, app, resource, count, priority, self._now, arrival, PLAIN)
         claim = self._claim
         if claim is None or not self.alike or (resource is not self._resource and resource != self._resource):
-            claim = self._claim = partition.claims.of(self._shape_of(ask), app.owner)
-            self._resource = resource
+            claim = self._claim_of(ask)
         ask.claim = claim
         if resource is not claim.shape.resource:
             ask.share_amount()
@@ -72,6 +85,15 @@ class Newcomers:
         app.asks[key] = ask
         self.asks.append(ask)
         return True
+
+    def _claim_of(self, ask: Ask) -> Claim:
+        resource = ask.resource
+        known = self._claims.get(id(resource)) if self.alike else None
+        if known is None:
+            known = (resource, self._partition.claims.of(self._shape_of(ask), self._app.owner))
+            self._claims[id(resource)] = known
+        self._resource, self._claim = known
+        return known[1]
 
     def book(self) -> Ask | None:
         """Have all of them wait; returns the first, if there are any."""
@@ -86,9 +108,14 @@ class Newcomers:
         repeats: dict[Claim, int] = {}
         for ask in asks:
             repeats[ask.claim] = repeats.get(ask.claim, 0) + ask.pending
+        bits = 0
+        demand: Tally = {}
         for claim, count in repeats.items():
-            app.awaken(claim.bit)
-            self._partition.ledger.backlog.book(app, claim.shape.resource, count)
+            bits |= claim.bit
+            for name, amount in claim.shape.pairs:
+                demand[name] = demand.get(name, 0) + amount * count
+        app.awaken(bits)
+        self._partition.ledger.backlog.book(app, demand, 1)
         self._tell(asks)
         return first
 

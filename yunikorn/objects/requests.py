@@ -10,8 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
+from typing import Any
 
 from yunikorn.objects.ask import INT32_MIN, Ask, Order
+
+Head = tuple[Any, ...]
+"""Where a run stands: the order of its first request, and the run; flat, so that few objects are compared."""
 
 _ORDER = attrgetter("order")
 _TRIM = 256
@@ -58,7 +62,7 @@ class Requests:
 
     def __init__(self) -> None:
         self._runs: dict[int, Run] = {}
-        self._heads: list[tuple[Order, Run]] = []
+        self._heads: list[Head] = []
         """The runs, in the order of their first requests."""
         self._only: Run | None = None
         """The run, if there is but one; what is noted of its first request may be of an earlier one then."""
@@ -86,18 +90,23 @@ class Requests:
         only, heads = self._only, self._heads
         if only is not None:
             only.order = only.asks[only.head].order
-            heads[0] = (only.order, only)
+            heads[0] = (*only.order, only)
         self._runs[run.bit] = run
         self.bits |= run.bit
-        insort(heads, (run.order, run))
+        insort(heads, (*run.order, run))
         self._only = run if len(heads) == 1 else None
 
     def _close(self, run: Run) -> None:
         """Nobody is left in a run."""
         heads = self._heads
-        del self._runs[run.bit], heads[bisect_left(heads, (run.order,))]
+        del self._runs[run.bit], heads[self._place_of(run)]
         self.bits &= ~run.bit
-        self._only = heads[0][1] if len(heads) == 1 else None
+        self._only = heads[0][-1] if len(heads) == 1 else None
+
+    def _place_of(self, run: Run) -> int:
+        """Where a run stands: nearly always in front, as whoever is served does."""
+        heads = self._heads
+        return 0 if heads[0][-1] is run else bisect_left(heads, run.order)
 
     def add_all(self, asks: Iterable[Ask]) -> None:
         """Requests start to wait: like `add` for each, quickest for one claim in order."""
@@ -115,10 +124,10 @@ class Requests:
         """The first request of a run is another now."""
         heads, order = self._heads, first.order
         if len(heads) == 1:
-            heads[0] = (order, run)
+            heads[0] = (*order, run)
         else:
-            del heads[bisect_left(heads, (run.order,))]
-            insort(heads, (order, run))
+            del heads[self._place_of(run)]
+            insort(heads, (*order, run))
         run.order = order
 
     def remove(self, ask: Ask) -> Ask | None:
@@ -168,14 +177,15 @@ class Requests:
 
     def runs(self) -> list[list[Ask]]:
         """Its requests, parked ones left out, those of one claim together; the foremost first."""
-        return [run.asks[run.head :] for _, run in self._heads]
+        return [run.asks[run.head :] for *_, run in self._heads]
 
     def first(self, wanted: int) -> Ask | None:
         """The foremost request of any of the `wanted` claims."""
         only = self._only
         if only is not None:
             return only.asks[only.head] if only.bit & wanted else None
-        for _, run in self._heads:
+        for head in self._heads:
+            run: Run = head[-1]
             if run.bit & wanted:
                 return run.asks[run.head]
         return None
@@ -185,6 +195,6 @@ class Requests:
         """The highest priority that waits, parked ones included; the least int32 when nothing does."""
         best = max(self._parked) if self._parked else INT32_MIN
         if self._heads:
-            foremost = self._heads[0][1]
+            foremost: Run = self._heads[0][-1]
             best = max(best, foremost.asks[foremost.head].priority)
         return best
