@@ -41,7 +41,8 @@ class GangBook:
         """Task groups in which a request may take a placeholder's place."""
         self.overdue: dict[str, AtomicGang] = {}
         """By application: atomic gangs that hold back later requests, and some that did."""
-        self.announce: Callable[[Allocation], None] = self._outbox.allocations.append
+        self.announce: Callable[[Allocation], None]
+        """Whom to tell of an allocation that took a placeholder's place, as the partition says."""
 
     # -- asks ---------------------------------------------------------------------------------------
 
