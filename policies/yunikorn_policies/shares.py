@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from yunikorn.api import Node, Queue
@@ -12,12 +13,12 @@ def standing(queue: Queue) -> tuple[float, float]:
 
     The first is the largest ratio over all types of what is used to what is guaranteed, or else to the quota.
     A guarantee or quota of 0 that is used counts as fully used; a type with neither does not count
-    (decision 19). The second is the sum over all types.
+    (decision 19). The second is the sum over all types, and the same in whatever order they were asked for.
     """
-    allocated, guaranteed, total = queue.allocated, queue.guaranteed, queue.total
+    allocated, guaranteed, total, demand = queue.allocated, queue.guaranteed, queue.total, queue.demand
     fair_max: Mapping[str, int] | None = None
     ratio = share = 0.0
-    for name, wanted in queue.demand.items():
+    for name, wanted in demand.items():
         used = allocated.get(name, 0)
         if used > 0:
             due = guaranteed.get(name)
@@ -33,7 +34,20 @@ def standing(queue: Queue) -> tuple[float, float]:
         if waiting:
             whole = total.get(name)
             share -= waiting / whole if whole else float(waiting)
+    if len(demand) > 2:
+        # Of three parts a sum from left to right depends on which comes first; of two it does not.
+        share = -_waiting(demand, allocated, total)
     return ratio, share
+
+
+def _waiting(demand: Mapping[str, int], allocated: Mapping[str, int], total: Mapping[str, int]) -> float:
+    """What waits, as a part of the cluster: the sum over all types, rounded once."""
+    parts = []
+    for name, wanted in demand.items():
+        waiting = wanted - allocated.get(name, 0)
+        whole = total.get(name)
+        parts.append(waiting / whole if whole else float(waiting))
+    return math.fsum(parts)
 
 
 def utilisation(node: Node, weights: Mapping[str, float]) -> float:

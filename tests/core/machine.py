@@ -17,11 +17,12 @@ REQUIRED = "yunikorn.apache.org/requiredNode"
 
 # -- what may be drawn ------------------------------------------------------------------------------------
 
-AMOUNTS = st.fixed_dictionaries({"memory": st.integers(0, 4)}, optional={"vcore": st.integers(1, 4)}).filter(
-    lambda amount: any(amount.values())
-)
+AMOUNTS = st.fixed_dictionaries(
+    {"memory": st.integers(0, 4)}, optional={"vcore": st.integers(1, 4), "gpu": st.integers(1, 2)}
+).filter(lambda amount: any(amount.values()))
 CAPACITIES = st.fixed_dictionaries(
-    {"memory": st.sampled_from([4, 8, 16])}, optional={"vcore": st.sampled_from([4, 8]), "gpu": st.just(1)}
+    {"memory": st.sampled_from([4, 8, 16])},
+    optional={"vcore": st.sampled_from([4, 8]), "gpu": st.sampled_from([3, 6])},
 )
 QUOTAS = st.dictionaries(st.sampled_from(["memory", "vcore"]), st.integers(0, 9), min_size=1)
 PROPERTIES = st.fixed_dictionaries(

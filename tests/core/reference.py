@@ -524,9 +524,10 @@ class Reference:
         return max(ratios)
 
     def _pending(self, queue: Queue) -> float:
-        # In floating point as the policy does it: sums of exact fractions are equal where these are not.
+        # The parts in floating point, as the policy has them; their sum exact, and only then rounded.
         total = self.cluster
-        return sum(amount / (total.get(name) or 1) for name, amount in queue.pending().items())
+        parts = [Fraction(amount / (total.get(name) or 1)) for name, amount in queue.pending().items()]
+        return float(sum(parts))
 
     # applications
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -96,6 +97,19 @@ def test_the_same_ratio_goes_to_the_queue_that_waits_for_more_then_by_name() -> 
         rm.ask(name, count=count, vcore=1)
     rm.node(vcore=30)
     assert in_order(rm)[:3] == ["b", "a", "c"]
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(["memory", "vcore", "gpu"])], ids="-".join)
+def test_what_waits_is_the_same_in_whatever_order_it_was_asked_for(order: tuple[str, ...]) -> None:
+    """A tenth, two tenths and three tenths: a sum from left to right depends on where it begins."""
+    amounts = {"memory": 1, "vcore": 2, "gpu": 3}
+    rm = RM(root(queue("a"), queue("b")))
+    for name, types in (("a", order), ("b", ("memory", "vcore", "gpu"))):
+        rm.app(name, f"root.{name}")
+        for kind in types:
+            rm.ask(name, kind, resource={kind: amounts[kind]})
+    rm.node(memory=10, vcore=10, gpu=10)
+    assert rm.schedule(1)[0][0] == "a"
 
 
 @pytest.mark.parametrize(
