@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 
 import attrs
@@ -79,6 +80,10 @@ def _scheduling() -> list[Case]:
         Case("M-bin", "", attrs.evolve(MEDIUM, node_sort="binpacking"), measure),
         Case("L-fair", "", LARGE, measure),
         Case("L-bin", "", attrs.evolve(LARGE, node_sort="binpacking"), measure),
+        Case("M-mixed", "", attrs.evolve(MEDIUM, mixed=True), measure),
+        Case("L-mixed", "", attrs.evolve(LARGE, mixed=True), measure),
+        Case("E-events", "log", attrs.evolve(MEDIUM, sink="name: log"), measure),
+        Case("E-events", "jsonl", attrs.evolve(MEDIUM, sink=f"name: jsonl, path: {os.devnull}"), measure),
         Case("O-own", "keys", attrs.evolve(own, node_sort="most-free"), measure),
         Case("O-own", "shape", attrs.evolve(own, node_sort="best-fit"), measure),
         Case(

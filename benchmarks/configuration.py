@@ -20,14 +20,17 @@ def queues_yaml(
     queue_sort: str = "fair",
     node_sort: str = "fair",
     predicates: Sequence[str] = (),
+    sink: str = "",
     raised: Mapping[int, int] | None = None,
 ) -> str:
     """A configuration in which every leaf has the same guarantee (`vcore` in milli-cores).
 
-    `raised` adds to the guaranteed memory of single leaves, by number: what a reload changes.
+    `sink` is what there is to say of an event sink. `raised` adds to the guaranteed memory of single leaves, by
+    number: what a reload changes.
     """
     parents = math.ceil(math.sqrt(queues))
-    lines = ["partitions:", "  - name: default", f"    nodesortpolicy: {{type: {node_sort}}}"]
+    lines = [f"events: {{sinks: [{{{sink}}}]}}"] if sink else []
+    lines += ["partitions:", "  - name: default", f"    nodesortpolicy: {{type: {node_sort}}}"]
     if predicates:
         lines.append(f"    predicates: [{', '.join(predicates)}]")
     lines += [

@@ -42,6 +42,10 @@ class Workload:
     node_sort: str = "fair"
     queue_sort: str = "fair"
     predicates: tuple[str, ...] = ()
+    mixed: bool = False
+    """Whether every application, and so every queue, has tasks of all sizes."""
+    sink: str = ""
+    """An event sink that hears of everything, as `events.sinks` names it; empty for none."""
     one_zone: bool = False
     """Whether the applications select the first of two zones; every second node is in the other."""
     slack: float = 1.25
@@ -89,6 +93,7 @@ class Workload:
             queue_sort=self.queue_sort,
             node_sort=self.node_sort,
             predicates=self.predicates,
+            sink=self.sink,
             raised=raised,
         )
 
@@ -116,10 +121,14 @@ class Workload:
             for number in range(self.applications)
         ]
 
+    def size(self, task: int) -> int:
+        """Which of the sizes a task has."""
+        return (task + task // self.applications if self.mixed else task) % self.sizes
+
     def ask(self, task: int, asked: list[Resource]) -> AllocationAsk:
         """The request of a task."""
         return AllocationAsk(
-            f"t{task}", app_name(task % self.applications), resource_ask=asked[task % self.sizes]
+            f"t{task}", app_name(task % self.applications), resource_ask=asked[self.size(task)]
         )
 
     def ask_updates(self) -> Iterator[UpdateRequest]:
@@ -144,7 +153,7 @@ class Workload:
         asked, used = self.asked, dict[str, dict[str, int]]()
         for key, (_, node) in placed.items():
             amounts = used.setdefault(node, {})
-            for name, amount in asked[int(key[1:]) % self.sizes].items():
+            for name, amount in asked[self.size(int(key[1:]))].items():
                 amounts[name] = amounts.get(name, 0) + amount
         limit = self.capacity if capacity is None else capacity
         for node, amounts in used.items():
