@@ -32,6 +32,8 @@ class Case:
     variant: str
     workload: Workload
     measure: Callable[[Workload], Mapping[str, float]]
+    counts: str = "tasks_per_s"
+    """The figure that it is about: by it the best of several runs is told."""
 
     @property
     def title(self) -> str:
@@ -124,16 +126,19 @@ def _others() -> list[Case]:
     return [
         Case("T-stranded", "fair", stuck, stranded.tasks_per_second),
         Case("T-stranded", "bin", attrs.evolve(stuck, node_sort="binpacking"), stranded.tasks_per_second),
-        *[Case("B-backlog", variant, load, backlog.idle_and_release) for variant, load in backlogs],
-        Case("C-churn", "", busy, churn.decision_latency),
+        *[
+            Case("B-backlog", variant, load, backlog.idle_and_release, "release_p50_s")
+            for variant, load in backlogs
+        ],
+        Case("C-churn", "", busy, churn.decision_latency, "decision_p99_s"),
         Case("G-gang", "placeholders", attrs.evolve(gang, app_sort="fifo"), gangs.replacing_placeholders),
         Case("G-gang", "atomic", gang, gangs.placing_as_a_whole),
         Case("X-preempt", "", full, claiming.tasks_per_second),
         Case("R-recover", "", LARGE, recovery.registration),
-        Case("Q-reload", "", tree, reloading.load_and_reload),
+        Case("Q-reload", "", tree, reloading.load_and_reload, "reload_s"),
         Case("W-wire", "update", MEDIUM, _wire("ONE")),
         Case("W-wire", "split", MEDIUM, _wire("SPLIT")),
-        Case("S-start", "", Workload(samples=5), cold_start.seconds),
+        Case("S-start", "", Workload(samples=5), cold_start.seconds, "help_s"),
     ]
 
 

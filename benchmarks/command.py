@@ -128,7 +128,7 @@ def _run_all(cases: list[Case], run: Callable[[Case], Measurement], repeat: int,
     failures = 0
     for case in cases:
         try:
-            found = max((run(case) for _ in range(repeat)), key=lambda one: one.goodness)
+            found = max((run(case) for _ in range(repeat)), key=lambda one: one.goodness(case.counts))
         except BenchmarkFailure as failure:
             failures += 1
             click.echo(f"{case.title} failed: {failure}", err=True)

@@ -32,11 +32,10 @@ class Measurement:
         """The case with its variant, as `--case` takes it."""
         return f"{self.case}/{self.variant}" if self.variant else self.case
 
-    @property
-    def goodness(self) -> float:
-        """To tell the best of several runs: throughput, or the first latency the smaller the better."""
-        speed = self.figures.get("tasks_per_s")
-        return -next(iter(self.figures.values())) if speed is None else speed
+    def goodness(self, counts: str) -> float:
+        """To tell the best of several runs by one figure: throughput, or a latency the smaller the better."""
+        figure = self.figures[counts]
+        return figure if counts == "tasks_per_s" else -figure
 
     def to_json(self) -> str:
         """One line of JSON."""

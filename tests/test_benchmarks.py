@@ -11,6 +11,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from click.testing import CliRunner
 
 CHECKOUT = Path(__file__).parent.parent
 if str(CHECKOUT) not in sys.path:
@@ -18,6 +19,7 @@ if str(CHECKOUT) not in sys.path:
     sys.path.append(str(CHECKOUT))
 
 from benchmarks.cases import CASES, Case, find  # noqa: E402
+from benchmarks.command import main  # noqa: E402
 from benchmarks.configuration import leaf_names  # noqa: E402
 from benchmarks.failure import BenchmarkFailure  # noqa: E402
 from benchmarks.growth import NODE_SORTS, STEPS, Step, table  # noqa: E402
@@ -62,6 +64,7 @@ def test_every_case_decides_rightly_when_it_is_small(case: Case, monkeypatch: py
 
     assert found.figures
     assert all(value > 0 for value in found.figures.values())
+    assert case.counts in found.figures
     assert found.yardstick > 0
     assert Measurement.from_json(found.to_json()).title == case.title
 
@@ -183,6 +186,35 @@ def test_options_alone_make_a_benchmark_of_their_own(run_python: Run) -> None:
     assert done.returncode == 0, done.stderr
     assert "tasks/s" in done.stdout
     assert "fair / fair" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("title", "one", "other"),
+    [
+        ("U-fair/500", {"tasks_per_s": 9.0, "cpu_s": 2.0}, {"tasks_per_s": 8.0, "cpu_s": 1.0}),
+        ("B-backlog/scraps", {"idle_s": 2.0, "release_p50_s": 1.0}, {"idle_s": 1.0, "release_p50_s": 2.0}),
+        ("C-churn", {"tasks_per_s": 8.0, "decision_p99_s": 1.0}, {"tasks_per_s": 9.0, "decision_p99_s": 2.0}),
+        ("Q-reload", {"load_s": 2.0, "reload_s": 1.0}, {"load_s": 1.0, "reload_s": 2.0}),
+        ("S-start", {"validate_s": 2.0, "help_s": 1.0}, {"validate_s": 1.0, "help_s": 2.0}),
+    ],
+)
+@pytest.mark.parametrize("best_first", [True, False])
+def test_of_several_runs_the_one_is_kept_that_is_best_in_what_the_case_is_about(
+    title: str,
+    one: dict[str, float],
+    other: dict[str, float],
+    best_first: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = iter([one, other] if best_first else [other, one])
+
+    def run(case: Case, *_: object) -> Measurement:
+        return Measurement(case.name, case.variant, {}, next(runs), 1.0, 1.0)
+
+    monkeypatch.setattr("benchmarks.command.run_fresh", run)
+    done = CliRunner().invoke(main, ["--json", "--repeat", "2", "--case", title], catch_exceptions=False)
+
+    assert one.items() <= json.loads(done.stdout).items()
 
 
 @pytest.mark.parametrize(
