@@ -25,8 +25,8 @@ def queues_yaml(
 ) -> str:
     """A configuration in which every leaf has the same guarantee (`vcore` in milli-cores).
 
-    `sink` is what there is to say of an event sink. `raised` adds to the guaranteed memory of single leaves, by
-    number: what a reload changes.
+    `sink` is what there is to say of an event sink. `raised` adds to the guaranteed memory of single leaves,
+    by number: what a reload changes.
     """
     parents = math.ceil(math.sqrt(queues))
     lines = [f"events: {{sinks: [{{{sink}}}]}}"] if sink else []
