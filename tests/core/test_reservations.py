@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
-from tests.core.kit import RM, configuration, queue
+from tests.core.kit import RM, configuration, queue, with_plugins
+from yunikorn import api
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import NodeAction
 from yunikorn.objects.ask import Ask
@@ -307,3 +310,73 @@ def test_the_node_that_lacks_least_is_kept_whatever_the_order_of_nodes(order: st
     rm.ask("app", "big", vcore=6)
     rm.pass_time(2)
     assert reserved(rm) == {"n2": ["big"]}
+
+
+class Tally(api.Predicate):
+    """Counts how many nodes are looked at, and has nothing kept but what is named."""
+
+    name = "tally"
+    looks = 0
+    named: frozenset[str] | None = None
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        return None
+
+    def check_reservation(self, ask: api.Ask, node: api.Node) -> str | None:
+        type(self).looks += 1
+        return None if self.named is None or node.id in self.named else "not named"
+
+
+def crowd(nodes: int, kinds: int, named: frozenset[str] | None = None) -> tuple[RM, type[Tally]]:
+    """Full nodes, a predicate that counts, and requests of so many kinds that wait from one moment on."""
+    counting = type("Counting", (Tally,), {"named": named})
+    rm = RM(configuration(queue("a"), predicates=["tally"]), with_plugins(predicates=[counting]))
+    for number in range(nodes):
+        rm.node(f"n{number:03}", vcore=100)
+    rm.app("app")
+    rm.ask("app", "small", nodes, vcore=99)
+    assert len(rm.schedule()) == nodes
+    for kind in range(kinds):
+        rm.ask("app", f"B{kind:02}", vcore=kind + 2)
+    assert rm.schedule() == []
+    return rm, counting
+
+
+def test_many_kinds_that_come_of_age_at_once_look_at_some_nodes_each_not_at_all() -> None:
+    rm, counting = crowd(nodes=300, kinds=40)
+    rm.pass_time(2)
+    kept = reserved(rm)
+    assert sorted(key for keys in kept.values() for key in keys) == [f"B{kind:02}" for kind in range(40)]
+    assert len(kept) == 40
+    assert counting.looks <= 40 * 32
+
+
+@pytest.mark.parametrize("step", [0.01, 1.0])
+def test_no_round_looks_at_all_nodes_twice_and_every_kind_has_its_turn(step: float) -> None:
+    named = frozenset(f"n{number:03}" for number in range(100, 110))
+    rm, counting = crowd(nodes=300, kinds=8, named=named)
+    rm.pass_time(1.9)
+    rm.schedule()
+    counts, looked = [], []
+    for _ in range(20 if step < 1 else 12):
+        before = counting.looks
+        # As a service that is late: all that is due is fired in one go.
+        rm.clock.advance(step)
+        rm.scheduler.fire_timers()
+        counts.append(len(reserved(rm)))
+        looked.append(counting.looks - before)
+    assert counts[-1] == 8
+    assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(counts))
+    assert all(looks <= 300 + 8 * 32 for looks in looked)
+    assert set(reserved(rm)) <= named
+
+
+def test_who_goes_while_others_are_looked_for_keeps_nobody_from_a_turn() -> None:
+    rm, _ = crowd(nodes=300, kinds=4, named=frozenset(f"n{number:03}" for number in range(100, 110)))
+    rm.pass_time(2)
+    assert list(reserved(rm).values()) == [["B00"]]
+    rm.release_ask("app", "B01")
+    rm.release_ask("app", "B02")
+    assert len(reserved(rm)) == 1
+    rm.pass_time(0.1)
+    assert list(reserved(rm).values()) == [["B00"], ["B03"]]

@@ -9,11 +9,12 @@ node reserves that node at once, and drives others' reservations from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.atomic_gang import GangShape
+from yunikorn.scheduling.full_looks import FullLooks
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 SAMPLE = 16
-"""Nodes from either end of the order among which the best is chosen, before all others are looked at."""
+"""Free nodes from either end of the order among which the best is chosen, before all others are looked at."""
 
 
 class Reservations:
@@ -48,6 +49,7 @@ class Reservations:
         """... at which count of alterations of nodes."""
         self._waiting: set[Shape] = set()
         """Shapes whose foremost request is still too young, with a timer that tries them again."""
+        self._full_looks = FullLooks(partition, self._retry)
 
     # -- making -------------------------------------------------------------------------------------
 
@@ -131,9 +133,15 @@ class Reservations:
         if shape.hopeless == alterations or self._exceeds_all(shape):
             return None
         order = self._orders.of(shape)
-        ends = (*islice(order, SAMPLE), *islice(reversed(order), SAMPLE))
-        for candidates in (iter(ends), iter(order)):
-            node = self._nearest(ask, candidates)
+        # Who was kept a moment ago still stands in the order: many shapes may come of age at once.
+        ends = (*islice(_free(order), SAMPLE), *islice(_free(reversed(order)), SAMPLE))
+        node = self._nearest(ask, ends)
+        if node is not None:
+            return node
+        if len(ends) == 2 * SAMPLE:  # else they are all that are free
+            if not self._full_looks.may(shape):
+                return None
+            node = self._nearest(ask, _free(order))
             if node is not None:
                 return node
         if not any(node.could_host(shape.pairs) for node in self._partition.nodes.values()):
@@ -150,18 +158,22 @@ class Reservations:
                     self._largest[name] = max(amount, self._largest.get(name, 0))
         return any(amount > self._largest.get(name, 0) for name, amount in shape.pairs)
 
-    def _nearest(self, ask: Ask, candidates: Iterator[Node]) -> Node | None:
+    def _nearest(self, ask: Ask, candidates: Iterable[Node]) -> Node | None:
+        """Of free nodes the one that fits best; where none has anything to spare, that lacks least."""
+        shape, predicates = ask.shape, self.predicates
         best: Node | None = None
-        least = (0.0, 0.0)
-        hosts = [node for node in candidates if node.is_free and node.could_host(ask.shape.pairs)]
-        self.predicates.expect(ask, lambda: iter(hosts))
+        spare = lack = 0.0
+        hosts = [node for node in candidates if node.could_host(shape.pairs)]
+        predicates.expect(ask, lambda: iter(hosts))
         for node in hosts:
-            if self.predicates.judge(ask, node, reserve=True) is None:
-                # Where none has anything to spare, the node that has to gain the least.
-                score = (misfit(ask.shape, node), shortfall(ask.shape, node))
-                if best is None or score < least:
-                    best, least = node, score
-        self.predicates.forget()
+            if predicates and predicates.judge(ask, node, reserve=True) is not None:
+                continue
+            looser = misfit(shape, node)
+            if best is None or looser <= spare:
+                lacking = shortfall(shape, node)
+                if best is None or looser < spare or lacking < lack:
+                    best, spare, lack = node, looser, lacking
+        predicates.forget()
         return best
 
     # -- serving ------------------------------------------------------------------------------------
@@ -240,6 +252,10 @@ class Reservations:
         for ask in vacated:
             self._kept.unreserve(ask)
         return bool(vacated)
+
+
+def _free(nodes: Iterable[Node]) -> Iterator[Node]:
+    return (node for node in nodes if node.is_free)
 
 
 def may_be_kept(node: Node, shape: Shape) -> bool:

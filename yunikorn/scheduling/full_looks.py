@@ -1,0 +1,60 @@
+"""Full looks: whose turn it is to have every node looked at, so that no round looks at all of them twice.
+
+Where a handful of nodes does not do, the one to keep for a request is chosen among all. That takes as long
+as there are nodes, and many kinds of requests may need it in one moment. So there is one such look at a
+time, with a pause after it that grows with the number of nodes; who comes meanwhile stands in line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from yunikorn.clock import SECOND
+
+if TYPE_CHECKING:
+    from yunikorn.objects.partition import Partition
+    from yunikorn.objects.shape import Shape
+
+PAUSE = SECOND // 100_000
+"""Nanoseconds of pause for every node that was looked at: several times what the look itself takes."""
+
+
+class FullLooks:
+    """The line of the shapes of one partition that wait for a look at all nodes."""
+
+    def __init__(self, partition: Partition, retry: Callable[[Shape], None]) -> None:
+        self._partition = partition
+        self._retry = retry
+        """Has the requests of a shape tried again, if any wait."""
+        self._line: dict[Shape, None] = {}
+        """In the order in which they came; while there are any, a timer calls the next."""
+        self._called: Shape | None = None
+        """The one whose turn it is, until it has looked or the next is called."""
+        self._rests_until = 0
+
+    def may(self, shape: Shape) -> bool:
+        """Whether a request of `shape` may have all nodes looked at now; if not, it is tried again."""
+        now = self._partition.clock.now()
+        if shape is self._called or (now >= self._rests_until and not self._line):
+            self._called = None
+            self._rests_until = now + PAUSE * len(self._partition.nodes)
+            return True
+        if not self._line:
+            self._partition.timers.at(self._rests_until, self._call_next)
+        self._line[shape] = None
+        return False
+
+    def _call_next(self) -> None:
+        self._called = None
+        while self._line:
+            shape = next(iter(self._line))
+            del self._line[shape]
+            if shape.waiting and shape.holder is None:
+                self._called = shape
+                break
+        if self._line:
+            # Counted from now: were it late, several would have their turn in one round.
+            self._partition.timers.after(PAUSE * len(self._partition.nodes), self._call_next)
+        if self._called is not None:
+            self._retry(self._called)
