@@ -6,7 +6,7 @@ import gc
 import time
 
 from benchmarks.stand import Stand
-from benchmarks.workload import Workload
+from benchmarks.workload import RM, Workload
 
 
 def tasks_per_second(workload: Workload) -> dict[str, float]:
@@ -14,6 +14,9 @@ def tasks_per_second(workload: Workload) -> dict[str, float]:
     stand = Stand.ready(workload)
     figures = hand_in_and_decide(stand, workload)
     workload.verify(stand.rm.placed)
+    if workload.sink:
+        # It may have a file to close.
+        stand.scheduler.stop(RM)
     return figures
 
 
