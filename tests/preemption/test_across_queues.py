@@ -456,3 +456,31 @@ def test_attempts_in_vain_are_spaced() -> None:
         due = rm.scheduler.next_timer()
         assert due is not None
         assert due == rm.clock.now() + 15 * SECOND
+
+
+def test_one_round_tries_so_many_queues_in_vain_and_the_next_the_others() -> None:
+    poor = [f"q{number:02}" for number in range(50)]
+    rm = RM(
+        configuration(*[guaranteed(name, memory=2) for name in poor], guaranteed("z", memory=2), queue("big"))
+    )
+    rm.policy = OPTED_OUT
+    rm.node("n1", memory=100)
+    rm.app("big", "root.big")
+    rm.ask("big", "x", 98, memory=1)
+    rm.policy = None
+    rm.ask("big", "y", 1, memory=2)
+    rm.schedule()
+    for name in poor:
+        rm.app(f"late-{name}", f"root.{name}")
+        rm.ask(f"late-{name}", "w", memory=2, gpu=1)
+    rm.app("last", "root.z")
+    rm.ask("last", "w", memory=2)
+    rm.pass_time(30)
+    found = []
+    for _ in range(3):
+        rm.scheduler.fire_timers()
+        rm.schedule()
+        due = rm.scheduler.next_timer()
+        found.append((len(rm.evicted), due is not None and due <= rm.clock.now()))
+    # Who is last in line is reached in the round after the last in vain, without a wait.
+    assert found == [(0, True), (0, True), (1, False)]

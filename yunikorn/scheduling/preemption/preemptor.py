@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 10
 """Requests of one queue that are tried in one look (facts §9.2)."""
+IN_VAIN = 20
+"""Attempts in vain, of all queues, after which the queues not looked at yet wait for the next round."""
 CROWDED = SECOND
 """Time between attempts while other requests wait for what they preempted, and may be in the way."""
 HOPELESS = SECOND
@@ -60,6 +62,11 @@ class _Look:
         self.ripe = NEVER
         self.retry = NEVER
         self.whole = True
+
+    @property
+    def in_vain(self) -> int:
+        """How many attempts failed."""
+        return len(self._failed)
 
     def may_try(self, ask: Ask) -> bool:
         """Whether it is the turn of `ask`; if not, it is of none behind it in its run."""
@@ -156,22 +163,26 @@ class Preemptor:
         now = self._partition.clock.now()
         due = self._watchlist.due(now)
         prospects = Prospects(self._partition.shapes)
+        in_vain = 0
         for watch in due:
             subject = watch.subject
             if isinstance(subject, Queue):
-                self._look_at_queue(watch, subject, prospects, now)
+                if in_vain < IN_VAIN:
+                    # The others stay due: whoever drives the scheduler comes back for them at once.
+                    in_vain += self._look_at_queue(watch, subject, prospects, now)
             else:
                 self._look_at_node(watch, subject, now)
         if due:
             self._watchlist.settle()
 
-    def _look_at_queue(self, watch: Watch[Queue | str], leaf: Queue, prospects: Prospects, now: int) -> None:
+    def _look_at_queue(self, watch: Watch[Queue | str], leaf: Queue, prospects: Prospects, now: int) -> int:
+        """Preempt for requests of `leaf`; returns how many attempts were in vain."""
         if not leaf.waiting or not leaf.is_leaf:
             self._watchlist.drop(leaf)
-            return
+            return 0
         if prospects.is_hopeless(leaf):
             self._watchlist.looked(watch, ripe=NEVER, retry=now + HOPELESS)
-            return
+            return 0
         look = _Look(now, leaf.settings.preemption_delay)
         for run in self._runs(leaf):
             for ask in run:
@@ -187,6 +198,7 @@ class Preemptor:
                 # Once it is served the next of its repeats may follow at once.
                 look.retry = now
         self._watchlist.looked(watch, ripe=look.ripe, retry=look.retry, whole=look.whole)
+        return look.in_vain
 
     def _runs(self, leaf: Queue) -> Iterator[list[Ask]]:
         """The waiting requests in their order, those of one application and claim together."""
