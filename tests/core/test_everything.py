@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.core.every_book import (
+    Standing,
     check_bounds,
     check_empty,
     check_every_book,
@@ -225,7 +226,7 @@ class Everything(RuleBasedStateMachine):
     @precondition(lambda self: self.rm.evicted)
     @rule(data=st.data(), count=st.integers(1, 4), by_key=st.integers(0, 4), twice=st.integers(0, 4))
     def confirm(self, data: st.DataObject, count: int, by_key: int, twice: int) -> None:
-        before = standing(self.partition)
+        before = self._standing()
         for _ in range(min(count, len(self.rm.evicted))):
             if not self.rm.evicted:
                 break
@@ -234,7 +235,10 @@ class Everything(RuleBasedStateMachine):
             if not twice:
                 self.rm.ends(told.application_id, told.allocation_key, told.termination_type, told.uuid)
         if not self.resized:
-            check_bounds(before, standing(self.partition))
+            check_bounds(before, self._standing())
+
+    def _standing(self) -> Standing:
+        return standing(self.partition)
 
     def _confirm(self, told: AllocationRelease, *, by_key: bool = False) -> None:
         uuid = "" if by_key else told.uuid
@@ -423,16 +427,19 @@ class Everything(RuleBasedStateMachine):
         self._schedule(None)
 
     def _schedule(self, most: int | None) -> int:
-        before, closed = standing(self.partition), closed_queues(self.partition)
+        before, closed = self._standing(), closed_queues(self.partition)
         said, running = len(self.rm.responses), may_go_on(self.partition)
         made = self.rm.schedule(most)
-        check_bounds(before, standing(self.partition))
-        check_starts(running, self.partition)
+        check_bounds(before, self._standing())
+        self._check_starts(running)
         for response in self.rm.responses[said:]:
             check_places(self.rm.at_work(), response.new_allocations, closed)
         if most is None:
             self.nothing_is_left_behind()
         return len(made)
+
+    def _check_starts(self, before: dict[str, bool]) -> None:
+        check_starts(before, self.partition)
 
     def nothing_is_left_behind(self) -> None:
         """Every request that waits has a reason, and no node is kept for nobody."""
