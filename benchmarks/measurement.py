@@ -11,7 +11,7 @@ import attrs
 COLUMNS = (
     "case", "build", "nodes", "tasks", "queues", "apps", "sizes", "sorting", "result", "peak MB", "yardstick",
 )  # fmt: skip
-_WIDTHS = (23, 11, 5, 6, 6, 5, 5, 22, 76, 7, 9)
+_WIDTHS = (23, 11, 5, 6, 6, 5, 5, 22, 86, 7, 9)
 
 
 @attrs.frozen
