@@ -120,7 +120,7 @@ def ask_of(one: Allocation) -> AllocationAsk:
 def _plain_ask_of(one: Allocation) -> AllocationAsk | None:
     """The ask that an allocation is, if it may be a plain one: then nothing else is said."""
     priority: object = one.priority
-    if one.node_id != "" or one.uuid != "" or type(priority) is not int:
+    if one.node_id != "" or one.uuid != "" or one.allocation_tags or type(priority) is not int:
         return None
     return ask_of(one)
 

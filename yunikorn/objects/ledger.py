@@ -192,11 +192,7 @@ class Ledger:
                 _restart(allocated, pairs, name)
         else:
             allocated.update(pairs)
-        leaf = app.chain[0]
-        if not app.touched and not leaf.held:
-            app.touched = True
-            leaf.stale.append(app)
-        else:
+        if not app.touched:
             app.touch()
         for queue in app.chain:
             allocated = queue.allocated
@@ -353,11 +349,8 @@ class Ledger:
         counts = app.state in COUNTED or (app.state in (ACCEPTED, RESUMING) and bool(app.allocations))
         if counts != app.counted:
             app.counted = counts
-            more = 1 if counts else -1
             for queue in app.chain:
-                queue.running += more
-                if queue.max_applications or queue.full:
-                    queue.check_full()
+                queue.count_running(1 if counts else -1)
         fresh = app.state == NEW or (app.state in (ACCEPTED, RESUMING) and not counts)
         if fresh != app.fresh:
             app.set_fresh(fresh)
