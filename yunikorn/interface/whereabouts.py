@@ -54,7 +54,9 @@ def whereabouts(thread_id: int, origin_of: Callable[[type[Any]], str]) -> Wherea
         # Asking for the variables of a function copies them all.
         acting = outer.f_locals.get("self") if "self" in outer.f_code.co_varnames else None
         if isinstance(acting, Reach):
-            return Whereabouts(f"callback of {acting.whose}", str(outer.f_locals.get("deed", "")), place)
+            # The other thread may be making this object at the moment.
+            whose = getattr(acting, "whose", "a resource manager")
+            return Whereabouts(f"callback of {whose}", str(outer.f_locals.get("deed", "")), place)
         if isinstance(acting, Plugin):
             name = origin_of(type(acting))
             return Whereabouts(f"plugin {name}", outer.f_code.co_name, place, name, outer)

@@ -7,7 +7,6 @@ decides nothing (decision 45).
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections import Counter
 
@@ -16,6 +15,7 @@ import attrs
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
 from yunikorn.interface.whereabouts import Whereabouts
+from yunikorn.service.looking import look_repeatedly
 from yunikorn.service.settings import Budget
 
 
@@ -91,7 +91,8 @@ class Budgets:
 
 async def keep_budgets(budgets: Budgets, interval: float) -> None:
     """Look again and again."""
-    loop = asyncio.get_running_loop()
-    while True:
-        budgets.look(loop.time())
-        await asyncio.sleep(interval)
+
+    async def look(now: float) -> None:
+        budgets.look(now)
+
+    await look_repeatedly(look, interval, "watching for slow plugins")

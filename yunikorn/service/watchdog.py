@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from yunikorn.errors import CONTAINED
 from yunikorn.interface.threaded import ThreadedScheduler
+from yunikorn.service.looking import look_repeatedly
 
 _log = logging.getLogger("yunikorn.core")
 
@@ -32,17 +33,29 @@ class Watchdog:
             return False
         self.hangs = hangs
         if hangs:
-            doing = core.whereabouts() or "its thread has ended"
-            _log.critical("the core has not moved for %.0f s; at work is %s", now - self._since, doing)
+            _log.critical(
+                "the core has not moved for %.0f s; at work is %s", now - self._since, self._doing()
+            )
         else:
             _log.warning("the core moves again")
         return True
 
+    def _doing(self) -> object:
+        try:
+            return self._core.whereabouts() or "its thread has ended"
+        except CONTAINED as error:
+            return f"unknown: {type(error).__name__}: {error}"
+
 
 async def keep_watch(dog: Watchdog, told: Callable[[bool], Awaitable[object]], interval: float) -> None:
-    """Look again and again, and tell whether the core moves when that changes."""
-    loop = asyncio.get_running_loop()
-    while True:
-        if dog.look(loop.time()):
+    """Look again and again, and report whether the core moves when that changes."""
+    reported = dog.hangs
+
+    async def look(now: float) -> None:
+        nonlocal reported
+        dog.look(now)
+        if dog.hangs != reported:
             await told(not dog.hangs)
-        await asyncio.sleep(interval)
+            reported = dog.hangs
+
+    await look_repeatedly(look, interval, "watching whether the core moves")

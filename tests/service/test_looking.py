@@ -1,0 +1,149 @@
+"""The loops that watch the core from outside go on whatever a look raises, and say so once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.service.kit import PATIENCE
+from yunikorn.clock import SystemClock
+from yunikorn.interface.callback import Reach
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.threaded import ThreadedScheduler
+from yunikorn.interface.whereabouts import whereabouts
+from yunikorn.registry import Registry
+from yunikorn.service.budgets import Budgets, keep_budgets
+from yunikorn.service.settings import Budget
+from yunikorn.service.watchdog import Watchdog, keep_watch
+
+
+class Broken(Exception):
+    """A failure that no look is expected to raise."""
+
+
+@pytest.fixture
+def core(registry: Registry) -> ThreadedScheduler:
+    """A core that is not started."""
+    return ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock())
+
+
+def run_until_set(loop: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    """Run a loop until its event is set; a loop that ends by itself fails the test."""
+
+    async def run() -> None:
+        enough = asyncio.Event()
+        watching = asyncio.ensure_future(loop(enough))
+        waiting = asyncio.ensure_future(enough.wait())
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.wait({watching, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        assert not watching.done(), watching.exception()
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("error", [Broken("a bug"), SystemExit(3)])
+def test_budgets_are_kept_after_a_look_that_raises(
+    core: ThreadedScheduler, error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Faulty(Budgets):
+        looks = 0
+
+        def look(self, now: float) -> None:
+            self.looks += 1
+            if self.looks <= 3:
+                raise error
+            if self.looks == 5:
+                enough[0].set()
+
+    enough: list[asyncio.Event] = []
+
+    async def loop(event: asyncio.Event) -> None:
+        enough.append(event)
+        await keep_budgets(Faulty(core, Budget()), 0.0)
+
+    run_until_set(loop)
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1, "once, not at every look"
+    assert "watching for slow plugins" in told[0]
+    assert f"{type(error).__name__}: {error}" in told[0]
+
+
+def test_health_is_reported_after_looks_and_reports_that_raise(
+    core: ThreadedScheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Faulty(Watchdog):
+        looks = 0
+
+        def look(self, now: float) -> bool:
+            self.looks += 1
+            if self.looks <= 2:
+                raise Broken("the look")
+            changed = not self.hangs
+            self.hangs = True
+            return changed
+
+    reports: list[bool] = []
+
+    async def loop(event: asyncio.Event) -> None:
+        async def report(green: bool) -> None:
+            reports.append(green)
+            if len(reports) == 1:
+                raise OSError("the report")
+            event.set()
+
+        await keep_watch(Faulty(core, 1.0), report, 0.0)
+
+    run_until_set(loop)
+    assert reports == [False, False], "a report that failed is made again"
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 2
+    assert "Broken: the look" in told[0]
+    assert "OSError: the report" in told[1]
+
+
+def test_a_hang_is_reported_although_its_cause_cannot_be_named(
+    core: ThreadedScheduler, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise Broken("no name")
+
+    dog = Watchdog(core, 10.0)
+    core.at_work = True
+    monkeypatch.setattr(core, "whereabouts", fail)
+    assert not dog.look(0.0)
+    assert dog.look(10.0)
+    assert "the core has not moved for 10 s" in caplog.text
+    assert "Broken: no name" in caplog.text
+
+
+def test_a_look_at_a_callback_that_is_being_set_up_is_no_error() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    class Slow(Reach):
+        def __init__(self, *arguments: Any) -> None:
+            begun.set()
+            assert go.wait(PATIENCE)
+            super().__init__(*arguments)
+
+    class Ears:
+        def recv_update_response(self, response: object) -> None:
+            """Nothing comes."""
+
+    thread = threading.Thread(target=Slow, args=("rm", Ears(), None))
+    thread.start()
+    try:
+        assert begun.wait(PATIENCE)
+        assert thread.ident is not None
+        found = whereabouts(thread.ident, lambda cls: cls.__name__)
+        assert found is not None
+        assert found.who == "callback of a resource manager"
+        assert not found.plugin
+    finally:
+        go.set()
+        thread.join(PATIENCE)

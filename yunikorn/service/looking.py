@@ -1,0 +1,29 @@
+"""Loops that look at the core from outside, and go on whatever one look raises."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from yunikorn.errors import CONTAINED
+
+_log = logging.getLogger("yunikorn.service")
+
+
+async def look_repeatedly(look: Callable[[float], Awaitable[None]], interval: float, purpose: str) -> None:
+    """Call `look` with the loop's time every `interval` seconds, until the task is cancelled.
+
+    Each kind of failure is logged once: a look reads what another thread is changing at that moment.
+    """
+    loop = asyncio.get_running_loop()
+    reported: set[type[BaseException]] = set()
+    while True:
+        try:
+            await look(loop.time())
+        except CONTAINED as error:
+            if type(error) not in reported:
+                reported.add(type(error))
+                text = "%s: a look failed, and the next ones are made all the same: %s: %s"
+                _log.error(text, purpose, type(error).__name__, error, exc_info=error)
+        await asyncio.sleep(interval)
