@@ -25,7 +25,14 @@ from yunikorn.config.filters import FilterConfig, expression_fault
         (True, [], ["dev*"], "sarah", ["xdex"], True),
         (True, ["^a.*z$"], [], "abcz", [], True),
         (True, ["^a.*z$"], [], "xabcz", [], False),
-        (True, ["svc$"], [], "my-svc", [], True),
+        # `$` may end a user's name, so that this is one; no group is called so.
+        (True, ["svc$"], [], "svc$", [], True),
+        (True, ["svc$"], [], "svc", [], False),
+        (True, ["svc$"], [], "xsvc", [], False),
+        (False, ["svc$"], [], "svc$", [], False),
+        (True, ["svc$$"], [], "my-svc", [], True),
+        (True, ["^svc$"], [], "svc", [], True),
+        (True, [], ["svc$"], "bob", ["my-svc"], True),
         # Expressions are for single entries; among several they are no names and dropped.
         (True, ["dev*", "alice"], [], "dev1", [], False),
         (True, ["dev*", "alice"], [], "alice", [], True),

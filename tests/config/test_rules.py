@@ -71,7 +71,12 @@ def test_every_rule_may_have_a_value(partition: Partition) -> None:
         ("{create: true}", "name", "required"),
         ("{name: usr}", "name", "no placement rule is called 'usr', did you mean 'user'?"),
         ("{name: recovery}", "name", "always there"),
-        ("{name: user, create: yes}", "create", "expected true or false, got 'yes'"),
+        (
+            "{name: user, create: yes}",
+            "create",
+            "expected true or false, got 'yes' (YuniKorn 1.9 takes it for true)",
+        ),
+        ("{name: user, create: 'Off'}", "create", "got 'Off' (YuniKorn 1.9 takes it for false)"),
         ("{name: user, create: 'true'}", "create", "remove them"),
         ("{name: user, parent: []}", "parent", "a list of one"),
         ("{name: user, parent: [{name: user}, {name: user}]}", "parent", "a list of one"),
@@ -104,6 +109,14 @@ def test_rules_that_are_refused(check_partition: Check, rule: str, path: str, me
 def test_filter_types(partition: Partition, kind: str) -> None:
     made = partition(rules(f"{{name: user, filter: {{type: {kind}}}}}")).placement_rules[0].filter
     assert made == FilterConfig(kind.lower() != "deny")
+
+
+def test_a_name_that_yunikorn_takes_for_an_expression_is_worth_a_note(check_partition: Check) -> None:
+    (note,) = check_partition(rules("{name: user, filter: {users: [svc$]}}")).notes
+    assert "YuniKorn 1.9 takes 'svc$' for a regular expression" in note.message
+    assert note.path == "partitions[0].placementrules[0].filter.users[0]"
+    several = check_partition(rules("{name: user, filter: {users: [svc$, ann], groups: [g$]}}"))
+    assert not several.notes
 
 
 def test_a_capital_deny_is_a_deny_and_worth_a_note(check_partition: Check) -> None:

@@ -34,6 +34,11 @@ class Amount:
         return self.holder.spot(self.key) if self.key else self.holder.here()
 
     @property
+    def names_types(self) -> bool:
+        """Whether the mapping is there and has an entry; `{}` sets nothing."""
+        return self.table is not None and bool(self.table.node.entries)
+
+    @property
     def texts(self) -> dict[str, str]:
         """What could be read of it, as it is written."""
         entries = self.table.node.entries if self.table else {}

@@ -1,8 +1,9 @@
 """Whom a placement rule is for: the filter of a rule.
 
-Source: facts §4.4, decision 6. No entries at all let everybody in (`allow`) or nobody (`deny`). One
-entry is a literal name, or a regular expression (RE2 syntax) that is searched anywhere in the name when it
-has one of the marks ``^$*+?()[{}|``. Several entries are always literal names.
+Without any entry a filter lets everybody in (`allow`) or nobody (`deny`). A single entry is a literal name
+if it is a legal one: users may end in `$`, groups may not. Otherwise a single entry with one of the marks
+``^$*+?()[{}|`` is a regular expression (RE2 syntax) that is searched anywhere in the name. Several entries
+are always literal names. See "Filters" in docs/placement.md.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def expression_fault(entry: str) -> str | None:
 
 
 def _matcher(entries: tuple[str, ...], is_name: Callable[[str], bool]) -> Callable[[str], bool]:
-    if len(entries) == 1 and is_expression(entries[0]):
+    if len(entries) == 1 and is_expression(entries[0], is_name):
         search = _compile(entries[0]).search
         return lambda name: search(name) is not None
     return frozenset(entry for entry in entries if is_name(entry)).__contains__

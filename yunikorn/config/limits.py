@@ -111,9 +111,9 @@ def _check_entry(draft: LimitDraft, findings: Findings) -> None:
     amount = draft.resources
     if amount.faulty:
         return
-    if amount.given and not above_zero(amount.value):
+    if amount.names_types and not above_zero(amount.value):
         findings.problem(amount.spot, "at least one resource must be above 0")
-    elif not amount.given and draft.max_applications == 0:
+    elif not amount.names_types and draft.max_applications == 0:
         findings.problem(here, "the limit limits nothing: set maxresources or maxapplications")
 
 

@@ -6,6 +6,7 @@ Source: facts §1.4 (queues), §1.7 (users and groups in limits and filters), §
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 QUEUE = re.compile(r"[a-zA-Z0-9_:#/@-]{1,64}\Z")
 USER = re.compile(r"[_a-zA-Z][a-zA-Z0-9:#/_.@-]*\$?\Z")
@@ -19,7 +20,7 @@ RECOVERY = "@recovery@"
 
 WILDCARD = "*"
 EXPRESSION_MARKS = frozenset("^$*+?()[{}|")
-"""A single filter entry with one of these is a regular expression (decision 6)."""
+"""A single filter entry with one of these is a regular expression, unless it is a legal name."""
 
 
 def is_queue_name(name: str) -> bool:
@@ -37,6 +38,9 @@ def is_group_name(name: str) -> bool:
     return GROUP.match(name) is not None
 
 
-def is_expression(entry: str) -> bool:
-    """Whether a single filter entry is meant as a regular expression."""
-    return not EXPRESSION_MARKS.isdisjoint(entry)
+def is_expression(entry: str, is_name: Callable[[str], bool]) -> bool:
+    """Whether a single filter entry is a regular expression; `is_name` accepts the legal names.
+
+    A user may be called `svc$`, a group may not: there the same text is an expression.
+    """
+    return not EXPRESSION_MARKS.isdisjoint(entry) and not is_name(entry)

@@ -127,6 +127,8 @@ class Table:
         hint = ""
         if isinstance(node, Scalar) and not node.plain and node.text in _TRUE | _FALSE:
             hint = " in quotes, which makes it a text: remove them"
+        elif isinstance(node, Scalar) and node.text in _YES | _NO:
+            hint = f" (YuniKorn 1.9 takes it for {str(node.text in _YES).lower()})"
         self._problem(key, f"expected true or false, got {show(node)}{hint}")
         return default
 

@@ -150,13 +150,16 @@ def _check_entries(entries: list[tuple[str, Spot]], what: str, findings: Finding
         for name, spot in entries:
             if not is_name(name):
                 text = f"{quote(name)} is no {what} name and is ignored"
-                hint = ": an expression must be the only entry" if is_expression(name) else ""
+                hint = ": an expression must be the only entry" if is_expression(name, is_name) else ""
                 findings.warning(spot, text + hint)
         return True
     for name, spot in entries:
         if is_name(name):
+            if name.endswith("$"):
+                text = f"YuniKorn 1.9 takes {quote(name)} for a regular expression, not for a name"
+                findings.note(spot, text)
             continue
-        if not is_expression(name):
+        if not is_expression(name, is_name):
             findings.problem(spot, f"{quote(name)} is neither a {what} name nor a regular expression")
             return False
         fault = expression_fault(name)

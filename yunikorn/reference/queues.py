@@ -317,7 +317,7 @@ reload changes: [Scheduling](scheduling.md#limits).""",
         ),
         Key(
             "maxresources",
-            "what they may use; at least one type above 0",
+            "what they may use; at least one type above 0. `{}` sets nothing",
             QUANTITIES,
             field="max_resources",
             default="no limit",

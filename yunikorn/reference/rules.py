@@ -39,7 +39,8 @@ RULE = Section(
         ),
         Key(
             "users",
-            "one entry: a name, or a regular expression if it has one of ``^ $ * + ? ( ) [ { } \\|``."
+            "one entry: a name, or a regular expression if it is no legal name and has one of"
+            " ``^ $ * + ? ( ) [ { } \\|``."
             " Several: names. Neither users nor groups: everybody",
             NAMES,
             inside="filter",
