@@ -10,6 +10,7 @@ import grpc.aio
 
 from yunikorn.errors import UsageError
 from yunikorn.service.settings import Settings, Tls
+from yunikorn.service.unix_socket import SocketLock
 
 UNIX = "unix:"
 
@@ -54,6 +55,12 @@ def _is_local(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False  # a name may be any machine's
+
+
+def socket_lock(settings: Settings) -> SocketLock | None:
+    """The lock of a socket of the file system, None for other addresses; raises `UsageError`."""
+    address = Address.parse(settings.address)
+    return None if address.host else SocketLock(address.target.removeprefix(UNIX))
 
 
 def bind(server: grpc.aio.Server, settings: Settings) -> str:

@@ -17,7 +17,7 @@ from yunikorn.interface.aio import AsyncScheduler
 from yunikorn.interface.threaded import CoreStopped
 from yunikorn.interface.wire import methods, v0_11
 from yunikorn.interface.wire.malformed import MalformedMessage
-from yunikorn.service.address import bind
+from yunikorn.service.address import bind, socket_lock
 from yunikorn.service.callback_streams import CallbackStreams
 from yunikorn.service.forms import FORMS, Form
 from yunikorn.service.health import Health
@@ -26,6 +26,7 @@ from yunikorn.service.refusals import Refusal, refusal_of
 from yunikorn.service.registrations import Registrations, TooMany
 from yunikorn.service.settings import Settings
 from yunikorn.service.streams import Context, UpdateStreams
+from yunikorn.service.unix_socket import SocketLock
 
 _log = logging.getLogger("yunikorn.grpc")
 
@@ -46,6 +47,7 @@ class Server:
         """The streams of RMs that are open."""
         self._streams = UpdateStreams(self.registrations)
         self._callbacks = CallbackStreams(self.registrations)
+        self._socket_lock: SocketLock | None = None
         self._server = grpc.aio.server(
             options=_options(settings), maximum_concurrent_rpcs=settings.limits.streams
         )
@@ -56,9 +58,11 @@ class Server:
     async def start(self) -> str:
         """Listen; returns the address with its port. Raises `UsageError` if that cannot be."""
         try:
+            self._socket_lock = socket_lock(self._settings)
             address = bind(self._server, self._settings)
         except UsageError:
             await self._server.stop(None)
+            self._release()
             raise
         await self._server.start()
         await self.health.set(True)
@@ -78,6 +82,11 @@ class Server:
             await asyncio.wait(self._serving, timeout=self._settings.patience.stop)
         # Whoever watches health would do so for ever.
         await self._server.stop(LAST)
+        self._release()
+
+    def _release(self) -> None:
+        if self._socket_lock is not None:
+            self._socket_lock.release()
 
     async def report(self, green: bool) -> None:
         """Say whether the core moves."""

@@ -1,0 +1,112 @@
+"""A socket of the file system belongs to one service: a second one is refused and told the holder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.service.process import Service, Shim, Start
+from tests.service.stand import Stand, serve
+from yunikorn.errors import UsageError
+from yunikorn.registry import Registry
+from yunikorn.service.settings import Settings
+from yunikorn.service.unix_socket import SocketLock
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs sockets of the file system")
+
+
+async def never(_: Stand) -> None:
+    """A service that must not start."""
+    raise AssertionError
+
+
+def test_a_second_service_is_refused_and_the_first_one_goes_on(registry: Registry, tmp_path: Path) -> None:
+    address = f"unix:{tmp_path}/y.sock"
+
+    async def story(stand: Stand) -> None:
+        def again() -> None:
+            serve(registry, never, Settings(address))
+
+        with pytest.raises(UsageError) as refused:
+            await asyncio.to_thread(again)
+        assert f"cannot listen at {address}: process {os.getpid()} listens there" in str(refused.value)
+        await stand.register()
+
+    serve(registry, story, Settings(address))
+
+
+def test_another_program_that_listens_is_found_by_its_socket(registry: Registry, tmp_path: Path) -> None:
+    path = tmp_path / "y.sock"
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(path))
+        other.listen()
+        with pytest.raises(UsageError, match=r"cannot listen at .*y\.sock: .* listens there"):
+            serve(registry, never, Settings(f"unix:{path}"))
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+    assert list(tmp_path.iterdir()) == [path], "a refused service leaves no lock behind"
+
+
+@pytest.mark.parametrize("name", ["left", "held"])
+def test_what_a_killed_service_left_is_taken_over(registry: Registry, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "y.sock"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    (tmp_path / "y.sock.lock").write_text("1\n" if name == "held" else "")
+
+    async def story(stand: Stand) -> None:
+        await stand.register()
+
+    serve(registry, story, Settings(f"unix:{path}"))
+    assert list(tmp_path.iterdir()) == [], "neither socket nor lock is left by an orderly end"
+
+
+def test_a_file_that_is_no_socket_is_left_alone(registry: Registry, tmp_path: Path) -> None:
+    path = tmp_path / "y.sock"
+    path.write_text("precious")
+    with pytest.raises(UsageError, match="is there, and is no socket"):
+        serve(registry, never, Settings(f"unix:{path}"))
+    assert path.read_text() == "precious"
+
+
+def test_a_folder_that_is_not_there_is_named(registry: Registry, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot listen at unix:.*gone/y\.sock: .*No such file"):
+        serve(registry, never, Settings(f"unix:{tmp_path}/gone/y.sock"))
+
+
+def test_of_two_that_start_together_one_holds_the_socket(tmp_path: Path) -> None:
+    first = SocketLock(str(tmp_path / "y.sock"))
+    with pytest.raises(UsageError, match=f"process {os.getpid()} listens there"):
+        SocketLock(str(tmp_path / "y.sock"))
+    lock = tmp_path / "y.sock.lock"
+    assert stat.S_IMODE(lock.stat().st_mode) == 0o600
+    first.release()
+    SocketLock(str(tmp_path / "y.sock")).release()
+    assert not lock.exists()
+
+
+def test_a_second_process_names_the_first_one(start: Start, config: Path, tmp_path: Path) -> None:
+    address = f"unix:{tmp_path}/y.sock"
+    first = start("--config", str(config), "--grpc", address)
+    second: Service = start("--config", str(config), "--grpc", address)
+    assert second.end() == 2
+    assert f"process {first.process.pid} listens there" in "".join(second.log)
+    shim = Shim(address)
+    shim.register()
+    shim.close()
+    first.signal(signal.SIGKILL)
+    first.end()
+    third = start("--config", str(config), "--grpc", address)
+    again = Shim(address)
+    again.register()
+    again.close()
+    third.signal(signal.SIGTERM)
+    assert third.end() == 0
+    assert not (tmp_path / "y.sock").exists()
