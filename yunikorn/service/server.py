@@ -12,8 +12,9 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from yunikorn.errors import ConfigError, UsageError, YunikornError
+from yunikorn.errors import ConfigError, UsageError, YunikornError, printable
 from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.threaded import CoreStopped
 from yunikorn.interface.wire import methods, v0_11
 from yunikorn.interface.wire.malformed import MalformedMessage
@@ -127,14 +128,21 @@ class Server:
             self._serving.discard(task)
 
     async def _register(self, data: bytes, context: Context) -> bytes:
+        request = RegisterResourceManagerRequest("")
         try:
             request = v0_11.REGISTER_REQUEST.decode(data)
             await self.registrations.register(request)
         except YunikornError as error:
             refusal = _registration_refused(error)
-            _log.warning("a registration was refused: %s", refusal.details)
+            # Files of the service are no secret.
+            reason = refusal.logged if request.config else refusal.details
+            _log.warning("the registration of %s was refused: %s", _named(request), reason)
             await context.abort(refusal.code, refusal.details)
         return b""
+
+
+def _named(request: RegisterResourceManagerRequest) -> str:
+    return f"resource manager {printable(request.rm_id)}" if request.rm_id else "a resource manager"
 
 
 def _registration_refused(error: YunikornError) -> Refusal:

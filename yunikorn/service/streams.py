@@ -147,7 +147,7 @@ class UpdateStreams:
 
 async def refuse(context: Context, refusal: Refusal, what: str) -> None:
     """End a stream with a status; `what` is how the log calls it."""
-    _log.info("%s ends with %s: %s", printable(what), refusal.code.name, refusal.details)
+    _log.info("%s ends with %s: %s", printable(what), refusal.code.name, refusal.logged)
     await context.abort(refusal.code, refusal.details)
 
 
