@@ -6,8 +6,10 @@ import asyncio
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import grpc
+import grpc.aio
 import pytest
 
 from tests.core.kit import configuration
@@ -69,6 +71,7 @@ def test_a_refused_configuration_is_not_quoted_in_the_log(start: Start) -> None:
 
 async def update(address: str) -> None:
     """Have an RM that runs already bring the same configuration; it is refused."""
+    channel: Any
     async with grpc.aio.insecure_channel(address) as channel:
         call = channel.stream_stream(path(CALLBACKS, CONNECT))()
         await call.write(wire.FromResourceManager(open=wire.Open(rm_id="rm")).SerializeToString())
