@@ -79,6 +79,7 @@ def test_json_is_in_the_form_of_recordings(call: Call, recording: Path) -> None:
             "failed_node_updates": 0,
             "identical": True,
             "difference": None,
+            "beyond": 0,
         }
     }
 

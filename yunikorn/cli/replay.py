@@ -145,6 +145,7 @@ class _Printer:
                             **_of(self._now),
                             "identical": _verdict(replay),
                             "difference": None if first is None else str(first),
+                            "beyond": comparison.beyond,
                         }
                     }
                 )
@@ -160,6 +161,9 @@ class _Printer:
             click.echo(f"differs from what was recorded, first in {comparison.first}")
         elif comparison.is_possible:
             click.echo(f"identical to what was recorded: {comparison.equal} responses")
+        if comparison.beyond:
+            behind = "1 response" if comparison.beyond == 1 else f"{comparison.beyond} responses"
+            click.echo(f"the recording is cut off: {behind} behind its end could not be compared")
         if replay.answers.unknown:
             click.echo(
                 f"{replay.answers.unknown} questions about nodes have no recorded answer: answered with yes"

@@ -35,17 +35,25 @@ class Comparison:
         """Responses that were as recorded."""
         self.first: Difference | None = None
         self._extra: list[tuple[str, int]] = []
-        self._last = 0
+        self.beyond = 0
+        """Responses to the last line of a core that was recorded: the recording ends before them."""
         self.recorded = 0
         """Responses in the recording that have been reached."""
 
-    def gave(self, rm_id: str, response: UpdateResponse, recorded: Line | None, at: int) -> None:
-        """The core gave a response where the recording has that one, or none."""
+    def gave(
+        self, rm_id: str, response: UpdateResponse, recorded: Line | None, at: int, *, cut_off: bool = False
+    ) -> None:
+        """The core gave a response where the recording has that one, or none.
+
+        `cut_off` says that the process may have ended before it could write this response.
+        """
+        if recorded is None and cut_off:
+            self.beyond += 1
+            return
         if recorded is None:
             self._extra.append((rm_id, at))
             return
         self.recorded += 1
-        self._last = recorded.number
         if self._is_over():
             return
         if self._extra:

@@ -24,9 +24,9 @@ class FileIsLocked(Exception):
 def open_locked(path: Path) -> int:
     """Open a file for reading and appending, make it if it is not there, and lock it.
 
-    The lock belongs to the descriptor, and ends when the descriptor is closed or the process ends. Only the
-    owner may read the file, also if it existed. Raises `FileIsLocked`, and `OSError`. What is not an
-    ordinary file, such as a terminal, is neither locked nor changed.
+    The lock belongs to the descriptor, and ends when the descriptor is closed or the process ends. A file
+    that is made here is for its owner only. Raises `FileIsLocked`, and `OSError`. What is not an ordinary
+    file, such as a terminal, is not locked.
     """
     while True:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), OWNER_ONLY)
@@ -35,7 +35,6 @@ def open_locked(path: Path) -> int:
                 return file
             _lock(file)
             if is_at(file, path):
-                _keep_to_owner(file)
                 return file
         except BaseException:
             os.close(file)
@@ -52,6 +51,12 @@ def is_at(file: int, path: Path) -> bool:
         return False
 
 
+def keep_to_owner(file: int) -> None:
+    """Close an ordinary file to all but its owner; raises `OSError`, such as for a file of another user."""
+    if _is_ordinary(file) and stat.S_IMODE(os.fstat(file).st_mode) != OWNER_ONLY and hasattr(os, "fchmod"):
+        os.fchmod(file, OWNER_ONLY)
+
+
 def _is_ordinary(file: int) -> bool:
     return stat.S_ISREG(os.fstat(file).st_mode)
 
@@ -63,8 +68,3 @@ def _lock(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise FileIsLocked from error
-
-
-def _keep_to_owner(file: int) -> None:
-    if os.fstat(file).st_mode & 0o777 != OWNER_ONLY and hasattr(os, "fchmod"):
-        os.fchmod(file, OWNER_ONLY)

@@ -26,6 +26,7 @@ from yunikorn.interface.wire.json_form import to_json
 from yunikorn.interface.wire.malformed import REFUSED, MalformedMessage
 from yunikorn.objects.periods import Periods
 from yunikorn.recording.entries import VERSION
+from yunikorn.recording.file_lock import FileIsLocked, keep_to_owner, open_locked
 from yunikorn.recording.moments import write_date, write_seconds
 
 Content = dict[str, Any]
@@ -43,7 +44,8 @@ class Recorder:
 
     Every line is handed to the operating system at once: when the process is killed, the last line may be
     missing, and no more. A file that is there is continued, if it is a recording. It holds configurations
-    and whatever resource managers send, so nobody else may read it.
+    and whatever resource managers send, so its owner alone may read it; it is locked, since two writers
+    would mix their lines.
 
     When the file cannot be written any more, `warn` is told once, and the core goes on without.
     """
@@ -159,13 +161,20 @@ class Recorder:
 
 
 def _open(path: Path) -> int:
-    """The file, ready to be continued; raises `UsageError` where that cannot be."""
+    """The file, locked and ready to be continued; raises `UsageError` where that cannot be."""
     try:
-        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        file = open_locked(path)
+    except FileIsLocked as error:
+        text = f"{path}: another process records into this file: name another one, or end that process"
+        raise UsageError(text) from error
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
     try:
         _continue(file, path)
+        keep_to_owner(file)
+    except OSError as error:
+        os.close(file)
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
     except BaseException:
         os.close(file)
         raise

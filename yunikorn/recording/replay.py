@@ -207,7 +207,7 @@ class Replay:
     def _follow(self, *, decide: bool = False) -> None:
         """Do what follows by itself: decisions where nobody says when, confirmations in a what-if."""
         while True:
-            if decide or self._freely:
+            if decide or (self._freely and not self._recorded):
                 self.core.schedule()
             confirmations = self.stand_in.confirmations() if self.stand_in is not None else []
             if not confirmations:
@@ -248,7 +248,7 @@ class Replay:
         while self._is_here("answer"):
             self._next += 1
         recorded = self._lines[self._next] if self._is_here("response") else None
-        self.comparison.gave(rm_id, response, recorded, self._now)
+        self.comparison.gave(rm_id, response, recorded, self._now, cut_off=self._ends_here())
         if recorded is None:
             return
         self._next += 1
@@ -259,6 +259,13 @@ class Replay:
 
     def _is_here(self, kind: str) -> bool:
         return self._next < len(self._lines) and self._lines[self._next].kind == kind
+
+    def _ends_here(self) -> bool:
+        """Return whether the recording of this core ends with the line that is being played."""
+        played = self._lines[self._next - 1]
+        is_last = self._next == len(self._lines) or self._is_here("recording")
+        # Nothing is recorded as `advance`: whoever wrote it had the process's end behind them.
+        return self._recorded and is_last and played.kind != "advance"
 
     def _raise_as_then(self, rm_id: str) -> None:
         if self._is_here("answer"):

@@ -54,6 +54,10 @@ class SocketLock:
         except OSError as error:
             reason = f"{self._lock} cannot be written: {error.strerror or error}"
             raise UsageError(f"cannot listen at unix:{self._path}: {reason}") from error
+        found = os.read(file, 64)
+        if found.strip() and not found.strip().isdigit():
+            os.close(file)
+            raise UsageError(f"cannot listen at unix:{self._path}: {self._lock} is there, and is no lock")
         os.ftruncate(file, 0)
         os.write(file, f"{os.getpid()}\n".encode())
         return file
