@@ -61,7 +61,8 @@ class _Look:
         """Whether any attempt had victims."""
         self.ripe = NEVER
         self.retry = NEVER
-        self.whole = True
+        self.barred = NEVER
+        """When the first of the requests that may not be tried yet may be."""
 
     @property
     def in_vain(self) -> int:
@@ -77,7 +78,7 @@ class _Look:
         if ask.shape in self._failed and self._failed[ask.shape] >= ask.priority:
             return False
         if ask.barred_until > self._now:
-            self.retry, self.whole = min(self.retry, ask.barred_until), False
+            self.barred = min(self.barred, ask.barred_until)
             return False
         if not self._left:
             # Where attempts succeed the next may follow at once: each look finds fewer that wait.
@@ -197,7 +198,7 @@ class Preemptor:
                     look.success = True
                 # Once it is served the next of its repeats may follow at once.
                 look.retry = now
-        self._watchlist.looked(watch, ripe=look.ripe, retry=look.retry, whole=look.whole)
+        self._watchlist.looked(watch, ripe=look.ripe, retry=look.retry, barred=look.barred)
         return look.in_vain
 
     def _runs(self, leaf: Queue) -> Iterator[list[Ask]]:
@@ -317,12 +318,15 @@ class Preemptor:
             return
         node = self._partition.nodes.get(node_id)
         ready = [ask for ask in asks if not (ask.held or self.evictor.is_waiting(ask))]
-        barred = [ask for ask in ready if now < ask.barred_until]
-        for ask in sorted(ready, key=lambda ask: ask.order):
-            if node is not None and ask not in barred:
-                self._make_room(ask, node, now)
-        retry = min((ask.barred_until for ask in ready), default=now)
-        self._watchlist.looked(watch, ripe=NEVER, retry=max(now, retry), whole=not barred)
+        barred = min((ask.barred_until for ask in ready if now < ask.barred_until), default=NEVER)
+        tried = [ask for ask in ready if now >= ask.barred_until]
+        if node is None or not ready:
+            self._watchlist.looked(watch, ripe=NEVER, retry=now, barred=barred)
+            return
+        for ask in sorted(tried, key=lambda ask: ask.order):
+            self._make_room(ask, node, now)
+        retry = now + SPACING if tried else NEVER
+        self._watchlist.looked(watch, ripe=NEVER, retry=retry, barred=barred)
 
     def _make_room(self, ask: Ask, node: Node, now: int) -> None:
         ask.suffer().barred_until = now + SPACING
