@@ -47,14 +47,27 @@ def test_of_a_queue_its_own_and_those_above_the_smaller() -> None:
     assert remaining(rm, "root.p.b", "root.c") == {"memory": -1, "disk": 7}
 
 
-def test_of_the_asking_queue_its_own_and_of_other_types_those_above() -> None:
+def test_guarantees_that_cover_the_asking_queue_as_well_do_not_count() -> None:
     inner = tree("p", tree("a", guaranteed={"memory": 3}), queue("b"), guaranteed={"memory": 5, "disk": 7})
-    rm = RM(configuration(inner))
+    rm = RM(configuration(inner, queue("c")))
     running(rm, p_a=1, p_b=5)
-    # The parent does not count for those below it when the queue that asks has a guarantee itself.
-    assert remaining(rm, "root.p.a", "root.p.a") == {"memory": 2}
+    assert remaining(rm, "root.p.a", "root.p.b") == {"memory": 2}
     assert remaining(rm, "root.p.b", "root.p.a") is None
-    assert remaining(rm, "root.p.b", "root.p.b") == {"memory": -1, "disk": 7}
+    assert remaining(rm, "root.p.b", "root.c") == {"memory": -1, "disk": 7}
+
+
+def test_every_guarantee_is_kept_but_those_that_cover_the_asking_queue_as_well() -> None:
+    inner = tree("p", tree("a", queue("x"), guaranteed={"memory": 3}), queue("b"), guaranteed={"memory": 5})
+    rm = RM(configuration(inner, queue("c")))
+    running(rm, p_a_x=4, p_b=1)
+    standings = Standings()
+    first, second, *_ = rm.at_work().partition.ledger.allocations.values()
+    asking = rm.find_queue("root.p.b")
+    assert not standings.keeps_guarantees(first)
+    assert not standings.keeps_guarantees(first, rm.find_queue("root.c"))
+    assert standings.keeps_guarantees(first, asking)
+    standings.go(first)
+    assert not standings.keeps_guarantees(second, asking)
 
 
 def test_names_that_begin_alike_are_different_queues() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.ask_desk import REQUIRED_NODE_TAG
 from yunikorn.scheduling.preemption.fence import fence_root, reaches
+from yunikorn.scheduling.preemption.standings import guarantees
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
@@ -44,8 +45,21 @@ def shares_type(allocation: Allocation, pairs: Pairs) -> bool:
 
 
 def across_queues(ask: Ask, standings: Standings) -> dict[Queue, int | None]:
-    """For a request that a guarantee covers: where work of others may go, of its priority or less."""
-    return _outside(ask, standings, less=False)
+    """For a request that a guarantee covers: where work of others may go, of its priority or less.
+
+    Work without a guarantee of its own stays if the guarantee that is called on covers it as well: it has
+    the same right to the room as the request.
+    """
+    leaf = ask.app.chain[0]
+    calls_on = [
+        bound.queue for bound in guarantees(leaf) if any(name in bound.limit for name, _ in ask.shape.pairs)
+    ]
+    found = _outside(ask, standings, less=False)
+    return {
+        queue: most
+        for queue, most in found.items()
+        if any(each not in queue.chain for each in calls_on) or standings.remaining(queue, leaf) is not None
+    }
 
 
 def by_priority(ask: Ask, standings: Standings, *, outside: bool, inside: bool) -> dict[Queue, int | None]:

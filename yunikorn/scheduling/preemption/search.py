@@ -174,7 +174,7 @@ class Search:
         own = victim.app.chain[0]
         if own is not self._leaf and not self._standings.is_over(own, self._leaf, self._pairs):
             return False
-        if not self._standings.keeps_guarantees(victim):
+        if not self._standings.keeps_guarantees(victim, self._leaf):
             return False
         self._standings.go(victim)
         return True

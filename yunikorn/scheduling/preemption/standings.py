@@ -36,7 +36,6 @@ class Standings:
 
     def __init__(self, promised: Iterable[Ask] = ()) -> None:
         self._used: dict[Queue, Tally] = {}
-        self._before: dict[Queue, Tally] = {}
         self._promised: dict[Queue, Tally] = {}
         for ask in promised:
             for queue in ask.app.chain:
@@ -50,7 +49,6 @@ class Standings:
             shrink(used, queue.preempting)
             grow(used, self._promised.get(queue, NOTHING))
             self._used[queue] = used
-            self._before[queue] = dict(used)
         return used
 
     def come(self, app: Application, amount: Mapping[str, int]) -> None:
@@ -71,40 +69,36 @@ class Standings:
     # -- guarantees ---------------------------------------------------------------------------------
 
     def remaining(self, queue: Queue, asking: Queue) -> Resource | None:
-        """What is left of the guarantees that count for `queue`, below 0 where more is used; None: no
-        guarantee counts.
+        """The rest of the guarantees of `queue`, below 0 where more is used; None if it has none.
 
-        Guarantees above `asking` do not count where it has one itself. Source: facts §9.4.
+        The smallest counts of all guarantees that do not cover `asking` as well.
         """
-        above = self.remaining(queue.parent, asking) if queue.parent is not None else None
-        guaranteed = queue.guaranteed
-        if not guaranteed:
-            return above
-        used = self.used(queue)
-        own = Resource({name: amount - used.get(name, 0) for name, amount in guaranteed.items()})
-        if queue is asking:
-            return Resource({**(above or NOTHING), **own})
-        if asking.guaranteed and queue in asking.chain:
-            return None
-        return smaller_of(own, above or NOTHING)
+        found: Resource | None = None
+        for each in apart(queue, asking):
+            if each.guaranteed:
+                used = self.used(each)
+                rest = {name: amount - used.get(name, 0) for name, amount in each.guaranteed.items()}
+                found = smaller_of(found or NOTHING, rest)
+        return found
 
     def is_over(self, queue: Queue, asking: Queue, pairs: Pairs) -> bool:
         """Whether `queue` uses more than it is guaranteed of any of these types, or has no guarantee."""
         remaining = self.remaining(queue, asking)
         return remaining is None or any(remaining.get(name, 0) < 0 for name, _ in pairs)
 
-    def keeps_guarantees(self, victim: Allocation) -> bool:
-        """Whether every queue of `victim` could lose it without less than its guarantee (decision 25).
+    def keeps_guarantees(self, victim: Allocation, asking: Queue | None = None) -> bool:
+        """Whether every queue of `victim` keeps its guarantee without it (decision 25).
 
-        A queue that has less already (as one may that the request is in too) must not get less still.
+        With `asking`, the queues that also cover that queue are left out: the victim makes room there for
+        a request of the same queue.
         """
-        for queue in victim.app.chain:
-            if queue.guaranteed:
+        own = victim.app.chain[0]
+        for queue in own.chain if asking is None else apart(own, asking):
+            guaranteed = queue.guaranteed
+            if guaranteed:
                 used = self.used(queue)
-                before = self._before[queue]
                 for name, amount in victim.resource.items():
-                    least = min(queue.guaranteed.get(name, 0), before.get(name, 0))
-                    if amount and name in queue.guaranteed and used.get(name, 0) - amount < least:
+                    if amount and name in guaranteed and used.get(name, 0) - amount < guaranteed[name]:
                         return False
         return True
 
@@ -128,6 +122,15 @@ class Standings:
                 limit = bound.limit.get(name)
                 if limit is not None and used.get(name, 0) > limit:
                     yield bound.queue, name, used[name] - limit
+
+
+def apart(queue: Queue, asking: Queue) -> Iterator[Queue]:
+    """`queue` and the queues above it, up to the first that covers `asking` too, which is left out."""
+    shared = asking.chain
+    for each in queue.chain:
+        if each in shared:
+            return
+        yield each
 
 
 def quotas(leaf: Queue) -> list[Bound]:

@@ -1,0 +1,156 @@
+"""Queues with a parent in common: its guarantee covers both sides and stands in the way of neither."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from tests.core.kit import RM, configuration, queue
+
+Tree = dict[str, Any]
+
+
+def tree(name: str, *children: Tree, memory: int = 0, **keys: Any) -> Tree:
+    """A queue; `memory` is its guarantee."""
+    if memory:
+        keys["resources"] = {"guaranteed": {"memory": str(memory)}}
+    return queue(name, *children, **keys)
+
+
+def cluster(*queues: Tree, memory: int = 100) -> RM:
+    """One node of `memory`; a submitted application per request, named after its queue."""
+    rm = RM(configuration(*queues))
+    rm.node("n1", memory=memory)
+    return rm
+
+
+def run(rm: RM, path: str, count: int, memory: int, priority: int = 0) -> None:
+    """Have `count` allocations of `memory` run in a queue, with the name of the queue as their key."""
+    rm.app(path, path)
+    rm.ask(path, path.rpartition(".")[2], count, memory=memory, priority=priority)
+    assert len(rm.schedule()) == count
+
+
+def victims_of(rm: RM, path: str, memory: int, priority: int = 0) -> list[str]:
+    """The keys of the allocations that end so that a request in `path` can run."""
+    rm.app("late", path)
+    rm.ask("late", "late", memory=memory, priority=priority)
+    rm.pass_time(31)
+    rm.schedule()
+    return sorted(uuid.partition("#")[0] for uuid in rm.evicted)
+
+
+def test_a_parent_guaranteed_the_sum_of_its_children_does_not_constrain() -> None:
+    rm = cluster(tree("p", tree("a", memory=50), tree("b", memory=50), memory=100))
+    run(rm, "root.p.a", 10, 10)
+    assert victims_of(rm, "root.p.b", 8) == ["a"]
+    rm.confirm()
+    assert rm.schedule() == [("late", "late", "n1")]
+
+
+def test_a_parent_below_its_guarantee_does_not_constrain() -> None:
+    rm = cluster(tree("p", tree("a", memory=30), tree("b", memory=30), memory=100), queue("q"))
+    run(rm, "root.q", 4, 10)
+    run(rm, "root.p.a", 6, 10)
+    assert victims_of(rm, "root.p.b", 8) == ["a"]
+
+
+def test_a_guarantee_between_leaf_and_shared_parent_is_called_on() -> None:
+    inner = tree("m", queue("b"), memory=50)
+    rm = cluster(tree("p", inner, tree("a", memory=50), memory=100))
+    run(rm, "root.p.a", 10, 10)
+    assert victims_of(rm, "root.p.m.b", 8) == ["a"]
+
+
+def test_a_guarantee_above_the_capacity_does_not_protect_what_is_below_it() -> None:
+    inner = tree("m", queue("b"), memory=50)
+    rm = cluster(tree("p", inner, queue("a"), memory=120))
+    run(rm, "root.p.a", 10, 10)
+    assert victims_of(rm, "root.p.m.b", 8) == ["a"]
+
+
+def test_every_queue_below_the_shared_parent_keeps_its_guarantee() -> None:
+    inner = tree("x", queue("a"), tree("c", memory=5), memory=95)
+    rm = cluster(tree("p", inner, tree("b", memory=50), memory=145))
+    run(rm, "root.p.x.a", 10, 10)
+    # Of 100 the inner queue may lose 5, but work comes in tens.
+    assert victims_of(rm, "root.p.b", 8) == []
+
+
+def test_work_under_the_same_guarantee_has_the_same_right() -> None:
+    """The parent uses more than it is guaranteed: taking from one child for another changes nothing."""
+    rm = cluster(tree("p", queue("a"), queue("b"), memory=90))
+    run(rm, "root.p.a", 10, 10)
+    assert victims_of(rm, "root.p.b", 10) == []
+
+
+def test_work_under_the_same_guarantee_goes_if_it_is_above_one_of_its_own() -> None:
+    rm = cluster(tree("p", tree("a", memory=50), queue("b"), memory=100))
+    run(rm, "root.p.a", 10, 10)
+    assert victims_of(rm, "root.p.b", 10) == ["a"]
+
+
+def test_less_important_work_goes_below_a_guarantee_that_is_shared() -> None:
+    important = queue("b", properties={"preemption.by.priority": "enabled"})
+    rm = cluster(tree("p", tree("a"), important, memory=120))
+    run(rm, "root.p.a", 10, 10)
+    assert victims_of(rm, "root.p.b", 8, priority=1) == ["a"]
+
+
+def test_less_important_work_goes_from_a_queue_at_its_guarantee() -> None:
+    within = tree("a", memory=100, properties={"preemption.within.queue": "enabled"})
+    rm = cluster(within)
+    run(rm, "root.a", 10, 10)
+    assert victims_of(rm, "root.a", 8, priority=1) == ["a"]
+
+
+GUARANTEES = st.sampled_from([0, 0, 0, 2, 4])
+SPARE = st.sampled_from([None, 0, 2, 5])
+"""By how much the guarantee of a parent exceeds those of its children; None: it has none."""
+WORK = st.tuples(
+    st.sampled_from(["root.p.a", "root.p.m.b", "root.p.m.c", "root.q"]), st.integers(1, 3), st.integers(0, 1)
+)
+
+
+@settings(max_examples=120)
+@given(
+    guarantees=st.tuples(GUARANTEES, GUARANTEES, GUARANTEES, GUARANTEES),
+    spare=st.tuples(SPARE, SPARE),
+    work=st.lists(WORK, min_size=6, max_size=10),
+    late=st.lists(WORK, min_size=2, max_size=4),
+)
+def test_work_that_is_submitted_again_does_not_take_back_its_place(
+    guarantees: tuple[int, int, int, int],
+    spare: tuple[int | None, int | None],
+    work: list[tuple[str, int, int]],
+    late: list[tuple[str, int, int]],
+) -> None:
+    """Preemption comes to rest although every victim is submitted again."""
+    a, b, c, q = guarantees
+    m = 0 if spare[0] is None else b + c + spare[0]
+    p = 0 if spare[1] is None else a + max(m, b + c) + spare[1]
+    inner = tree("m", tree("b", memory=b), tree("c", memory=c), memory=m)
+    rm = cluster(tree("p", tree("a", memory=a), inner, memory=p), tree("q", memory=q), memory=12)
+    for path in ("root.p.a", "root.p.m.b", "root.p.m.c", "root.q"):
+        rm.app(path, path)
+    for number, (path, memory, priority) in enumerate([*work, *late]):
+        if number == len(work):
+            rm.schedule()
+        rm.ask(path, f"k{number}", memory=memory, priority=priority)
+    rounds = 0
+    while rounds < 40:
+        rm.pass_time(31)
+        rm.schedule()
+        if not rm.evicted:
+            break
+        victims = [rm.running[uuid] for uuid in rm.evicted]
+        rm.confirm()
+        rm.schedule()
+        for victim in victims:
+            ask = f"again-{victim.allocation_key}"
+            rm.ask(victim.application_id, ask, resource=victim.resource_per_alloc, priority=victim.priority)
+        rounds += 1
+    event(f"{min(rounds, 5)} rounds")
+    assert rounds < 40
