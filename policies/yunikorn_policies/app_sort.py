@@ -9,7 +9,7 @@ Named in a queue's properties, and inherited by the queues below:
 
 A policy gives each application a key; the smallest comes first. Only applications with waiting
 requests are looked at, and priorities count before the key (unless the queue property
-`application.sort.priority` is `disabled`, then after it): the core sees to both. To write your own,
+`application.sort.priority` is `disabled`, which ignores them): the core sees to both. To write your own,
 copy one of these classes into a module with the hook at the end of this file.
 """
 
@@ -39,20 +39,26 @@ class Fair(AppSortPolicy):
 
     name = "fair"
 
-    def key(self, app: Application) -> float:
-        """Its dominant share: the largest part it has of any resource type.
+    def key(self, app: Application) -> tuple[float, ...]:
+        """Its share of every resource type, the largest first.
 
-        The whole that a share is part of is the queue's guarantee for that type if there is one, else
-        the cluster. Everything it holds counts, of all types.
+        The largest share decides, and between equals the next largest. The whole that a share is part of is
+        the queue's guarantee for that type if there is one, else the cluster. All that the application holds
+        counts. Behind the second share zeros are left out.
         """
         total = app.fair_total
-        largest = 0.0
+        first = second = 0.0
+        rest: list[float] | None = None
         for name, amount in app.allocated.items():
             whole = total.get(name)
             share = amount / whole if whole else float(amount)
-            if share > largest:
-                largest = share
-        return largest
+            if share > first:
+                first, share = share, first
+            if share > second:
+                second, share = share, second
+            if share:
+                rest = [share] if rest is None else [*rest, share]
+        return (first, second) if rest is None else (first, second, *sorted(rest, reverse=True))
 
 
 LANES = {"Accepted": "accepted", "Starting": "starting"}

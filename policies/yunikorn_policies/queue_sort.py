@@ -8,8 +8,8 @@ Another policy is named in the parent's properties:
         properties:
           queue.sort.policy: fair
 
-Queue priorities count before the key (unless the parent's `application.sort.priority` is `disabled`,
-then after the key's first part), and equal keys go by name: the core sees to both.
+Queue priorities count before the key, unless the parent's `application.sort.priority` is `disabled`, which
+ignores them. Equal keys go by name. The core sees to both.
 """
 
 from __future__ import annotations

@@ -56,6 +56,7 @@ class Allocation:
     """None when the resource manager brought it along."""
     node: Node
     resource: Amount
+    priority: int = 0
 
 
 @attrs.define(eq=False)
@@ -81,6 +82,11 @@ class App:
     @property
     def priority(self) -> int:
         return max((ask.priority for ask in self.waiting), default=NO_PRIORITY)
+
+    @property
+    def kept_priority(self) -> int:
+        """Of its waiting asks, or if it waits for nothing of the allocation that it got last."""
+        return self.priority if self.waiting else self.running[-1].priority if self.running else 0
 
     def allocated(self) -> dict[str, int]:
         return total_of(one.resource for one in self.running)
@@ -393,7 +399,7 @@ class Reference:
         """Carry a decision out."""
         app = ask.app
         ask.pending -= 1
-        self._book(Allocation(uuid, app, ask, node, ask.resource))
+        self._book(Allocation(uuid, app, ask, node, ask.resource, ask.priority))
 
     def recover(self, app_id: str, node: Node, uuid: str, resource: Amount) -> None:
         """Take in what the resource manager brought along."""
@@ -503,10 +509,7 @@ class Reference:
                 children,
                 key=lambda queue: (-queue.published(), self._ratio(queue), -self._pending(queue), queue.name),
             )
-        return sorted(
-            children,
-            key=lambda queue: (self._ratio(queue), -queue.published(), -self._pending(queue), queue.name),
-        )
+        return sorted(children, key=lambda queue: (self._ratio(queue), -self._pending(queue), queue.name))
 
     def _fair_max(self, queue: Queue) -> Amount:
         if queue.parent is None:
@@ -535,29 +538,33 @@ class Reference:
         policy = leaf.properties.get("application.sort.policy", "fifo")
 
         def key(app: App) -> tuple[Any, ...]:
-            own: Any = self._share(app) if policy == "fair" else app.submitted
-            if leaf.is_on("application.sort.priority"):
-                return (-app.priority, own, app.arrival)
-            return (own, -app.priority, app.arrival)
+            own: Any = self._shares(app) if policy == "fair" else app.submitted
+            return (-app.priority if counts else 0, own, app.arrival)
 
+        counts = leaf.is_on("application.sort.priority")
         apps = sorted(leaf.apps.values(), key=key)
         if policy == "stateaware":
-            apps = self._stateaware(apps)
+            apps = self._stateaware(apps, counts)
         return [app for app in apps if app.waiting]
 
     @staticmethod
-    def _stateaware(apps: list[App]) -> list[App]:
-        starting = [app for app in apps if app.state == "Starting"]
-        accepted = [app for app in apps if app.state == "Accepted"]
-        chosen = starting[:1] or accepted[:1]
+    def _stateaware(apps: list[App], priorities_count: bool) -> list[App]:
+        def foremost(state: str) -> list[App]:
+            found = [app for app in apps if app.state == state]
+            return sorted(
+                found,
+                key=lambda app: (-app.kept_priority if priorities_count else 0, app.submitted, app.arrival),
+            )[:1]
+
+        chosen = foremost("Starting") or foremost("Accepted")
         return [app for app in apps if app.state not in ("Starting", "Accepted") or app in chosen]
 
-    def _share(self, app: App) -> Fraction:
-        shares = [Fraction(0)]
+    def _shares(self, app: App) -> list[Fraction]:
+        shares = []
         for name, amount in app.allocated().items():
             whole = app.queue.guaranteed.get(name, self.cluster.get(name, 0))
             shares.append(Fraction(amount, whole or 1))
-        return max(shares)
+        return sorted(filter(None, shares), reverse=True)
 
     # nodes
 

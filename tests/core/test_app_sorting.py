@@ -108,6 +108,40 @@ def test_fair_compares_the_dominant_share_of_the_cluster() -> None:
     assert order(rm) == ["vcore", "memory"]
 
 
+def holding(rm: RM, **amounts: dict[str, int]) -> None:
+    """Applications in this order, each with one allocation of these amounts, and then one ask more."""
+    for app_id, amount in amounts.items():
+        rm.app(app_id)
+        rm.ask(app_id, "first", **amount)
+    rm.schedule()
+    for app_id in amounts:
+        rm.ask(app_id, "next", vcore=1)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "first"),
+    [
+        # A quarter of one type each: the second largest share decides, whatever type that is of.
+        ({"vcore": 5, "memory": 200}, {"vcore": 1, "memory": 500}, "two"),
+        ({"vcore": 5, "memory": 100}, {"vcore": 1, "memory": 500}, "one"),
+        # A type that only one of them has counts as nothing of the other.
+        ({"vcore": 5, "gpu": 1}, {"vcore": 5}, "two"),
+        # Three types: the smallest of the three shares decides at last.
+        ({"vcore": 4, "memory": 300, "gpu": 2}, {"vcore": 3, "memory": 400, "gpu": 1}, "two"),
+        ({"vcore": 4, "memory": 300, "gpu": 1}, {"vcore": 3, "memory": 400}, "two"),
+        # Zeros count like types that are missing: all is equal, and the first to arrive goes first.
+        ({"vcore": 5, "gpu": 0, "memory": 0}, {"vcore": 5}, "one"),
+    ],
+)
+def test_between_equal_largest_shares_the_next_largest_decides(
+    one: dict[str, int], two: dict[str, int], first: str
+) -> None:
+    rm = RM(leaf("fair"))
+    rm.node(vcore=20, memory=2000, gpu=20)
+    holding(rm, one=one, two=two)
+    assert order(rm)[0] == first
+
+
 def test_fair_takes_the_share_of_what_the_queue_is_guaranteed_where_it_is() -> None:
     rm = RM(leaf("fair", resources={"guaranteed": {"vcore": "2m"}}))
     rm.node(vcore=10, memory=1000)

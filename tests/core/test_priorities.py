@@ -92,18 +92,38 @@ def test_a_request_that_cannot_be_placed_keeps_its_application_in_front() -> Non
     assert names(rm.schedule()) == ["urgent", "blocked"]
 
 
-def test_priorities_may_be_of_no_account() -> None:
-    """Then the policy comes first, and priority decides between equals."""
+def test_where_priorities_are_disabled_equals_go_by_arrival() -> None:
     rm = rm_with(with_properties("a", application_sort_priority="disabled"))
     submit(rm, "low", -1)
     submit(rm, "high", 9)  # at the same moment: equals for fifo
     rm.pass_time(1)
     submit(rm, "later", 100)
-    assert names(rm.schedule()) == ["high", "low", "later"]
+    assert names(rm.schedule()) == ["low", "high", "later"]
+
+
+def test_where_priorities_are_disabled_equal_queues_go_by_name() -> None:
+    rm = rm_with(
+        with_properties("p", queue("a"), queue("b"), queue("c"), application_sort_priority="disabled")
+    )
+    for name, priority in (("c", 9), ("b", 5), ("a", 0)):
+        submit(rm, name, priority, into=f"root.p.{name}")
+    assert names(rm.schedule()) == ["a", "b", "c"]
+    rm.reload(configuration(queue("p", queue("a"), queue("b"), queue("c"))))
+    for name, priority in (("c", 9), ("b", 5), ("a", 0)):
+        rm.ask(name, "more", priority=priority, memory=1)
+    assert names(rm.schedule()) == ["c", "b", "a"]
+
+
+def test_where_priorities_are_disabled_requests_of_one_application_still_go_by_theirs() -> None:
+    rm = rm_with(with_properties("a", application_sort_priority="disabled"))
+    rm.app()
+    for key, priority in (("low", 1), ("high", 5)):
+        rm.ask("app", key, priority=priority, memory=1)
+    assert [key for _, key, _ in rm.schedule()] == ["high", "low"]
 
 
 def test_fair_with_and_without_priorities() -> None:
-    for setting, wanted in (("enabled", ["b", "b", "a", "a"]), ("disabled", ["b", "a", "b", "a"])):
+    for setting, wanted in (("enabled", ["b", "b", "a", "a"]), ("disabled", ["a", "b", "a", "b"])):
         rm = rm_with(with_properties("a", application_sort_policy="fair", application_sort_priority=setting))
         submit(rm, "a", 0, count=2)
         submit(rm, "b", 1, count=2)

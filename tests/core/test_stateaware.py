@@ -147,3 +147,41 @@ def test_a_reload_changes_who_takes_part(before: str, after: str, placed: int) -
     rm.reload(config(after))
     rm.node("n2", vcore=1)
     assert len(rm.schedule()) == placed
+
+
+@pytest.mark.parametrize("setting", ["enabled", "disabled"])
+@pytest.mark.parametrize("idle_one", ["old", "young"])
+def test_of_several_starting_ones_the_oldest_takes_part_whether_or_not_it_waits(
+    setting: str, idle_one: str
+) -> None:
+    """They were placed side by side before the queue got its policy."""
+    plain = queue("a", properties={"application.sort.priority": setting})
+    rm = RM(configuration(plain))
+    rm.node(vcore=10)
+    for app_id in ("old", "young"):
+        rm.app(app_id)
+        rm.ask(app_id, "driver", vcore=1)
+        rm.pass_time(1)
+    rm.schedule()
+    assert (rm.state("old"), rm.state("young")) == ("Starting", "Starting")
+    plain["properties"]["application.sort.policy"] = "stateaware"
+    rm.reload(configuration(plain))
+    waiting = "young" if idle_one == "old" else "old"
+    rm.ask(waiting, "executor", vcore=1)
+    assert rm.schedule() == ([] if waiting == "young" else [("old", "executor", "n1")])
+
+
+def test_an_idle_starting_one_keeps_the_priority_of_its_last_request() -> None:
+    """Highest priority first, then the oldest: also of those that wait for nothing."""
+    rm = RM(configuration(queue("a")))
+    rm.node(vcore=10)
+    for app_id, priority in (("usual", 0), ("urgent", 9)):
+        rm.app(app_id)
+        rm.ask(app_id, "driver", priority=priority, vcore=1)
+        rm.pass_time(1)
+    rm.schedule()
+    rm.reload(configuration(queue("a", properties={"application.sort.policy": "stateaware"})))
+    rm.ask("usual", "executor", vcore=1)
+    assert rm.schedule() == [], "the urgent one is the one that starts"
+    rm.ask("urgent", "executor", priority=9, vcore=1)
+    assert rm.schedule() == [("urgent", "executor", "n1"), ("usual", "executor", "n1")]

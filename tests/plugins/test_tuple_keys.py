@@ -1,8 +1,7 @@
-"""Where priorities stand beside a key of several parts: as the page on application sort policies says."""
+"""Priorities beside a key of several parts: as the page on application sort policies says."""
 
 from __future__ import annotations
 
-import attrs
 import pytest
 
 from yunikorn.api import Application, AppSortPolicy
@@ -10,32 +9,23 @@ from yunikorn.testing import application, ask, assert_order, node
 from yunikorn.testing.clusters import Clusters
 
 
-@attrs.frozen
 class BySize(AppSortPolicy):
-    """By what waits, then the last that came; both before the priority, or only the first of them."""
+    """By what waits, then the last that came."""
 
     name = "by-size"
-    together: bool = False
 
     def key(self, app: Application) -> object:
-        key = (app.pending.get("vcore", 0), -app.submitted)
-        return (key,) if self.together else key
+        return (app.pending.get("vcore", 0), -app.submitted)
 
 
 @pytest.mark.parametrize(
     ("properties", "order"),
     [
         ("", ("urgent", "small", "late", "early")),
-        ("application.sort.priority: disabled", ("small", "urgent", "late", "early")),
-        (
-            "application.sort.priority: disabled, application.sort.policy.together: 'true'",
-            ("small", "late", "urgent", "early"),
-        ),
+        ("application.sort.priority: disabled", ("small", "late", "urgent", "early")),
     ],
 )
-def test_priorities_come_before_a_tuple_after_its_first_part_or_after_all_of_it(
-    properties: str, order: tuple[str, ...]
-) -> None:
+def test_priorities_come_before_a_tuple_or_are_ignored(properties: str, order: tuple[str, ...]) -> None:
     clusters = Clusters()
     config = f"""
 partitions:

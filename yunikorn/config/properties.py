@@ -57,7 +57,7 @@ class QueueSettings:
     node_sort: str = ""
     """One of the partition's named node orders; empty for the partition's own."""
     sort_priority: bool = True
-    """Whether priorities come first in the order of applications and of queues."""
+    """Whether priorities of applications and of queues come first in their order; False ignores them."""
     priority_fence: bool = False
     """Whether the parent sees only the offset, not the priorities inside."""
     priority_offset: int = 0

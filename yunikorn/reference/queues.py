@@ -166,7 +166,7 @@ and the default holds; only unknown policies, and options that they do not have,
         ),
         Key(
             "application.sort.priority",
-            "whether priorities come first, among applications and among queues",
+            "whether the priorities of applications and queues come first, or are ignored",
             SWITCH,
             field="sort_priority",
             example="disabled",

@@ -217,7 +217,7 @@ class Cycle:
             here = app.queue is leaf
             if lanes is not None:
                 if here:
-                    lanes.update(app, order.rank(app))
+                    lanes.update(app, order.lane_rank(app))
                     app.admitted = lanes.is_admitted(app)
                 else:
                     lanes.remove(app)

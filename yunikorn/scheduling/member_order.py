@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import CONTAINED
+from yunikorn.objects.ask import INT32_MIN as NO_PRIORITY
 from yunikorn.scheduling.said_seconds import seconds_of
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, QueueSortPolicy
+    from yunikorn.objects.application import Application
     from yunikorn.objects.line import Line, Member, Rank
     from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.lanes import LaneGate
@@ -20,9 +22,9 @@ if TYPE_CHECKING:
 class MemberOrder:
     """Ranks the members of one queue: applications of a leaf, queues of a parent.
 
-    A rank is (0, priority, key, tie, member), highest priority first; with priorities disabled the
-    priority stands behind the key's first part (facts §3.1, §3.3). A member with a bad key gets (1, ...)
-    and stands behind all others in default order (decision 43).
+    A rank is (0, priority, key, tie, member), highest priority first; with priorities disabled it is
+    (0, key, tie, member). A member with a bad key gets (1, ...) and stands behind all others in default
+    order. See "Order" in docs/compatibility.md.
     """
 
     __slots__ = (
@@ -110,6 +112,17 @@ class MemberOrder:
             line.put(member, behind(member))
         return True
 
+    def lane_rank(self, app: Application) -> Rank:
+        """Where `app` stands in its lane, where applications count that wait for nothing, too.
+
+        Such an application keeps the priority of its last request, so that those of equal priority go by the
+        key whether or not they wait.
+        """
+        rank = self.rank(app)
+        if self._priority_first and app.priority == NO_PRIORITY and rank[0] == 0:
+            return (0, -_last_priority(app), *rank[2:])
+        return rank
+
     def rank(self, member: Member, *, quiet: bool = False) -> Rank:
         """Where `member` stands; `quiet` for whoever only wants to know: no fault is reported."""
         try:
@@ -128,15 +141,20 @@ class MemberOrder:
             if sound:
                 if self._priority_first:
                     return (0, -member.priority, key, member.tie, member)
-                if type(key) is tuple and key:
-                    return (0, key[0], -member.priority, key[1:], member.tie, member)
-                return (0, key, -member.priority, member.tie, member)
+                return (0, key, member.tie, member)
             cause: BaseException | str = f"{key!r} compares to nothing"
         except CONTAINED as error:
             cause = error
         if not quiet:
             self._faults.report(self.origin, "computing the key of", cause, member.label)
         return behind(member)
+
+
+def _last_priority(app: Application) -> int:
+    """The priority of the request of `app` that was placed last; 0 if it holds nothing."""
+    for allocation in reversed(app.allocations.values()):
+        return allocation.priority
+    return 0
 
 
 def _is_sound(key: tuple[Any, ...]) -> bool:
