@@ -112,7 +112,7 @@ def holding(rm: RM, **amounts: dict[str, int]) -> None:
     """Applications in this order, each with one allocation of these amounts, and then one ask more."""
     for app_id, amount in amounts.items():
         rm.app(app_id)
-        rm.ask(app_id, "first", **amount)
+        rm.ask(app_id, "first", resource=amount)
     rm.schedule()
     for app_id in amounts:
         rm.ask(app_id, "next", vcore=1)
