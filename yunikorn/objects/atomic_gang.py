@@ -7,14 +7,18 @@ request, and it is served by placing every one of them.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.ask import Ask
 from yunikorn.objects.shape import Shape
 from yunikorn.objects.terms import Terms
-from yunikorn.resources import Resource, Tally, fits, grow
+from yunikorn.resources import Resource, Tally, fits, grow, saturate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from yunikorn.clock import Timer
     from yunikorn.objects.application import Application
     from yunikorn.objects.ledger import Ledger
@@ -22,6 +26,11 @@ if TYPE_CHECKING:
 
 Members = list[tuple[Ask, int]]
 """Asks in their order, and how many repeats of each belong to the gang."""
+
+MOST_MEMBERS = 200_000
+"""Members of the largest gang that is placed: one decision places all of them, and delays all others."""
+
+_ORDER = attrgetter("order")
 
 
 class GangShape(Shape):
@@ -31,9 +40,15 @@ class GangShape(Shape):
 
     members: tuple[Shape, ...]
 
+    @property
+    def is_pinned(self) -> bool:
+        """Whether a member may come to a node that is drained, or reserved for others."""
+        return any(member.required for member in self.members)
+
     def fits(self, node: Node) -> bool:
         """Whether `node` has room for any member: then the gang may have become placeable."""
-        return any(member.fits(node) for member in self.members)
+        free = node.is_free
+        return any((free or member.required) and member.fits(node) for member in self.members)
 
 
 class AtomicGang:
@@ -44,6 +59,7 @@ class AtomicGang:
         "_arrived",
         "_asks",
         "_ledger",
+        "_needed",
         "app",
         "deadline",
         "done",
@@ -59,8 +75,12 @@ class AtomicGang:
         self.total = total
         """Its size: it is whole when its members take at least so much."""
         self._ledger = ledger
-        self._asks: dict[str, Ask] = {}
+        self._asks: list[Ask] = []
+        """Asks of its task groups that wait, in their order."""
         self._arrived: Tally = {}
+        """The sum of their pending repeats."""
+        self._needed: dict[str, int] = {}
+        """By key: repeats of each ask that are members."""
         self._alone = False
         self.members: Members = []
         """Those that are placed together; more of the task groups than the size needs come after them."""
@@ -85,12 +105,12 @@ class AtomicGang:
         if self.done:
             return
         grow(self._arrived, ask.resource, difference)
-        if ask.pending:
-            self._asks[ask.key] = ask
-        else:
-            self._asks.pop(ask.key, None)
-        # A gang that is whole already takes in no one who comes later; whoever goes may be missed.
-        if difference < 0 or self.request is None:
+        if ask.pending == difference:
+            insort(self._asks, ask, key=_ORDER)
+        elif not ask.pending:
+            del self._asks[bisect_left(self._asks, ask.order, key=_ORDER)]
+        # Members are chosen once: later asks add none, and only the loss of one calls for another choice.
+        if not self.members if difference > 0 else ask.pending < self._needed.get(ask.key, 0):
             self.form()
 
     def form(self, *, alone: bool | None = None) -> None:
@@ -99,9 +119,20 @@ class AtomicGang:
         if alone is not None:
             self._alone = alone
         if self.done or not self.is_whole:
+            self.members, self._needed = [], {}
             self.rest()
             return
         self.members, amount = self._choose()
+        self._needed = {ask.key: count for ask, count in self.members}
+        if not self.members:
+            # A size below 0, which only an application has that must be taken: no member is needed.
+            self.finish()
+            self.let_go()
+            return
+        if self.is_too_large:
+            self.rest()
+            self._ledger.gangs.report(self.app, self.too_large)
+            return
         first = self.members[0][0]
         # Room for one member would be taken from others for nothing while there is none for the next.
         terms = Terms(may_preempt=False)
@@ -115,17 +146,35 @@ class AtomicGang:
         self.request = request
         self._ledger.backlog.offer(request)
 
+    @property
+    def size(self) -> int:
+        """The number of its members."""
+        return sum(self._needed.values())
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether it has more members than one decision may place."""
+        return self.size > MOST_MEMBERS
+
+    @property
+    def too_large(self) -> str:
+        """Why a gang of this size is never placed."""
+        return f"its gang has {self.size} members, and at most {MOST_MEMBERS} can be placed at once"
+
     def _choose(self) -> tuple[Members, Resource]:
+        """The members, and their sum: of each ask, in order, the repeats that supply a type still missing."""
         chosen: Members = []
         amount: Tally = {}
-        for ask in sorted(self._asks.values(), key=lambda ask: ask.order):
-            count = 0
-            while count < ask.pending and not fits(amount, self.total):
-                grow(amount, ask.resource)
-                count += 1
+        missing = _missing(self.total, amount)
+        for ask in self._asks:
+            count = min(ask.pending, _repeats(ask.resource, missing))
             if count:
                 chosen.append((ask, count))
-        return chosen, Resource(amount)
+                grow(amount, ask.resource, count)
+                missing = _missing(self.total, amount)
+                if not missing:
+                    break
+        return chosen, Resource({name: saturate(value) for name, value in amount.items()})
 
     def _classes(self) -> tuple[object, ...]:
         counts: dict[object, int] = {}
@@ -153,7 +202,18 @@ class AtomicGang:
 
     def let_go(self) -> None:
         """What of it still waits is like any other request."""
-        for ask in self._asks.values():
+        for ask in self._asks:
             if ask.held:
                 self._ledger.backlog.let_go(ask)
         self._asks.clear()
+
+
+def _missing(total: Mapping[str, int], amount: Mapping[str, int]) -> Tally:
+    """The types of which `amount` has less than `total`, and how much less."""
+    return {name: most - amount.get(name, 0) for name, most in total.items() if most > amount.get(name, 0)}
+
+
+def _repeats(resource: Mapping[str, int], missing: Mapping[str, int]) -> int:
+    """The fewest repeats of `resource` that supply all it can of what is missing."""
+    wanted = [(missing[name], amount) for name, amount in resource.items() if amount and name in missing]
+    return max((-(-lacking // amount) for lacking, amount in wanted), default=0)

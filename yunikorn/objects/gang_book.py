@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from yunikorn.objects.atomic_gang import AtomicGang
 from yunikorn.objects.gang import HARD, SOFT, Gang, TaskGroup, placeholder_timeout
 from yunikorn.objects.outbox import AskRelease, Outbox, Release
+from yunikorn.objects.state_log import StateLogEntry
 from yunikorn.objects.termination import TerminationType
 from yunikorn.resources import NOTHING, Resource, grow, shrink
 from yunikorn.states import ACCEPTED, COMPLETING, FAILING, REMOVED, RESUMING, RUNNING, STARTING
@@ -43,6 +44,12 @@ class GangBook:
         """By application: atomic gangs that hold back later requests, and some that did."""
         self.announce: Callable[[Allocation], None]
         """Whom to tell of an allocation that took a placeholder's place, as the partition says."""
+
+    def report(self, app: Application, message: str) -> None:
+        """Send the resource manager, and the sinks, a message about an application that keeps its state."""
+        entered = app.state_log[-1].time if app.state_log else self._clock.now()
+        self._outbox.updated_applications.append((app.id, StateLogEntry(app.state, entered, message)))
+        self._ledger.journal.record("APP", app.id, message=message)
 
     # -- asks ---------------------------------------------------------------------------------------
 

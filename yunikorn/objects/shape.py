@@ -77,6 +77,11 @@ class Shape:
         """Waiting requests of this shape."""
         return sum(claim.asks for claim in self.claims.values())
 
+    @property
+    def is_pinned(self) -> bool:
+        """Whether requests of it may come to a node that is drained, or reserved for others."""
+        return bool(self.required)
+
     def tried(self) -> None:
         """It is parked once more."""
         self.tries += 1

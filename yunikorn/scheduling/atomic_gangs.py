@@ -7,7 +7,7 @@ of a user where that one's quota does. What comes before it in the order is serv
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.resources import Tally, describe, fits_quota, subtract
@@ -16,15 +16,19 @@ if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.ask import Ask
-    from yunikorn.objects.atomic_gang import AtomicGang
+    from yunikorn.objects.atomic_gang import AtomicGang, Members
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
     from yunikorn.objects.queue import Queue
+    from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.parking import Parking
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 Plan = list[tuple["Ask", "Node"]]
+
+LOOKS_PER_MEMBER = 32
+"""Nodes that can be looked at in the time that it takes to place a member and to take it back."""
 
 
 class AtomicGangs:
@@ -111,12 +115,14 @@ class AtomicGangs:
             for node in self._partition.nodes.values()
             if node.schedulable
         ]
-        for ask, count in sorted(gang.members, key=lambda one: -sum(one[0].resource.values())):
+        for ask, count in sorted(_by_shape(gang.members), key=lambda one: -sum(one[0].resource.values())):
             left = count
             for node, room in rooms:
-                if left and ask.shape.required in ("", node.id) and not self.predicates.excludes(ask, node):
+                if ask.shape.required in ("", node.id) and not self.predicates.excludes(ask, node):
                     left -= _take(room, ask, left)
-            if left:
+                    if not left:
+                        break
+            else:
                 return False
         return True
 
@@ -149,6 +155,8 @@ class AtomicGangs:
         """A node for every member, as if they were placed one by one; nothing is changed by it."""
         plan: Plan = []
         self.predicates.begin()
+        if self._lacks_room(gang):
+            return None
         try:
             for ask, count in gang.members:
                 for _ in range(count):
@@ -164,6 +172,16 @@ class AtomicGangs:
             for node in dict.fromkeys(node for _, node in plan):
                 self._orders.follow(node, gained=True)
         return plan
+
+    def _lacks_room(self, gang: AtomicGang) -> bool:
+        """Whether all free room is too little for the members of some shape, found without placing them.
+
+        Looks at every node once for each shape, and only where that takes less time than a plan may.
+        """
+        kinds, nodes = _by_shape(gang.members), self._partition.nodes
+        if len(kinds) * len(nodes) > LOOKS_PER_MEMBER * gang.size:
+            return False
+        return any(_room_for(ask.shape, count, nodes) < count for ask, count in kinds)
 
     def _node(self, ask: Ask) -> Node | None:
         shape, chain = ask.shape, self.predicates
@@ -217,18 +235,46 @@ class AtomicGangs:
             return
         gang.told = True
         if journal.listening:
-            size = f"{sum(count for _, count in gang.members)} members, {describe(request.resource)}"
+            size = f"{gang.size} members, {describe(request.resource)}"
             total = describe(self._partition.cluster.total)
             never = "" if self._may_ever_run(gang) else f"; it never can as things are, with {total} in all"
             message = f"Gang of application '{gang.app.id}' ({size}) has no room: {why}{never}"
             journal.record("REQUEST", request.key, gang.app.id, message=message)
 
 
+def _by_shape(members: Members) -> Members:
+    """The members with all of one shape counted together, under the first ask of that shape."""
+    kinds: dict[Shape, tuple[Ask, int]] = {}
+    for ask, count in members:
+        first, before = kinds.get(ask.shape, (ask, 0))
+        kinds[ask.shape] = first, before + count
+    return list(kinds.values())
+
+
 def _take(room: Tally, ask: Ask, most: int) -> int:
-    """How many repeats of `ask`, up to `most`, fit `room`; their amount is taken from it."""
-    count = most
-    for name, amount in ask.shape.pairs:
-        count = min(count, max(0, room.get(name, 0)) // amount)
+    """Take as many repeats of `ask` out of `room` as fit, up to `most`, and return their number."""
+    count = _repeats_in(room, ask.shape, most)
     for name, amount in ask.shape.pairs:
         room[name] = room.get(name, 0) - amount * count
     return count
+
+
+def _room_for(shape: Shape, most: int, nodes: Mapping[str, Node]) -> int:
+    """The requests of `shape`, up to `most`, that fit into the free room of the nodes; without predicates."""
+    if shape.required:
+        node = nodes.get(shape.required)
+        return 0 if node is None else _repeats_in(node.available, shape, most)
+    found = 0
+    for node in nodes.values():
+        if node.is_free:
+            found += _repeats_in(node.available, shape, most - found)
+            if found == most:
+                break
+    return found
+
+
+def _repeats_in(room: Mapping[str, int], shape: Shape, most: int) -> int:
+    """The requests of `shape`, up to `most`, that fit `room` together."""
+    for name, amount in shape.pairs:
+        most = min(most, max(0, room.get(name, 0)) // amount)
+    return most

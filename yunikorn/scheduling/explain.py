@@ -203,6 +203,8 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     if gang is None:
         summary = "it waits for a placeholder of its task group to make way"
         yield Reason("gang", summary, f"{summary}: {ask.task_group}")
+    elif gang.is_too_large:
+        yield Reason("gang", "its gang has too many members", gang.too_large)
     elif gang.request is None:
         summary = "its gang is not whole yet"
         yield Reason("gang", summary, f"{summary}: it is when its members take {in_words(gang.total)}")
@@ -212,7 +214,7 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
 
 
 def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask) -> Iterator[Reason]:
-    size = sum(count for _, count in gang.members)
+    size = gang.size
     room = room_for(gang.members, at.partition.nodes.values(), at.policies.predicates)
     if room < size or request.shape.closed:
         pieces = (

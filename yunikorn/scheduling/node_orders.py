@@ -149,7 +149,7 @@ class NodeOrders:
 
     def _reopen(self, node: Node, free: bool) -> None:
         # A request that requires this node may come even where no other may.
-        for shape in [shape for shape in self._shapes.closed.values() if free or shape.required]:
+        for shape in [shape for shape in self._shapes.closed.values() if free or shape.is_pinned]:
             if shape.fits(node) and shape.verdicts.get(node.classes) is None:
                 self._claims.reopen(shape)
 

@@ -85,6 +85,8 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     gang = ask.app.atomic
     if gang is None:
         yield f"a placeholder of task group {ask.task_group} must get its place and end"
+    elif gang.is_too_large:
+        yield f"its gang of {gang.size} members must ask for fewer and larger ones"
     elif gang.request is None:
         yield f"requests for {in_words(_missing_of(gang))} more must arrive"
     else:
@@ -102,7 +104,7 @@ def _missing_of(gang: AtomicGang) -> Tally:
 
 
 def _of_members(at: PartitionScheduler, gang: AtomicGang) -> Iterator[str]:
-    size = sum(count for _, count in gang.members)
+    size = gang.size
     lacking = size - room_for(gang.members, at.partition.nodes.values(), at.policies.predicates)
     if lacking:
         each = {in_words(ask.resource) for ask, _ in gang.members}

@@ -1,0 +1,185 @@
+"""Atomic gangs of asks with huge counts: members are computed, and a plan is no longer than it has to be."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.core.ear import Ear
+from tests.core.gangs import GangRM
+from tests.core.kit import partition, queue
+from tests.core.test_atomic_gangs import cluster
+from yunikorn.interface.messages import NodeAction
+from yunikorn.objects import atomic_gang
+from yunikorn.objects.node import Node
+from yunikorn.scheduling.explain import why
+from yunikorn.scheduling.remedies import remedies
+
+MOST = 2**31 - 1
+"""The largest count that an ask may have."""
+
+
+@pytest.fixture
+def lent(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """By node: how often a place there was tried out for a member of a gang."""
+    counts: Counter[str] = Counter()
+    lend = Node.lend
+
+    def count(node: Node, *amount: object) -> None:
+        counts[node.id] += 1
+        lend(node, *amount)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Node, "lend", count)
+    return counts
+
+
+def test_asks_of_one_type_are_members_only_as_far_as_their_type_is_missing() -> None:
+    rm = cluster(nodes=1)
+    rm.node("n2", memory=9)
+    rm.gang("app", "Atomic", vcore=3, memory=4)
+    rm.task("app", "cores", "members", MOST, vcore=1)
+    assert rm.schedule() == []
+    rm.task("app", "bytes", "members", MOST, memory=2)
+    placed = rm.schedule(1)
+    assert Counter(placed) == {("app", "cores", "n1"): 3, ("app", "bytes", "n2"): 2}
+    # The repeats beyond the size of the gang are requests like any others.
+    assert Counter(rm.schedule()) == {("app", "cores", "n1"): 1, ("app", "bytes", "n2"): 2}
+
+
+def test_an_ask_of_several_types_is_repeated_until_none_of_them_is_missing() -> None:
+    rm = cluster(nodes=0)
+    rm.node("n1", vcore=8, memory=8)
+    rm.gang("app", "Atomic", vcore=3, memory=7)
+    rm.task("app", "both", "members", MOST, vcore=1, memory=2)
+    assert rm.schedule(1) == [("app", "both", "n1")] * 4
+
+
+def test_a_later_ask_supplies_what_earlier_ones_leave_missing() -> None:
+    rm = cluster(nodes=2)
+    rm.gang("app", "Atomic", vcore=7)
+    rm.task("app", "few", "members", 2, vcore=2)
+    rm.task("app", "many", "members", MOST, vcore=1)
+    assert Counter(key for _, key, _ in rm.schedule(1)) == {"few": 2, "many": 3}
+
+
+def test_an_ask_that_supplies_nothing_missing_is_no_member() -> None:
+    rm = cluster(nodes=1)
+    rm.gang("app", "Atomic", vcore=2)
+    rm.task("app", "disk", "members", disk=1)
+    rm.task("app", "cores", "members", 2, vcore=1)
+    assert rm.schedule() == [("app", "cores", "n1")] * 2
+    rm.node("n2", disk=1)
+    assert rm.schedule() == [("app", "disk", "n2")]
+
+
+def test_too_little_free_room_for_a_large_gang_is_found_without_trying_places(lent: Counter[str]) -> None:
+    rm = cluster(nodes=0)
+    for number in range(3):
+        rm.node(f"n{number}", memory=20_001)
+    # The sum of the free room is enough, and on each node one byte of it is of no use.
+    rm.gang("app", "Atomic", memory=60_002)
+    rm.task("app", "m", "members", MOST, memory=2)
+    assert rm.schedule() == []
+    assert not lent
+    rm.node("n3", memory=2)
+    assert len(rm.schedule(1)) == 30_001
+    assert lent == {"n0": 10_000, "n1": 10_000, "n2": 10_000, "n3": 1}
+
+
+def test_nodes_that_take_no_new_requests_have_no_room_for_a_large_gang(lent: Counter[str]) -> None:
+    rm = cluster(nodes=0)
+    rm.node("n1", memory=500)
+    rm.node("n2", schedulable=False, memory=500)
+    rm.gang("app", "Atomic", memory=600)
+    rm.task("app", "m", "members", MOST, memory=1)
+    assert rm.schedule() == []
+    assert not lent
+
+
+def test_a_required_node_alone_has_room_for_the_members_that_require_it(lent: Counter[str]) -> None:
+    rm = cluster(nodes=0)
+    rm.node("n1", schedulable=False, memory=500)
+    rm.node("n2", memory=500)
+    rm.gang("app", "Atomic", memory=501)
+    tags = {"yunikorn.apache.org/requiredNode": "n1"}
+    rm.task("app", "m", "members", MOST, memory=1, tags=tags)
+    assert rm.schedule() == []
+    assert not lent
+    rm.change_node("n1", memory=501)
+    assert len(rm.schedule(1)) == 501
+
+
+def test_a_gang_with_more_members_than_one_decision_may_place_is_not_placed_and_says_so() -> None:
+    ear = Ear()
+    text = ear.text(partition(queue("a"), queue("b")))
+    rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
+    rm.node("n1", memory=1_000_000)
+    rm.gang("app", "Atomic", memory=200_001)
+    rm.task("app", "one", "members", 100_000, memory=1)
+    rm.task("app", "two", "members", MOST, memory=1)
+    message = "its gang has 200001 members, and at most 200000 can be placed at once"
+    assert rm.schedule() == []
+    assert [(one.application_id, one.state, one.message) for one in rm.heard().updated_applications][-1] == (
+        "app", "Accepted", message,
+    )  # fmt: skip
+    assert ear.messages("app")[-1] == message
+    ask = rm.find_app("app").asks["one"]
+    assert [reason.detail for reason in why(rm.at_work(), ask)] == [message]
+    assert list(remedies(rm.at_work(), ask)) == [
+        "its gang of 200001 members must ask for fewer and larger ones"
+    ]
+    # Further asks change nothing and are told nothing new, and a gang that cannot run delays nothing.
+    rm.task("app", "more", "members", memory=1)
+    assert rm.heard().updated_applications == []
+    rm.pass_time(700)
+    rm.app("small")
+    rm.ask("small", "s", memory=1)
+    assert rm.schedule() == [("small", "s", "n1")]
+    # With fewer and larger members the gang is placed.
+    rm.release_ask("app", "one")
+    rm.release_ask("app", "two")
+    rm.task("app", "large", "members", 2, memory=100_000)
+    assert Counter(key for _, key, _ in rm.schedule(1)) == {"large": 2, "more": 1}
+
+
+@pytest.mark.parametrize("most", [3, 4])
+def test_a_gang_of_the_largest_size_is_placed(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atomic_gang, "MOST_MEMBERS", most)
+    rm = cluster()
+    rm.gang("app", "Atomic", vcore=4)
+    rm.task("app", "m", "members", MOST, vcore=1)
+    assert len(rm.schedule(1)) == (4 if most == 4 else 0)
+
+
+def test_a_gang_below_nothing_that_must_be_taken_needs_no_member() -> None:
+    rm = cluster(nodes=1)
+    rm.gang("app", "Atomic", vcore=-1, tags={"application.create.force": "true"})
+    rm.task("app", "m", "members", 2, vcore=1)
+    assert rm.schedule() == [("app", "m", "n1")] * 2
+
+
+def test_a_gang_whose_member_requires_a_drained_node_is_tried_again_when_that_node_has_room() -> None:
+    rm = cluster()
+    rm.app("filler")
+    tags = {"yunikorn.apache.org/requiredNode": "n1"}
+    rm.ask("filler", "f", 2, vcore=2, tags=tags)
+    assert len(rm.schedule()) == 2
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    rm.gang("app", "Atomic", vcore=2)
+    rm.task("app", "pinned", "members", vcore=1, tags=tags)
+    rm.task("app", "free", "members", vcore=1)
+    assert rm.schedule() == []
+    rm.release("filler", next(iter(rm.running)))
+    assert sorted(rm.schedule()) == [("app", "free", "n2"), ("app", "pinned", "n1")]
+
+
+def test_members_that_are_taken_back_one_by_one_are_replaced_by_those_that_remain() -> None:
+    rm = cluster(nodes=1)
+    rm.gang("app", "Atomic", vcore=3)
+    for number in range(9):
+        rm.task("app", f"t{number}", "members", vcore=1)
+    for number in (1, 8, 0, 2, 5):
+        rm.release_ask("app", f"t{number}")
+    assert [key for _, key, _ in rm.schedule(1)] == ["t3", "t4", "t6"]
+    assert rm.schedule() == [("app", "t7", "n1")]
