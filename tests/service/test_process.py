@@ -192,6 +192,30 @@ def test_what_was_recorded_is_decided_again_the_same(
     assert "identical to what was recorded" in capsys.readouterr().out
 
 
+@UNIX
+def test_on_sighup_a_renamed_recording_is_left_and_another_one_begun(
+    start: Start, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording, old = tmp_path / "recording.jsonl", tmp_path / "recording.old"
+    service = start("--config", str(config), "--grpc", "127.0.0.1:0", "--record", str(recording))
+    shim = Shim(service.address)
+    shim.register()
+    shim.send(work(3, app="one"))
+    shim.allocations(3)
+    recording.rename(old)
+    service.signal(signal.SIGHUP)
+    service.wait_for("the configuration was read again")
+    assert '"part"' in recording.read_text().splitlines()[0]
+    shim.send(work(3, app="two"))
+    shim.allocations(3)
+    service.signal(signal.SIGTERM)
+    assert service.end() == 0
+    shim.close()
+    assert '"two"' not in old.read_text()
+    assert main(["replay", "--quiet", str(old), str(recording)]) == 0
+    assert "6 allocations" in capsys.readouterr().out
+
+
 # -- what cannot be -----------------------------------------------------------------------------------------
 
 
@@ -209,6 +233,9 @@ def test_what_was_recorded_is_decided_again_the_same(
         (["--demo", "--session-timeout", "soon"], "expected a duration such as 30s"),
         (["--demo", "--session-timeout", "0s"], "has to be longer than 0s"),
         (["--demo", "--session-timeout=-3s"], "has to be longer than 0s, not -3s"),
+        (["--demo", "--record-size", "1Gi"], "needs --record FILE"),
+        (["--demo", "--record", "r", "--record-size", "1k"], "has to be at least 64Ki"),
+        (["--demo", "--record", "r", "--record-size", "much"], "expected a whole number with an optional"),
         (["--demo", "--callback-timeout", "never"], "the core cannot wait for ever"),
     ],
 )

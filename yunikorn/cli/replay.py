@@ -29,14 +29,16 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("replay")
-@click.argument("file", type=FILE)
+@click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
 @click.option("--config", type=FILE, help="Another queues.yaml, for every RM: what if it had been this one?")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object per line, in the recording's form."
 )
 @click.option("--quiet", is_flag=True, help="Print no responses, only what came of it.")
-def command(file: Path, config: Path | None, as_json: bool, quiet: bool) -> int:
+def command(files: tuple[Path, ...], config: Path | None, as_json: bool, quiet: bool) -> int:
     """Play FILE into a fresh core on a virtual clock, and print every response in order.
+
+    A recording of several files is named file by file, oldest first.
 
     Under the configuration it was recorded under, the responses are those that were recorded; the first
     difference is named. Under another one it is a what-if. docs/replay.md describes the format.
@@ -50,7 +52,7 @@ def command(file: Path, config: Path | None, as_json: bool, quiet: bool) -> int:
         raise UsageError("replay needs the package protobuf: pip install 'yunikorn[grpc]'") from error
     registry = Registry.load()
     text = None if config is None else _read_config(config, registry)
-    recording = read_recording(file)
+    recording = read_recording(*files)
     for remark in recording.remarks:
         click.echo(f"note: {printable(remark)}", err=True)
     printer = _Printer(as_json, quiet)
@@ -125,9 +127,10 @@ class _Printer:
 
     def _remark(self, at: int, line: Line, text: str, kind: str) -> None:
         if self._as_json and not self._quiet:
-            self._print(at, {kind: {"line": line.number, "text": text}})
+            where = {"file": line.file} if line.file else {}
+            self._print(at, {kind: {**where, "line": line.number, "text": text}})
         else:
-            click.echo(f"note: line {line.number}: {printable(text)}", err=True)
+            click.echo(f"note: {printable(line.place)}: {printable(text)}", err=True)
 
     @staticmethod
     def _print(at: int, content: dict[str, Any]) -> None:
@@ -158,7 +161,7 @@ class _Printer:
             if stand_in.strangers:
                 click.echo(f"{stand_in.strangers} allocations that ended then are not there now, or not yet")
         elif comparison.first is not None:
-            click.echo(f"differs from what was recorded, first in {comparison.first}")
+            click.echo(f"differs from what was recorded, first in {printable(str(comparison.first))}")
         elif comparison.is_possible:
             click.echo(f"identical to what was recorded: {comparison.equal} responses")
         if comparison.beyond:

@@ -17,7 +17,8 @@ import click
 from yunikorn import __version__
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration
-from yunikorn.errors import UsageError
+from yunikorn.config.quantities import parse_quantity
+from yunikorn.errors import QuantityError, UsageError
 from yunikorn.registry import Registry
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.logs import AREAS, FORMATS, LEVELS, logging_to, parse_levels
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 FILE = click.Path(dir_okay=False, path_type=Path)
 OFF = "off"
 NEVER = "never"
+SMALLEST_PART = 64 << 10
+"""Bytes of a recording below which it is not continued in another file."""
 
 
 def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
@@ -42,6 +45,18 @@ def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float 
     if nanoseconds <= 0:
         raise click.BadParameter(f"has to be longer than 0s, not {value}")
     return nanoseconds / SECOND
+
+
+def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    try:
+        size = parse_quantity("bytes", value)
+    except QuantityError as error:
+        raise click.BadParameter(str(error)) from error
+    if size < SMALLEST_PART:
+        raise click.BadParameter(f"has to be at least 64Ki, not {value}")
+    return size
 
 
 @click.command("serve")
@@ -98,6 +113,12 @@ def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float 
 @click.option("--tls-client-ca", type=FILE, help="Let in only clients with a certificate of this authority.")
 @click.option("--insecure-bind", is_flag=True, help="Listen to other machines without TLS.")
 @click.option("--record", type=FILE, metavar="FILE", help="Write all that comes in to FILE, for `replay`.")
+@click.option(
+    "--record-size",
+    metavar="SIZE",
+    callback=_bytes,
+    help="Rename a recording of this size, such as 1Gi, to FILE.1, FILE.2 ..., and go on in another file.",
+)
 @click.option("--demo", is_flag=True, help="Run a resource manager inside, with nodes and jobs to look at.")
 @click.option(
     "--log",
@@ -123,15 +144,19 @@ def command(
     tls_client_ca: Path | None,
     insecure_bind: bool,
     record: Path | None,
+    record_size: int | None,
     demo: bool,
     levels: tuple[str, ...],
     log_format: str,
 ) -> int:
     """Serve the scheduler interface over gRPC until a signal ends it.
 
-    SIGTERM and Ctrl-C end it in order, SIGHUP has it read its configurations again. Logs go to standard
+    SIGTERM and Ctrl-C end it in order. SIGHUP has it read its configurations again, and begin another
+    recording if the file was renamed. Logs go to standard
     error.
     """
+    if record_size is not None and record is None:
+        raise click.BadParameter("needs --record FILE", param_hint="--record-size")
     if callback_timeout is None:
         raise click.BadParameter("the core cannot wait for ever", param_hint="--callback-timeout")
     patience = Patience(session=session_timeout, callback=callback_timeout)
@@ -146,7 +171,7 @@ def command(
     )
     files = ConfigFiles(configs)
     network = None if address == OFF else _network()
-    options = Options(files, settings, network, allow_rm_config, watch, demo, record)
+    options = Options(files, settings, network, allow_rm_config, watch, demo, record, record_size)
     with logging_to(None, parse_levels(levels), log_format):
         return serve(options, Registry.load(), lambda bound: click.echo(_welcome(options, bound)))
 

@@ -20,9 +20,11 @@ class Difference:
     line: int
     """In the recording; 0 behind its end."""
     what: str
+    place: str = ""
+    """The line, with its file where there are several."""
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.what}" if self.line else self.what
+        return f"{self.place}: {self.what}" if self.place else self.what
 
 
 class Comparison:
@@ -57,13 +59,13 @@ class Comparison:
         if self._is_over():
             return
         if self._extra:
-            self._differ(recorded.number, _surplus(*self._extra[0]))
+            self._differ(recorded, _surplus(*self._extra[0]))
         elif recorded.rm_id != rm_id:
-            self._differ(recorded.number, f"a response to {recorded.rm_id} is now one to {rm_id}")
+            self._differ(recorded, f"a response to {recorded.rm_id} is now one to {rm_id}")
         elif recorded.content != response:
             was, now = (to_json(v0_11.to_update_response(one)) for one in (recorded.content, response))
             place, before, after = next(differences(was, now), ("", was, now))
-            self._differ(recorded.number, f"{place} was {before}, and is now {after}")
+            self._differ(recorded, f"{place} was {before}, and is now {after}")
         else:
             self.equal += 1
 
@@ -71,12 +73,12 @@ class Comparison:
         """The recording has a response that the core did not give."""
         self.recorded += 1
         if not self._is_over():
-            self._differ(recorded.number, f"the response to {recorded.rm_id} does not come any more")
+            self._differ(recorded, f"the response to {recorded.rm_id} does not come any more")
 
     def ended(self) -> None:
         """The recording is over."""
         if self.recorded and self._extra and not self._is_over():
-            self._differ(0, _surplus(*self._extra[0]))
+            self._differ(None, _surplus(*self._extra[0]))
 
     @property
     def is_possible(self) -> bool:
@@ -86,8 +88,8 @@ class Comparison:
     def _is_over(self) -> bool:
         return not self.wanted or self.first is not None
 
-    def _differ(self, line: int, what: str) -> None:
-        self.first = Difference(line, what)
+    def _differ(self, line: Line | None, what: str) -> None:
+        self.first = Difference(0, what) if line is None else Difference(line.number, what, line.place)
 
 
 def _surplus(rm_id: str, at: int) -> str:

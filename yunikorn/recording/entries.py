@@ -24,6 +24,17 @@ class Beginning:
 
 
 @attrs.frozen
+class Part:
+    """A further file of the recording of a core begins."""
+
+    number: int
+    """Of the file, counted from 1 for the one with the core's beginning."""
+    start: str
+    """The moment at which the core began, as its beginning has it."""
+    version: int = VERSION
+
+
+@attrs.frozen
 class GroupConfiguration:
     """The configuration of a policy group, from here on."""
 

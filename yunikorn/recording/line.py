@@ -22,6 +22,7 @@ from yunikorn.recording.entries import (
     Beginning,
     FailedApplication,
     GroupConfiguration,
+    Part,
     PartitionSwitch,
     QueueSwitch,
 )
@@ -51,6 +52,13 @@ class Line:
     """The optional methods of the callback that comes with a registration."""
     within: bool = False
     """Whether a callback made this call, while it was called with the response of the line before."""
+    file: str = ""
+    """The file, if the recording has several."""
+
+    @property
+    def place(self) -> str:
+        """The place as messages name it."""
+        return f"{self.file}, line {self.number}" if self.file else f"line {self.number}"
 
 
 def read_line(document: object, number: int, report: Report) -> Line | None:
@@ -158,12 +166,7 @@ def _beginning(value: object, path: str, report: Report) -> Beginning | None:
     begins: Beginning | None = _structured(Beginning)(value, path, report)
     if begins is None:
         return None
-    if begins.version != VERSION:
-        report(Problem(f"{path}.version", f"is {begins.version}; this version reads {VERSION} only"))
-    try:
-        read_date(begins.start)
-    except ValueError as error:
-        report(Problem(f"{path}.start", str(error)))
+    _check_origin(begins, path, report)
     known = attrs.fields_dict(Periods)
     for name, text in begins.periods.items():
         inner = f"{path}.periods.{name}"
@@ -178,6 +181,22 @@ def _beginning(value: object, path: str, report: Report) -> Beginning | None:
             except ValueError as error:
                 report(Problem(inner, str(error)))
     return begins
+
+
+def _part(value: object, path: str, report: Report) -> Part | None:
+    part: Part | None = _structured(Part)(value, path, report)
+    if part is not None:
+        _check_origin(part, path, report)
+    return part
+
+
+def _check_origin(found: Beginning | Part, path: str, report: Report) -> None:
+    if found.version != VERSION:
+        report(Problem(f"{path}.version", f"is {found.version}; this version reads {VERSION} only"))
+    try:
+        read_date(found.start)
+    except ValueError as error:
+        report(Problem(f"{path}.start", str(error)))
 
 
 def _configuration(value: object, path: str, report: Report) -> GroupConfiguration | None:
@@ -205,6 +224,7 @@ _old, _new = si_v0_11_pb2, si_current_pb2
 
 KINDS: dict[str, Reading] = {
     "recording": _beginning,
+    "part": _part,
     "configuration": _configuration,
     "register": _message(_old.RegisterResourceManagerRequest, v0_11.from_register_request),
     "update": _message(_old.UpdateRequest, _update),
@@ -237,5 +257,5 @@ KINDS: dict[str, Reading] = {
 
 UPDATES = ("update", "update_allocation", "update_application", "update_node")
 """The kinds that bring updates, as a list in the order in which the core takes them."""
-OF_NONE = ("recording", "configuration", "schedule", "advance", "fire_timers", "close", "gap")
+OF_NONE = ("recording", "part", "configuration", "schedule", "advance", "fire_timers", "close", "gap")
 """The kinds that belong to no RM; all others belong to one."""

@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from yunikorn.errors import Problem, UsageError, YunikornError, printable
+from yunikorn.recording.entries import Part
 from yunikorn.recording.line import OF_NONE, UPDATES, Line, read_line
 
 SHOWN = 20
@@ -41,24 +42,26 @@ class Recording:
     """What whoever plays it should know, such as a line that was cut off."""
 
 
-def read_recording(path: Path) -> Recording:
-    """The recording in a file; raises `RecordingError`, or `UsageError` if it cannot be read."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return parse_recording(data, str(path))
+def read_recording(*paths: Path) -> Recording:
+    """The recording in a file, or in several that follow each other.
+
+    Raises `RecordingError`, or `UsageError` if a file cannot be read.
+    """
+    reader = _Reader(has_parts=len(paths) > 1)
+    for path in paths:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+        reader.read(data, str(path))
+    return reader.finished()
 
 
 def parse_recording(data: bytes, file: str) -> Recording:
     """The recording in these bytes; `file` is what messages call it. Raises `RecordingError`."""
-    reader = _Reader(file)
-    reader.read(data)
-    if reader.problems:
-        raise RecordingError(file, reader.problems)
-    if not reader.lines:
-        raise UsageError(f"{file}: is empty: a recording has at least a line that registers an RM")
-    return Recording(reader.lines, reader.remarks)
+    reader = _Reader(has_parts=False)
+    reader.read(data, file)
+    return reader.finished()
 
 
 class _Duplicate(Exception):
@@ -66,46 +69,87 @@ class _Duplicate(Exception):
 
 
 class _Reader:
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.lines: list[Line] = []
-        self.problems: list[Problem] = []
-        self.remarks: list[str] = []
+    def __init__(self, *, has_parts: bool) -> None:
+        self._has_parts = has_parts
+        """Whether there are several files."""
+        self._file = ""
+        self._lines: list[Line] = []
+        self._problems: list[Problem] = []
+        self._remarks: list[str] = []
         self._at = 0
         self._rm_id = ""
         """Whose a line is that names no RM: the one that registered last."""
+        self._part: Part | None = None
+        """The part of a core's recording that is being read; None if no core has begun."""
+        self._cut_off = ""
+        """The file whose last line was cut off, if nothing was read after it."""
 
-    def read(self, data: bytes) -> None:
+    def read(self, data: bytes, file: str) -> None:
+        """Read the next file; raises `RecordingError` with all that is wrong with it."""
+        self._file = file
         texts = data.split(b"\n")
         for number, text in enumerate(texts, 1):
             if not text.strip() or text.lstrip().startswith(b"#"):
                 continue
             document, fault = _parse(text)
             if fault and self._was_cut_off(number, texts):
-                self.remarks.append(f"{self.file}:{number}: the line is cut off, and left out")
+                self._remarks.append(f"{file}:{number}: the line is cut off, and left out")
+                self._cut_off = file
             elif fault:
-                self.problems.append(Problem("", fault, number))
+                self._problems.append(Problem("", fault, number))
             else:
                 self._take(document, number)
+                self._cut_off = ""
+        if self._problems:
+            raise RecordingError(file, self._problems)
+
+    def finished(self) -> Recording:
+        """All that was read; raises `UsageError` if that is nothing."""
+        if not self._lines:
+            text = f"{self._file}: is empty: a recording has at least a line that registers an RM"
+            raise UsageError(text)
+        return Recording(self._lines, self._remarks)
 
     def _was_cut_off(self, number: int, texts: list[bytes]) -> bool:
         """Whether a line that is no JSON is one amid which the process that recorded was killed."""
         if number < len(texts):
             return texts[number].startswith(b'{"at": 0, "recording"')
-        return any(line.kind == "recording" for line in self.lines)
+        return any(line.kind == "recording" for line in self._lines)
 
     def _take(self, document: object, number: int) -> None:
         def report(problem: Problem) -> None:
-            self.problems.append(attrs.evolve(problem, line=number))
+            self._problems.append(attrs.evolve(problem, line=number))
 
         line = read_line(document, number, report)
         if line is None:
             return
+        line.file = self._file if self._has_parts else ""
         if line.kind == "recording":
             self._at = 0
+            self._part = None if line.content is None else Part(1, line.content.start)
         self._set_time(line, report)
+        if line.kind == "part":
+            self._follow(line.content, report)
+            return
         self._set_rm(line, report)
-        self.lines.append(line)
+        self._lines.append(line)
+
+    def _follow(self, part: Part | None, report: Any) -> None:
+        """Check that a part follows the one before it."""
+        before = self._part
+        if part is None:
+            return
+        if before is None or before.start != part.start:
+            text = f"is part {part.number} of a recording that began at {part.start}:"
+            report(Problem("part", f"{text} name the files before it as well, oldest first"))
+        elif part.number != before.number + 1:
+            text = (
+                f"is part {part.number} of the core that began at {part.start}, and part {before.number + 1}"
+            )
+            report(Problem("part", f"{text} belongs here"))
+        elif self._cut_off:
+            report(Problem("part", f"follows a file that lacks its end: {self._cut_off} is cut off"))
+        self._part = part
 
     def _set_time(self, line: Line, report: Any) -> None:
         if line.at < 0:

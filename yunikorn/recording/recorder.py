@@ -26,7 +26,7 @@ from yunikorn.interface.wire.json_form import to_json
 from yunikorn.interface.wire.malformed import REFUSED, MalformedMessage
 from yunikorn.objects.periods import Periods
 from yunikorn.recording.entries import VERSION
-from yunikorn.recording.file_lock import FileIsLocked, keep_to_owner, open_locked
+from yunikorn.recording.file_lock import FileIsLocked, is_at, keep_to_owner, open_locked
 from yunikorn.recording.moments import write_date, write_seconds
 
 Content = dict[str, Any]
@@ -48,9 +48,12 @@ class Recorder:
     would mix their lines.
 
     When the file cannot be written any more, `warn` is told once, and the core goes on without.
+
+    A file that has `largest` bytes is renamed to `PATH.1`, `PATH.2` and so on, and the recording goes on in
+    another one at the path. `reopen` does the same when another program has renamed the file.
     """
 
-    def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, warn: Callable[[str], None], largest: int | None = None) -> None:
         self.path = path
         self.lines = 0
         """How many have been written."""
@@ -61,6 +64,11 @@ class Recorder:
         self._held: tuple[int, Content] | None = None
         self._texts: dict[str, Content] = {}
         self._file: int | None = _open(path)
+        self._size = os.fstat(self._file).st_size
+        self._largest = largest
+        """Bytes after which another file is begun; None while there is no such limit."""
+        self._part = 0
+        """Files of the core's recording so far; 0 while no core has begun."""
 
     def close(self) -> None:
         """Nothing more comes."""
@@ -74,7 +82,7 @@ class Recorder:
     def began(self, at: int, periods: Periods, configurations: Configurations | None) -> None:
         """A core begins."""
         self._release()
-        self._start, self._texts = at, {}
+        self._start, self._texts, self._part = at, {}, 0
         content: Content = {"version": VERSION, "start": write_date(at), "yunikorn": __version__}
         if configurations is not None:
             content["groups"] = list(configurations.groups)
@@ -83,6 +91,13 @@ class Recorder:
         if unusual:
             content["periods"] = unusual
         self._write(at, {"recording": content})
+        self._part = 1
+
+    def reopen(self, at: int) -> None:
+        """Go on in another file at the path if the one in use was renamed; for the core's thread."""
+        if self._file is not None and not is_at(self._file, self.path):
+            self._release()
+            self._go_on(at)
 
     def took(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:
         """A call is about to be carried out."""
@@ -145,10 +160,16 @@ class Recorder:
             self._write(at, content)
 
     def _write(self, at: int, content: Content) -> None:
+        if self._file is not None and self._largest is not None and self._size >= self._largest:
+            self._rotate(at)
+        self._put(at, content)
+
+    def _put(self, at: int, content: Content) -> None:
         if self._file is None:
             return
         text = json.dumps(content, ensure_ascii=False)
         line = f'{{"at": {write_seconds(at - self._start)}, {text[1:]}\n'.encode(errors="replace")
+        self._size += len(line)
         try:
             while line:
                 line = line[os.write(self._file, line) :]
@@ -158,6 +179,44 @@ class Recorder:
             self._file = None
             self.failure = f"{self.path}: recording has ended: {error.strerror or error}"
             self._warn(self.failure)
+
+    # -- several files --------------------------------------------------------------------------------
+
+    def _rotate(self, at: int) -> None:
+        """Rename the file, and go on in another one."""
+        try:
+            os.rename(self.path, self.path.with_name(f"{self.path.name}.{_next_number(self.path)}"))
+        except OSError as error:
+            self._largest = None
+            reason = f"cannot be renamed: {error.strerror or error}"
+            self._warn(f"{self.path}: {reason}; the recording goes on in the same file, however large")
+            return
+        if not self._go_on(at):
+            self._largest = None
+
+    def _go_on(self, at: int) -> bool:
+        """Go on in another file at the path; returns False, with a warning, where that cannot be."""
+        try:
+            file = _open(self.path)
+        except UsageError as error:
+            self._warn(f"{error}; the recording goes on in the file that had this name before")
+            return False
+        assert self._file is not None
+        os.close(self._file)
+        self._file, self._size = file, os.fstat(file).st_size
+        if self._part:
+            self._part += 1
+            content = {"version": VERSION, "number": self._part, "start": write_date(self._start)}
+            self._put(at, {"part": content})
+        return True
+
+
+def _next_number(path: Path) -> int:
+    """One more than that of any file of the recording: what is there is not overwritten."""
+    endings = (
+        name[len(path.name) + 1 :] for name in os.listdir(path.parent) if name.startswith(f"{path.name}.")
+    )
+    return 1 + max((int(ending) for ending in endings if ending.isascii() and ending.isdigit()), default=0)
 
 
 def _open(path: Path) -> int:
@@ -185,7 +244,8 @@ def _continue(file: int, path: Path) -> None:
     first = os.read(file, 4096)
     if not first:
         return
-    if b'"recording"' not in first.partition(b"\n")[0]:
+    head = first.partition(b"\n")[0]
+    if b'"recording"' not in head and b'"part"' not in head:
         raise UsageError(f"{path}: is there, and is no recording: name another file, or remove it")
     os.lseek(file, -1, os.SEEK_END)
     if os.read(file, 1) != b"\n":

@@ -97,7 +97,7 @@ class Replay:
                 self._play(line)
                 self._hand_out()
             except BaseException as error:
-                error.add_note(f"while line {line.number} of the recording was played")
+                error.add_note(f"while {line.place} of the recording was played")
                 raise
         self.comparison.ended()
 

@@ -73,6 +73,8 @@ class Options:
     watch: bool = False
     demo: bool = False
     record: Path | None = None
+    record_size: int | None = None
+    """Bytes after which a recording goes on in another file; None is never."""
 
 
 def serve(
@@ -102,7 +104,7 @@ class _Service:
         self._over = asyncio.Event()
         self._signals_to_stop = StopSignals(asyncio.get_running_loop().time)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._recorder = _recorder(options.record)
+        self._recorder = _recorder(options)
         loop = asyncio.get_running_loop()
         threaded = ThreadedScheduler(
             self._make, clock, died=lambda _: loop.call_soon_threadsafe(self._over.set)
@@ -196,6 +198,10 @@ class _Service:
                 loop.remove_signal_handler(number)
 
     async def _reload(self) -> None:
+        recorder = self._recorder
+        if recorder is not None:
+            # Only the core's thread writes.
+            self.core.threaded.notify(lambda core: recorder.reopen(core.clock.now()))
         await self._reloading.reload("SIGHUP")
 
     def _stop(self, why: str) -> None:
@@ -226,8 +232,8 @@ def given_texts(options: Options) -> Texts:
     return texts
 
 
-def _recorder(path: Path | None) -> Recorder | None:
-    if path is None:
+def _recorder(options: Options) -> Recorder | None:
+    if options.record is None:
         return None
     try:
         from yunikorn.recording.recorder import Recorder
@@ -235,4 +241,4 @@ def _recorder(path: Path | None) -> Recorder | None:
         if (error.name or "").partition(".")[0] != "google":
             raise
         raise UsageError("--record needs the package protobuf: pip install 'yunikorn[grpc]'") from error
-    return Recorder(path, _log.error)
+    return Recorder(options.record, _log.error, options.record_size)

@@ -1,0 +1,280 @@
+"""A recording in several files: by size, or when its file was renamed; played together they are one."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.core.kit import RM
+from tests.recording.listening import Ear
+from tests.recording.test_recorder import contents, silent
+from yunikorn.cli.main import main
+from yunikorn.clock import ManualClock
+from yunikorn.interface.taped import TapedScheduler
+from yunikorn.recording.reader import RecordingError, read_recording
+from yunikorn.recording.recorder import Recorder
+from yunikorn.recording.replay import Replay
+from yunikorn.registry import Registry
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be renamed there")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where to record."""
+    return tmp_path / "run.jsonl"
+
+
+def begin(recorder: Recorder, registry: Registry) -> RM:
+    """An RM with a core that is recorded, and a node."""
+    rm = RM(scheduler=TapedScheduler(recorder, registry, ManualClock(10**18)))
+    rm.node(memory=100)
+    rm.app()
+    return rm
+
+
+def work(rm: RM, number: int) -> None:
+    """An ask that is placed, in a second of its own."""
+    rm.clock.advance(1)
+    rm.ask(key=f"k{number}", memory=1)
+    rm.schedule()
+
+
+def replayed(registry: Registry, *files: Path) -> tuple[Replay, Ear]:
+    """A replay of these files, which gives what was recorded."""
+    replay = Replay(read_recording(*files).lines, registry, ear := Ear())
+    replay.run()
+    assert replay.comparison.first is None
+    assert replay.comparison.beyond == 0
+    return replay, ear
+
+
+def parts(file: Path) -> list[Path]:
+    """The files of a recording, oldest first."""
+    older = [path for path in file.parent.iterdir() if path.name.startswith(f"{file.name}.")]
+    return [*sorted(older, key=lambda path: int(path.suffix[1:])), file]
+
+
+def test_a_recording_that_grows_is_continued_in_another_file(file: Path, registry: Registry) -> None:
+    recorder = Recorder(file, silent, largest=2000)
+    rm = begin(recorder, registry)
+    for number in range(40):
+        work(rm, number)
+    recorder.close()
+    files = parts(file)
+    assert len(files) > 10, "also beyond the ninth, in the order of their numbers"
+    for path in files:
+        assert path.stat().st_size < 2000 + 1000
+        assert path.stat().st_mode & 0o777 == 0o600
+    heads = [contents(path)[0] for path in files]
+    assert "recording" in heads[0]
+    start = heads[0]["recording"]["start"]
+    assert [head["part"] for head in heads[1:]] == [
+        {"version": 1, "number": number, "start": start} for number in range(2, len(files) + 1)
+    ]
+    _, ear = replayed(registry, *files)
+    assert len(ear.placed()) == 40
+    assert recorder.lines == sum(len(contents(path)) for path in files)
+
+
+def test_a_core_that_begins_in_a_full_file_begins_another_one(file: Path, registry: Registry) -> None:
+    for largest in (1000, 10**6, 500):
+        recorder = Recorder(file, silent, largest=largest)
+        rm = begin(recorder, registry)
+        for number in range(5):
+            work(rm, number)
+        recorder.close()
+    files = parts(file)
+    replay, ear = replayed(registry, *files)
+    assert ear.beginnings == 3
+    assert replay.comparison.equal == replay.comparison.recorded
+    # The third core found a file with more than 500 bytes.
+    (begun,) = [path for path in files[1:] if "recording" in contents(path)[0]]
+    after = files[files.index(begun) + 1]
+    assert contents(after)[0]["part"]["number"] == 2
+
+
+def test_a_part_that_is_there_is_never_overwritten(file: Path, registry: Registry) -> None:
+    kept = file.with_name(f"{file.name}.7")
+    kept.write_text("precious")
+    recorder = Recorder(file, silent, largest=500)
+    rm = begin(recorder, registry)
+    for number in range(5):
+        work(rm, number)
+    recorder.close()
+    assert kept.read_text() == "precious"
+    kept.unlink()
+    assert min(int(path.suffix[1:]) for path in parts(file)[:-1]) == 8
+    replayed(registry, *parts(file))
+
+
+def test_a_renamed_file_is_left_and_another_one_begun(file: Path, registry: Registry) -> None:
+    recorder = Recorder(file, silent)
+    rm = begin(recorder, registry)
+    work(rm, 1)
+    old = file.with_name("yesterday.jsonl")
+    file.rename(old)
+    work(rm, 2)
+    recorder.reopen(rm.clock.now())
+    size = old.stat().st_size
+    work(rm, 3)
+    recorder.close()
+    assert old.stat().st_size == size
+    assert contents(file)[0]["at"] == 2
+    _, ear = replayed(registry, old, file)
+    assert [key for key, _ in ear.placed()] == ["k1", "k2", "k3"]
+    Recorder(old, silent).close()
+
+
+def test_an_empty_file_that_the_renamer_made_is_used_and_closed_to_others(
+    file: Path, registry: Registry
+) -> None:
+    recorder = Recorder(file, silent)
+    rm = begin(recorder, registry)
+    old = file.with_name("yesterday.jsonl")
+    file.rename(old)
+    file.touch(0o644)
+    recorder.reopen(rm.clock.now())
+    work(rm, 1)
+    recorder.close()
+    assert file.stat().st_mode & 0o777 == 0o600
+    replayed(registry, old, file)
+
+
+def test_a_file_that_was_not_renamed_stays(file: Path, registry: Registry) -> None:
+    recorder = Recorder(file, silent)
+    rm = begin(recorder, registry)
+    recorder.reopen(rm.clock.now())
+    work(rm, 1)
+    recorder.close()
+    assert not [line for line in contents(file) if "part" in line]
+    replayed(registry, file)
+
+
+@pytest.mark.parametrize("obstacle", ["another recorder", "something else", "a folder"])
+def test_where_no_other_file_can_be_begun_the_recording_goes_on_in_the_old_one(
+    file: Path, registry: Registry, obstacle: str
+) -> None:
+    warnings: list[str] = []
+    recorder = Recorder(file, warnings.append)
+    rm = begin(recorder, registry)
+    old = file.with_name("yesterday.jsonl")
+    file.rename(old)
+    other = None
+    if obstacle == "another recorder":
+        other = Recorder(file, silent)
+    elif obstacle == "something else":
+        file.write_text("precious")
+    else:
+        file.mkdir()
+    recorder.reopen(rm.clock.now())
+    assert len(warnings) == 1
+    assert warnings[0].endswith("the recording goes on in the file that had this name before")
+    assert str(file) in warnings[0]
+    work(rm, 1)
+    recorder.close()
+    replayed(registry, old)
+    if other is not None:
+        other.close()
+    if obstacle == "something else":
+        assert file.read_text() == "precious"
+
+
+def test_a_file_that_cannot_be_renamed_grows_on_and_that_is_said_once(
+    file: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    warnings: list[str] = []
+    recorder = Recorder(file, warnings.append, largest=500)
+    rm = begin(recorder, registry)
+    monkeypatch.setattr(os, "rename", refuse)
+    for number in range(10):
+        work(rm, number)
+    recorder.close()
+    assert len(warnings) == 1
+    assert "Permission denied" in warnings[0]
+    replayed(registry, *parts(file))
+
+
+# -- reading ------------------------------------------------------------------------------------------------
+
+
+def three_parts(file: Path, registry: Registry) -> list[Path]:
+    """A recording in three files."""
+    recorder = Recorder(file, silent)
+    rm = begin(recorder, registry)
+    for number in (1, 2):
+        work(rm, number)
+        file.rename(file.with_name(f"run.jsonl.{number}"))
+        recorder.reopen(rm.clock.now())
+    work(rm, 3)
+    recorder.close()
+    return parts(file)
+
+
+@pytest.mark.parametrize(
+    ("order", "told"),
+    [
+        ((1, 2), "run.jsonl.2:1: part: is part 2 of a recording that began at 2001-09-09T01:46:40Z: name"),
+        ((0, 2), "run.jsonl:1: part: is part 3 of the core that began at 2001-09-09T01:46:40Z, and part 2"),
+        ((0, 1, 1), "run.jsonl.2:1: part: is part 2 of the core"),
+        ((2,), "run.jsonl:1: part: is part 3 of a recording"),
+    ],
+)
+def test_parts_that_are_missing_or_out_of_order_are_named(
+    file: Path, registry: Registry, order: tuple[int, ...], told: str
+) -> None:
+    files = three_parts(file, registry)
+    with pytest.raises(RecordingError) as refused:
+        read_recording(*(files[index] for index in order))
+    assert told in str(refused.value)
+
+
+def test_a_part_of_another_recording_is_refused(file: Path, registry: Registry, tmp_path: Path) -> None:
+    files = three_parts(file, registry)
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "run.jsonl"
+    recorder = Recorder(other, silent)
+    RM(scheduler=TapedScheduler(recorder, registry, ManualClock(5)))
+    recorder.close()
+    with pytest.raises(RecordingError, match="name the files before it as well, oldest first"):
+        read_recording(other, files[1])
+
+
+def test_lines_that_are_missing_between_two_parts_are_noticed(file: Path, registry: Registry) -> None:
+    files = three_parts(file, registry)
+    files[0].write_bytes(files[0].read_bytes()[:-5])
+    with pytest.raises(RecordingError, match=r"run\.jsonl\.2:1: part: .*run\.jsonl\.1 is cut off"):
+        read_recording(*files)
+
+
+def test_the_command_plays_parts_and_names_the_file_of_a_difference(
+    file: Path, registry: Registry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = three_parts(file, registry)
+    assert main(["replay", "--quiet", *map(str, files)]) == 0
+    assert "identical to what was recorded" in capsys.readouterr().out
+    text = files[1].read_text()
+    files[1].write_text(text.replace('"nodeID": "n1"', '"nodeID": "n2"'))
+    line = 1 + next(number for number, one in enumerate(text.splitlines()) if "newAllocations" in one)
+    assert main(["replay", "--quiet", *map(str, files)]) == 1
+    assert f"first in {files[1]}, line {line}: newAllocations[0].nodeID" in capsys.readouterr().out
+
+
+def test_the_form_of_a_part_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    file.write_text(json.dumps({"part": {"version": 2, "number": "x", "start": "today"}}) + "\n")
+    with pytest.raises(RecordingError) as refused:
+        read_recording(file)
+    assert "part.number" in str(refused.value)
+    file.write_text(json.dumps({"part": {"version": 2, "number": 2, "start": "today"}}) + "\n")
+    with pytest.raises(RecordingError) as refused:
+        read_recording(file)
+    assert "part.version: is 2; this version reads 1 only" in str(refused.value)
+    assert "part.start: expected a date" in str(refused.value)
