@@ -432,9 +432,9 @@ class PlacementRule(Plugin):
     def place(self, app: Application) -> str | None:
         """The queue's name, or None for "no match, try the next rule".
 
-        A name that starts with `root.` is complete; `root.` alone is root itself. Any other goes below
-        the queue of the parent rule, or below root; a dot in it separates levels. Use `dotless` for
-        text that is one level.
+        A name that starts with `root.`, in any case, is complete; `root.` alone is root itself. Any other
+        goes below the queue of the parent rule, or below root; a dot in it separates levels. Use `dotless`
+        for text that is one level.
         """
         raise TypeError(f"{type(self).__name__} has no place(app)")
 

@@ -20,8 +20,8 @@ A rule answers one question: what is the queue called? It returns a name, or Non
 next rule". What every rule has in common is not its business: `create`, `filter` and `parent` belong to
 the core, as do access control and the check that the name is legal (docs/placement.md).
 
-The name is complete when it starts with `root.`; `root.` alone is root itself. Any other name goes below
-the parent rule's queue. Sources: the placement seed, facts §4.3.
+The name is complete when it starts with `root.`, in any case; `root.` alone is root itself. Any other
+name goes below the parent rule's queue. See "Names" in docs/placement.md.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ from yunikorn.api import Application, PlacementRule, dotless, hookimpl
 
 def level_or_path(name: str) -> str:
     """A name that users wrote: a complete one stays, any other is one level and loses its dots."""
-    if name == "root":
+    lower = name.lower()
+    if lower == "root":
         return "root."
-    return name if name.startswith("root.") else dotless(name)
+    return name if lower.startswith("root.") else dotless(name)
 
 
 @attrs.frozen

@@ -75,6 +75,14 @@ def test_where_by_which_rule_and_what_came_of_each(place: Any) -> None:
     )
 
 
+def test_a_queue_that_cannot_be_made_is_no_match(place: Any) -> None:
+    status, out, _ = place("--user", "ann", "--tag", "namespace=root.ann.x")
+    assert status == 0
+    assert out.splitlines()[0] == "application: root.ann, by rule 2 (user)"
+    made = "queue root.ann.x cannot be made: root.ann is a leaf queue"
+    assert f"  1 tag 'namespace'  no match  {made}" in out.splitlines()
+
+
 def test_a_rejection_says_why_and_ends_with_1(place: Any) -> None:
     status, out, err = place("--user", "eve", "--tag", "namespace=x")
     assert status == 1

@@ -400,6 +400,26 @@ def test_an_ask_without_application_gets_one_of_its_own() -> None:
     assert rm.state("alone") == "Completed"
 
 
+def test_an_ask_without_application_is_rejected_once_when_no_queue_takes_it() -> None:
+    rm = RM(configuration(queue("a")))
+    rm.ask("", "alone", vcore=1)
+    (refused,) = rm.said("rejected_allocations")
+    assert refused.allocation_key == "alone"
+    assert refused.reason.startswith("the ask names no application, and no queue takes one made for it: ")
+    assert "there is no queue root.default" in refused.reason
+    assert rm.said("rejected_applications") == [], "the RM has not submitted any"
+    assert rm.at_work().partition.applications == {}
+
+
+def test_an_ask_without_application_needs_a_queue_that_lets_nobody_in() -> None:
+    closed = configuration(queue("default")).replace('"submitacl": "*"', '"submitacl": "ann"')
+    rm = RM(closed)
+    rm.ask("", "alone", vcore=1)
+    (refused,) = rm.said("rejected_allocations")
+    assert "user 'nobody' may not submit to root.default" in refused.reason
+    assert rm.said("rejected_applications") == []
+
+
 def test_an_update_gives_up_the_node_that_was_kept_for_what_was_asked_before() -> None:
     rm = one_node(vcore=4)
     rm.ask(key="runs", vcore=4)

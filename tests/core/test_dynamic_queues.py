@@ -43,6 +43,35 @@ def names(decisions: list[tuple[str, str, str]]) -> list[str]:
 # -- made by placement --------------------------------------------------------------------------------------
 
 
+def test_a_rule_whose_queue_cannot_be_made_hands_on_to_the_next() -> None:
+    rm = rm_with(queue("leaf"), queue("other"), rules=[*PROVIDED, {"name": "fixed", "value": "root.other"}])
+    rm.app("below-a-leaf", "root.leaf.x")
+    rm.app("reserved-name", "root.new.@recovery@")
+    assert rm.said("rejected_applications") == []
+    other = rm.find_queue("root.other")
+    assert [rm.find_app(app_id).queue for app_id in ("below-a-leaf", "reserved-name")] == [other, other]
+    assert not exists(rm, "root.new")
+
+
+def test_a_draining_queue_gets_no_queue_below_and_the_next_rule_is_tried() -> None:
+    rules = [*PROVIDED, {"name": "fixed", "value": "root.other", "create": True}]
+    rm = rm_with(queue("leaving", queue("busy")), rules=rules)
+    rm.app("one", "root.leaving.busy")
+    rm.reload(text(queue("a"), rules=rules))
+    assert rm.find_queue("root.leaving").state == "Draining"
+    rm.app("two", "root.leaving.new")
+    assert rm.find_app("two").queue is rm.find_queue("root.other")
+
+
+def test_an_application_that_must_be_taken_is_where_no_queue_can_be_made() -> None:
+    rm = rm_with(queue("leaf"), rules=PROVIDED)
+    rm.app_tagged("forced", "root.leaf.x", {"application.create.force": "true"})
+    rm.app("other", "root.leaf.x")
+    assert rm.find_app("forced").queue is rm.find_queue("root.@recovery@")
+    (refused,) = rm.said("rejected_applications")
+    assert "provided: queue root.leaf.x cannot be made: root.leaf is a leaf queue" in refused.reason
+
+
 def test_a_queue_comes_with_its_first_application_and_goes_after_its_last() -> None:
     rm = rm_with(users())
     rm.app("one", user="ann")

@@ -68,6 +68,14 @@ class Tree:
         """By path, in any case."""
         return self.queues.get(path.lower())
 
+    def obstacle(self, path: str) -> str:
+        """A leaf in the way."""
+        while "." in path:
+            path = path.rpartition(".")[0]
+            if path in self.queues:
+                return f"{path} is a leaf queue" if self.queues[path].is_leaf else ""
+        return ""
+
 
 def rule(written: Mapping[str, Any]) -> RuleConfig:
     """A rule from what a configuration has."""

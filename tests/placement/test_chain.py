@@ -129,6 +129,25 @@ def test_a_parent_queue_is_no_place_for_an_application(place: Any, make_tree: An
     assert placement.steps[0].reason == "queue root.a is a parent queue, applications run in leaf queues"
 
 
+def test_a_queue_that_cannot_be_made_is_no_match(place: Any, make_tree: Any) -> None:
+    rules = [PROVIDED, {"name": "fixed", "value": "root.other"}]
+    placement = place(rules, make_tree("root.leaf", "root.other"), queue_name="root.leaf.x")
+    assert (placement.queue, placement.rule) == ("root.other", "fixed")
+    assert placement.steps[0].outcome == "no match"
+    assert placement.steps[0].reason == "queue root.leaf.x cannot be made: root.leaf is a leaf queue"
+
+
+@pytest.mark.parametrize("asked", ["ROOT.x", "Root.X", "rOOt.x"])
+def test_a_name_is_complete_whatever_the_case_of_root(place: Any, make_tree: Any, asked: str) -> None:
+    rules = [{**PROVIDED, "parent": USER}]
+    assert place(rules, make_tree(), queue_name=asked).queue == "root.x"
+    assert place(rules, make_tree("root.x"), queue_name=asked).queue == "root.x"
+    tag = [{"name": "tag", "value": "q", "create": True, "parent": USER}]
+    assert place(tag, make_tree(), tags={"q": asked}).queue == "root.x"
+    assert "queue root is a parent queue" in place([PROVIDED], make_tree(), queue_name="ROOT").reason
+    assert place([PROVIDED], make_tree(), queue_name="rooT.a.").reason.endswith("a level of it is empty")
+
+
 def test_a_draining_queue_takes_none_and_a_stopped_one_does(place: Any, make_tree: Any) -> None:
     tree = make_tree("root.a")
     tree.queue("root.a").state = "Draining"

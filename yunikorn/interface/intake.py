@@ -28,6 +28,7 @@ from yunikorn.resources import is_zero
 from yunikorn.scheduling.ask_desk import Demand
 from yunikorn.scheduling.existing import FOREIGN_TAG, Existing
 from yunikorn.scheduling.partition_scheduler import Submission
+from yunikorn.scheduling.user_groups import NO_GROUP, NOBODY
 
 if TYPE_CHECKING:
     from yunikorn.interface.messages import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 NO_SIZE = "an Atomic gang needs a placeholderAsk: what its members take together"
+NO_PLACE = "the ask names no application, and no queue takes one made for it"
 UNKNOWN_ACTION = "the action is not known here: nothing was changed"
 
 
@@ -163,8 +165,9 @@ class Intake:
         # An independent allocation belongs to an application of its own (decision 27).
         app_id = ask.allocation_key
         if app_id not in partition.partition.applications:
-            app = partition.submit(Submission(app_id, user="nobody", groups=("nogroup",), tags=ask.tags))
-            return app_id, app.reason
+            submission = Submission(app_id, user=NOBODY, groups=(NO_GROUP,), tags=ask.tags, implicit=True)
+            reason = partition.submit(submission).reason
+            return app_id, f"{NO_PLACE}: {reason}" if reason else ""
         return app_id, ""
 
     def _release_ask(self, gone: AllocationAskRelease) -> None:

@@ -102,10 +102,12 @@ class Partition:
         self.outbox.accepted_applications.append(app.id)
         self.journal.record("QUEUE", queue.path, app.id, change="ADD", detail="QUEUE_APP")
 
-    def reject_application(self, app: Application, reason: str) -> None:
-        """Refuse an application."""
+    def reject_application(self, app: Application, reason: str, *, answered: bool = True) -> None:
+        """Refuse an application; `answered` sends the RM a rejection."""
         app.reason = reason
         app.fire("reject", reason)
+        if answered:
+            self.outbox.rejected_applications.append(Refusal(app.id, reason))
 
     def state_changed(self, app: Application, reason: str) -> None:
         """An application changed its state: keep log, timers and counts, and tell the RM."""
@@ -117,9 +119,7 @@ class Partition:
         if app.run_limit is not None:
             self._watch(app, app.run_limit)
         app.touch()
-        if app.state == REJECTED:
-            self.outbox.rejected_applications.append(Refusal(app.id, app.reason))
-        else:
+        if app.state != REJECTED:
             self.outbox.updated_applications.append((app.id, entry))
         if self.journal.listening:
             detail = _STATE_DETAIL.get(app.state) or f"APP_{app.state.upper()}"

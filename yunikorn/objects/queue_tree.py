@@ -131,27 +131,40 @@ class QueueTree:
     # -- queues made by placement -------------------------------------------------------------------
 
     def create(self, path: str, user: str, groups: tuple[str, ...]) -> Queue | str:
-        """Make the leaf queue `path` and what is missing above it; or the reason why not (facts §4.5)."""
+        """Make the leaf queue `path` and what is missing above it; or the reason why not."""
         if path == RECOVERY:
             return self._add(RECOVERY.rpartition(".")[2], self.root, is_leaf=True)
-        names = path.lower().split(".")
-        if names[0] != ROOT or len(names) < 2:
-            return f"'{path}' is not the path of a queue below root"
-        queue, depth = self.root, 1
-        while depth < len(names) and names[depth] in queue.children:
-            queue, depth = queue.children[names[depth]], depth + 1
+        obstacle = self.obstacle(path)
+        if obstacle:
+            return f"queue {path} cannot be made: {obstacle}"
+        queue, missing = self._nearest(path)
         if not queue.submit_allowed(user, groups):
             return f"submit access to queue {queue.path} denied during create of {path}"
-        if queue.is_leaf:
-            return f"queue {path} cannot be made: {queue.path} is a leaf queue"
-        if queue.state == DRAINING:
-            return f"queue {path} cannot be made: {queue.path} is marked for removal"
-        for name in names[depth:]:
-            if not is_queue_name(name) or f"{ROOT}.{name}" == RECOVERY:
-                return f"queue {path} cannot be made: '{name}' is not a queue name"
-        for name in names[depth:-1]:
+        for name in missing[:-1]:
             queue = self._add(name, queue, is_leaf=False)
-        return self._add(names[-1], queue, is_leaf=True)
+        return self._add(missing[-1], queue, is_leaf=True)
+
+    def obstacle(self, path: str) -> str:
+        """Why the missing queue `path` cannot be made, whoever submits; empty when it can."""
+        if path == RECOVERY:
+            return ""
+        if not path.lower().startswith(f"{ROOT}."):
+            return "it is not below root"
+        queue, missing = self._nearest(path)
+        if queue.is_leaf:
+            return f"{queue.path} is a leaf queue"
+        if queue.state == DRAINING:
+            return f"{queue.path} is being removed"
+        illegal = [name for name in missing if not is_queue_name(name) or f"{ROOT}.{name}" == RECOVERY]
+        return f"'{illegal[0]}' is not a queue name" if illegal else ""
+
+    def _nearest(self, path: str) -> tuple[Queue, list[str]]:
+        """The lowest queue that exists on the way from root to `path`, and the names missing below it."""
+        missing = path.lower().split(".")[1:]
+        queue = self.root
+        while missing and missing[0] in queue.children:
+            queue = queue.children[missing.pop(0)]
+        return queue, missing
 
     def _add(self, name: str, parent: Queue, *, is_leaf: bool) -> Queue:
         queue = self._make(name, parent, is_leaf=is_leaf, managed=False)

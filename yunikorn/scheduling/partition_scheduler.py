@@ -59,6 +59,8 @@ class Submission:
     gang: Resource = NOTHING
     """What the tasks of its gang take together; nothing if it is none."""
     gang_style: str = ""
+    implicit: bool = False
+    """Whether it was made for an ask that names no application: only the ask is answered."""
 
 
 class PartitionScheduler:
@@ -172,7 +174,7 @@ class PartitionScheduler:
             app.run_limit = RunLimit(submission.run_limit)
         reason = self._take_in(app)
         if reason:
-            partition.reject_application(app, reason)
+            partition.reject_application(app, reason, answered=not submission.implicit)
         else:
             self.existing.arrived(app)
         return app

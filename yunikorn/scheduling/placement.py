@@ -6,8 +6,8 @@ last resorts: the recovery queue for applications that are forced on the schedul
 if that queue exists. Source: the placement seed, facts §4.1, §4.2, §20.3, §20.11. Unlike 1.9, a failing
 rule does not keep a forced application from the recovery queue, and a rejection says what each rule said.
 
-Nothing here makes a queue: a queue that does not exist yet is a path whose nearest existing ancestor
-lets the user submit.
+Nothing here makes a queue: a queue that does not exist yet is a path that can be made, and whose nearest
+existing ancestor lets the user submit.
 """
 
 from __future__ import annotations
@@ -119,6 +119,9 @@ class PlacementChain:
         if gate is None or not gate.submit_allowed(app.user, app.groups):
             where = path if queue is not None or gate is None else f"{gate.path}, where {path} would be made"
             return Choice(reason=f"user '{app.user}' may not submit to {where}")
+        obstacle = self._tree.obstacle(path) if queue is None else ""
+        if obstacle:
+            return Choice(reason=f"queue {path} cannot be made: {obstacle}")
         if queue is not None and not queue.is_leaf:
             return Choice(reason=f"queue {path} is a parent queue, applications run in leaf queues")
         if queue is not None and queue.state == "Draining":

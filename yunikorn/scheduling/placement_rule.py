@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.plugin_objects import PluginObjects
 
 COMPLETE = f"{ROOT}."
-"""How a complete queue name starts."""
+"""How a complete queue name starts, in any case."""
 
 
 class PlacedQueue(Protocol):
@@ -55,6 +55,10 @@ class QueueTree(Protocol):
 
     def queue(self, path: str) -> PlacedQueue | None:
         """The queue of that path, in any case; None when there is none."""
+        ...
+
+    def obstacle(self, path: str) -> str:
+        """Why the missing queue `path` cannot be made, whoever submits; empty when it can."""
         ...
 
 
@@ -107,12 +111,12 @@ class BoundRule:
         return self._complete(name, app)
 
     def _complete(self, name: str, app: Application) -> Choice:
-        if name == COMPLETE:
+        if name.lower() == COMPLETE:
             return Choice(ROOT)
         for level in name.split("."):
             if not is_queue_name(level):
                 return Choice(reason=f"invalid queue name '{name}': {_fault_of(level)}", failed=True)
-        if not name.startswith(COMPLETE):
+        if not name.lower().startswith(COMPLETE):
             above = self._above(app)
             if not above.queue:
                 return above
