@@ -20,10 +20,11 @@ from yunikorn.interface.wire.generated.callbacks_pb2 import (
     Opened,
 )
 from yunikorn.service.callback_line import CallbackLine
+from yunikorn.service.endings import Context, refuse, send_headers
 from yunikorn.service.refusals import Refusal, not_registered, refusal_of
 from yunikorn.service.registrations import Registrations
 from yunikorn.service.remote import RemoteRM
-from yunikorn.service.streams import Context, end_of, refuse, send
+from yunikorn.service.streams import end_of, send
 
 _log = logging.getLogger("yunikorn.grpc")
 
@@ -43,6 +44,7 @@ class CallbackStreams:
         data = await anext(messages, None)
         if data is None:
             return
+        await send_headers(context)
         try:
             line = await self._open(_decode(data))
         except Refusal as refusal:
@@ -63,7 +65,12 @@ class CallbackStreams:
         methods = tuple("node_predicates" if method == "predicates" else method for method in methods)
         line = CallbackLine(remote, methods, self._settings)
         before = remote.callbacks
-        await self._use(remote, line)
+        try:
+            await self._use(remote, line)
+        except BaseException:
+            # The core may use it nevertheless, and must not wait for answers.
+            line.close()
+            raise
         if before is not None:
             text = f"a newer stream of callbacks of resource manager {remote.rm_id} took over"
             before.end(Refusal(grpc.StatusCode.ABORTED, text))

@@ -20,13 +20,14 @@ from yunikorn.interface.wire import methods, v0_11
 from yunikorn.interface.wire.malformed import MalformedMessage
 from yunikorn.service.address import bind, socket_lock
 from yunikorn.service.callback_streams import CallbackStreams
+from yunikorn.service.endings import Context, end_with
 from yunikorn.service.forms import FORMS, Form
 from yunikorn.service.health import Health
 from yunikorn.service.reflection import reflect
 from yunikorn.service.refusals import Refusal, refusal_of
 from yunikorn.service.registrations import Registrations, TooMany
 from yunikorn.service.settings import Settings
-from yunikorn.service.streams import Context, UpdateStreams
+from yunikorn.service.streams import UpdateStreams
 from yunikorn.service.unix_socket import SocketLock
 
 _log = logging.getLogger("yunikorn.grpc")
@@ -137,7 +138,7 @@ class Server:
             # Files of the service are no secret.
             reason = refusal.logged if request.config else refusal.details
             _log.warning("the registration of %s was refused: %s", _named(request), reason)
-            await context.abort(refusal.code, refusal.details)
+            await end_with(context, refusal, "a registration")
         return b""
 
 

@@ -15,6 +15,7 @@ import grpc.aio
 from yunikorn.errors import UsageError, YunikornError, printable
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.threaded import CoreStopped
+from yunikorn.service.endings import Context, refuse, send_headers
 from yunikorn.service.entries import pieces
 from yunikorn.service.forms import Form
 from yunikorn.service.line import Line
@@ -22,8 +23,6 @@ from yunikorn.service.refusals import Refusal, not_registered, refusal_of
 from yunikorn.service.registrations import Registrations
 
 _log = logging.getLogger("yunikorn.grpc")
-
-Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class UpdateStreams:
@@ -38,6 +37,7 @@ class UpdateStreams:
         data = await anext(messages, None)
         if data is None:
             return
+        await send_headers(context)
         try:
             updates = self._decode(form, kind, data)
             line = self._open(form, kind, updates)
@@ -143,12 +143,6 @@ class UpdateStreams:
                 raise Refusal(grpc.StatusCode.INTERNAL, f"a response cannot be sent: {error}") from error
             finally:
                 remote.sent(response)
-
-
-async def refuse(context: Context, refusal: Refusal, what: str) -> None:
-    """End a stream with a status; `what` is how the log calls it."""
-    _log.info("%s ends with %s: %s", printable(what), refusal.code.name, refusal.logged)
-    await context.abort(refusal.code, refusal.details)
 
 
 async def send(context: Context, data: bytes) -> None:

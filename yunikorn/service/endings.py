@@ -1,0 +1,95 @@
+"""The end of a call: the status that a client gets, and a last resort where gRPC cannot send one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+import grpc
+import grpc.aio
+
+from yunikorn.errors import printable
+from yunikorn.service.refusals import Refusal
+
+_log = logging.getLogger("yunikorn.grpc")
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+OPEN_FILES = "/dev/fd"
+"""The descriptors of this process, where the system lists them."""
+
+
+async def send_headers(context: Context) -> None:
+    """Send the initial metadata of a stream, and wait until it has left.
+
+    gRPC sends it with the first message otherwise, and cannot end a call while it is under way.
+    """
+    await context.send_initial_metadata(())
+
+
+async def refuse(context: Context, refusal: Refusal, what: str) -> None:
+    """End a stream with a status, and log it; `what` is its name in the log."""
+    _log.info("%s ends with %s: %s", printable(what), refusal.code.name, refusal.logged)
+    await end_with(context, refusal, what)
+
+
+async def end_with(context: Context, refusal: Refusal, what: str) -> None:
+    """End a call with a status.
+
+    If gRPC cannot end the call, its connection is closed: otherwise the client would wait without end.
+    """
+    try:
+        await context.abort(refusal.code, refusal.details)
+    except (grpc.aio.AbortError, asyncio.CancelledError):
+        raise
+    except Exception as error:
+        if not _is_over(error):
+            _close_connection(context.peer(), f"{printable(what)} cannot be ended: {error}")
+        raise
+
+
+def _is_over(error: Exception) -> bool:
+    """True if the status was not sent because the call has ended already."""
+    return type(error).__name__ == "ExecuteBatchError" and "grpc_call_start_batch" not in str(error)
+
+
+def _close_connection(peer: str, why: str) -> None:
+    closed = 0
+    for connection in _connections_with(peer):
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+            closed += 1
+    _log.error("%s: %s", why, f"closed the connection with {peer}" if closed else "its connection stays open")
+
+
+def _connections_with(peer: str) -> Iterator[socket.socket]:
+    """The sockets of this process that are connected to a peer, given as by gRPC: `ipv4:HOST:PORT`."""
+    host, _, port = unquote(peer).partition(":")[2].rpartition(":")
+    if not (host and os.path.isdir(OPEN_FILES)):  # a socket of the file system has no address
+        return
+    wanted = (_plain(host.strip("[]")), port)
+    for name in os.listdir(OPEN_FILES):
+        with contextlib.suppress(OSError):  # closed meanwhile, or not connected
+            if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                continue
+            with socket.socket(fileno=os.dup(int(name))) as copy:
+                found = copy.getpeername()
+                if isinstance(found, tuple) and (_plain(found[0]), str(found[1])) == wanted:
+                    yield copy
+
+
+def _plain(host: str) -> str:
+    """An address as IPv4 where a socket of IPv6 shows a mapped one."""
+    try:
+        mapped = getattr(ipaddress.ip_address(host), "ipv4_mapped", None)
+    except ValueError:
+        return host
+    return host if mapped is None else str(mapped)
