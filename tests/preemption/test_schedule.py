@@ -79,3 +79,28 @@ def test_requests_for_a_required_node_that_left() -> None:
     rm.node("n1", memory=4)
     settle(rm)
     assert [one.allocation_key for one in rm.running.values()] == ["small"]
+
+
+def test_requests_that_fail_at_different_times_leave_the_schedule_idle() -> None:
+    rm = RM(configuration(queue("a", properties={"preemption.by.priority": "enabled"}), queue("b")))
+    rm.node("n1", memory=8)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 8, priority=5, memory=1)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "first", memory=1)
+    rm.pass_time(4)
+    rm.ask("late", "second", memory=2)
+    for seconds in (26, 4):
+        # Each comes of age, and fails, at a time of its own.
+        rm.pass_time(seconds)
+        settle(rm)
+    rm.release("big", "x#1")
+    rm.ask("big", "y", priority=5, memory=1)
+    settle(rm)
+    times = 0
+    while (due := rm.scheduler.next_timer()) is not None:
+        rm.clock.set(max(due, rm.clock.now()))
+        settle(rm)
+        times += 1
+        assert times < 10, "each request has one more attempt after the change, and then nothing is due"

@@ -127,6 +127,11 @@ class Ask(UnderTerms):
         return INT64_MIN if self.plight is None else self.plight.barred_until
 
     @property
+    def attempt_change(self) -> int:
+        """The ledger's count of changes at the last attempt to preempt for it; -1 before the first."""
+        return -1 if self.plight is None else self.plight.attempt_change
+
+    @property
     def reserved(self) -> Node | None:
         """The node that is kept for it."""
         return None if self.plight is None else self.plight.reserved

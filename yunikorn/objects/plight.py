@@ -16,6 +16,7 @@ class Plight:
     """What has come upon a request; few ever have one."""
 
     __slots__ = (
+        "attempt_change",
         "barred_until",
         "eviction",
         "gang",
@@ -39,6 +40,8 @@ class Plight:
         """Allocations it has led to since it has a plight: tells whether an eviction has served it."""
         self.barred_until = INT64_MIN
         """When preemption, which was tried for it in vain, may be tried again (ns)."""
+        self.attempt_change = -1
+        """The ledger's count of changes at the last attempt to preempt for it."""
         self.reserved: Node | None = None
         """The node that is kept for it."""
         self.parked = False

@@ -47,9 +47,10 @@ HOPELESS = SECOND
 class _Look:
     """One look at a queue: what was tried, and when the next is due."""
 
-    def __init__(self, now: int, delay: int) -> None:
+    def __init__(self, now: int, delay: int, changes: int) -> None:
         self._now = now
         self._delay = delay
+        self._changes = changes
         self._left = ATTEMPTS
         self._failed: dict[Shape, int] = {}
         """The highest priority at which requests of a shape have failed: those of less would as well."""
@@ -61,8 +62,6 @@ class _Look:
         """Whether any attempt had victims."""
         self.ripe = NEVER
         self.retry = NEVER
-        self.barred = NEVER
-        """When the first of the requests that may not be tried yet may be."""
 
     @property
     def in_vain(self) -> int:
@@ -78,7 +77,7 @@ class _Look:
         if ask.shape in self._failed and self._failed[ask.shape] >= ask.priority:
             return False
         if ask.barred_until > self._now:
-            self.barred = min(self.barred, ask.barred_until)
+            self.passed_over(ask)
             return False
         if not self._left:
             # Where attempts succeed the next may follow at once: each look finds fewer that wait.
@@ -86,6 +85,17 @@ class _Look:
             return False
         self._left -= 1
         return True
+
+    def passed_over(self, ask: Ask) -> None:
+        """Schedule a barred request for the end of its pause.
+
+        A change that it has missed makes that look due by time. Left to `retry`, which may be now on behalf
+        of another request, the same change would make looks due at this instant without end.
+        """
+        if ask.attempt_change != self._changes:
+            self.ripe = min(self.ripe, ask.barred_until)
+        else:
+            self.retry = min(self.retry, ask.barred_until)
 
     def pool(self, ask: Ask, grounds: Grounds, guaranteed: bool) -> Pool:
         """The candidates for `ask` on these grounds, and perhaps more."""
@@ -107,11 +117,16 @@ class _Look:
         for pool in self.pools.values():
             pool.changed(nodes)
 
-    def failed(self, ask: Ask, until: int) -> None:
-        """It was tried in vain, and is not to be tried again for a while."""
-        ask.suffer().barred_until = until
-        self._failed[ask.shape] = max(ask.priority, self._failed.get(ask.shape, ask.priority))
+    def attempted(self, ask: Ask, until: int) -> None:
+        """Bar a request from further attempts until then (ns)."""
+        plight = ask.suffer()
+        plight.barred_until, plight.attempt_change = until, self._changes
         self.retry = min(self.retry, until)
+
+    def failed(self, ask: Ask, until: int) -> None:
+        """Bar a request that was tried without success, and for this look all that would fail as well."""
+        self.attempted(ask, until)
+        self._failed[ask.shape] = max(ask.priority, self._failed.get(ask.shape, ask.priority))
 
 
 class Preemptor:
@@ -184,7 +199,7 @@ class Preemptor:
         if prospects.is_hopeless(leaf):
             self._watchlist.looked(watch, ripe=NEVER, retry=now + HOPELESS)
             return 0
-        look = _Look(now, leaf.settings.preemption_delay)
+        look = _Look(now, leaf.settings.preemption_delay, self._partition.ledger.changes)
         for run in self._runs(leaf):
             for ask in run:
                 if not ask.may_preempt or ask.shape.required:
@@ -198,7 +213,7 @@ class Preemptor:
                     look.success = True
                 # Once it is served the next of its repeats may follow at once.
                 look.retry = now
-        self._watchlist.looked(watch, ripe=look.ripe, retry=look.retry, barred=look.barred)
+        self._watchlist.looked(watch, ripe=look.ripe, retry=look.retry)
         return look.in_vain
 
     def _runs(self, leaf: Queue) -> Iterator[list[Ask]]:
@@ -318,18 +333,19 @@ class Preemptor:
             return
         node = self._partition.nodes.get(node_id)
         ready = [ask for ask in asks if not (ask.held or self.evictor.is_waiting(ask))]
-        barred = min((ask.barred_until for ask in ready if now < ask.barred_until), default=NEVER)
-        tried = [ask for ask in ready if now >= ask.barred_until]
+        look = _Look(now, 0, self._partition.ledger.changes)
         if node is None or not ready:
-            self._watchlist.looked(watch, ripe=NEVER, retry=now, barred=barred)
-            return
-        for ask in sorted(tried, key=lambda ask: ask.order):
-            self._make_room(ask, node, now)
-        retry = now + SPACING if tried else NEVER
-        self._watchlist.looked(watch, ripe=NEVER, retry=retry, barred=barred)
+            look.retry = now
+        else:
+            for ask in sorted(ready, key=lambda ask: ask.order):
+                if now < ask.barred_until:
+                    look.passed_over(ask)
+                else:
+                    self._make_room(ask, node)
+                    look.attempted(ask, now + SPACING)
+        self._watchlist.looked(watch, ripe=look.ripe, retry=look.retry)
 
-    def _make_room(self, ask: Ask, node: Node, now: int) -> None:
-        ask.suffer().barred_until = now + SPACING
+    def _make_room(self, ask: Ask, node: Node) -> None:
         pairs, app = ask.shape.pairs, ask.app
         allowed = all(queue.has_room(pairs) and queue.state != STOPPED for queue in app.chain[:-1])
         if not allowed or not _may_start(app) or not all(one.has_room(pairs) for one in app.owner):

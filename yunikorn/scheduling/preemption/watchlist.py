@@ -25,7 +25,7 @@ S = TypeVar("S")
 class Watch(Generic[S]):
     """One entry of the list."""
 
-    __slots__ = ("missed", "retry", "ripe", "seen", "subject")
+    __slots__ = ("retry", "ripe", "seen", "subject")
 
     def __init__(self, subject: S, ripe: int) -> None:
         self.subject = subject
@@ -35,8 +35,6 @@ class Watch(Generic[S]):
         """When another look is allowed, if something has changed (ns)."""
         self.seen = -1
         """The ledger's count of changes at the last look."""
-        self.missed = False
-        """Set while a barred request has not been tried since the last change."""
 
     def is_due(self, now: int, changes: int) -> bool:
         """Whether to look now."""
@@ -52,8 +50,6 @@ class Watchlist(Generic[S]):
         self._watches: dict[S, Watch[S]] = {}
         self._ripe = self._retry = NEVER
         self._seen = -1
-        self._changes = -1
-        """The ledger's count of changes when `due` was last called."""
         self._timer: Timer | None = None
 
     def __len__(self) -> int:
@@ -75,25 +71,15 @@ class Watchlist(Generic[S]):
 
     def due(self, now: int) -> list[Watch[S]]:
         """What to look at now, in the order in which it was noticed."""
-        changes = self._changes = self._ledger.changes
+        changes = self._ledger.changes
         if now < self._ripe and (changes == self._seen or now < self._retry):
             if changes != self._seen:
                 self._alarm(self._retry)
             return []
         return [watch for watch in self._watches.values() if watch.is_due(now, changes)]
 
-    def looked(self, watch: Watch[S], *, ripe: int, retry: int, barred: int = NEVER) -> None:
-        """Schedule the next look: at `ripe`, or from `retry` on after a change.
-
-        `barred` is the earliest time (ns) at which a request that this look passed over may be tried again.
-        It is a time of its own beside `retry`: a change that such a request has missed makes that look due,
-        and must not make one due at `retry`, which may be now.
-        """
-        watch.missed = barred != NEVER and (watch.missed or watch.seen != self._changes)
-        if watch.missed:
-            ripe = min(ripe, barred)
-        else:
-            retry = min(retry, barred)
+    def looked(self, watch: Watch[S], *, ripe: int, retry: int) -> None:
+        """Schedule the next look: at `ripe`, or from `retry` on after a further change."""
         watch.ripe, watch.retry = ripe, retry
         watch.seen = self._ledger.changes
 
