@@ -13,6 +13,7 @@ from benchmarks import (
     claiming,
     cold_start,
     gangs,
+    lanes,
     recovery,
     reloading,
     stranded,
@@ -94,6 +95,8 @@ def _scheduling() -> list[Case]:
             attrs.evolve(MEDIUM, queues=1, applications=1_000, app_sort="stateaware"),
             measure,
         ),
+        Case("A-lanes", "many", lanes.MANY, measure),
+        Case("A-lanes", "gone", lanes.GONE, lanes.after_users_left),
         Case("P-predicates", "declared", attrs.evolve(ZONED, predicates=SELECTORS), measure),
         Case("P-predicates", "undeclared", attrs.evolve(ZONED, predicates=UNDECLARED), measure),
     ]

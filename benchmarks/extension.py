@@ -5,7 +5,7 @@ Registered beside the defaults in every case, and named in the configuration of 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 import attrs
 
@@ -32,6 +32,25 @@ class LeastHeld(AppSortPolicy):
     def key(self, app: Application) -> tuple[int, str]:
         """How much it holds, then its owner."""
         return (app.allocated.get("memory", 0), app.user)
+
+
+@attrs.frozen
+class HalfPerUser(AppSortPolicy):
+    """The half of each user's applications that wait for the most memory, largest first."""
+
+    name = "half-per-user"
+
+    def key(self, app: Application) -> int:
+        """How much waits."""
+        return -app.pending.get("memory", 0)
+
+    def lane(self, app: Application) -> Hashable:
+        """By user."""
+        return app.user
+
+    def admit(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
+        """Half of each lane, rounded up."""
+        return {user: (count + 1) // 2 for user, count in counts.items()}
 
 
 @attrs.frozen
@@ -122,7 +141,7 @@ class AnyRack(Predicate):
 @hookimpl
 def yunikorn_app_sort_policies() -> list[type[AppSortPolicy]]:
     """Ways to order applications."""
-    return [LeastHeld]
+    return [LeastHeld, HalfPerUser]
 
 
 @hookimpl

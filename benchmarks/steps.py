@@ -47,9 +47,9 @@ def part_of(code: CodeType) -> str:
     return next((name for name, files in PARTS if any(one in code.co_filename for one in files)), "other")
 
 
-def count_steps(workload: Workload, decisions: int = COUNTED) -> dict[str, float]:
-    """Steps per decision by what they are for, in the middle of a workload."""
-    stand = Stand.ready(workload)
+def count_steps(workload: Workload, decisions: int = COUNTED, stand: Stand | None = None) -> dict[str, float]:
+    """Steps per decision by what they are for, in the middle of a workload, for which `stand` is ready."""
+    stand = stand or Stand.ready(workload)
     for update in workload.ask_updates():
         stand.update(update)
     stand.scheduler.schedule(workload.tasks // 2)

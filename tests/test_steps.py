@@ -14,6 +14,8 @@ if str(CHECKOUT) not in sys.path:
     # The benchmarks are not installed, they live in the checkout only; behind everything installed.
     sys.path.append(str(CHECKOUT))
 
+from benchmarks.lanes import leave  # noqa: E402
+from benchmarks.stand import Stand  # noqa: E402
 from benchmarks.steps import count_steps  # noqa: E402
 from benchmarks.workload import Workload  # noqa: E402
 from yunikorn.build import PURE, kind_of_build  # noqa: E402
@@ -42,6 +44,18 @@ def test_a_decision_costs_as_much_in_a_larger_cluster(node_sort: str, larger: di
 def test_policies_of_a_third_party_are_as_fast_as_the_defaults() -> None:
     own = attrs.evolve(MIXED, app_sort="least-held", queue_sort="most-waiting", node_sort="most-free")
     assert cost(own) < cost(MIXED)
+
+
+def test_a_policy_that_admits_numbers_costs_as_much_with_many_applications() -> None:
+    few = Workload(100, 1_280, 1, 20, 4, "half-per-user", "fair")
+    assert cost(attrs.evolve(few, applications=640)) < cost(few) * A_QUARTER_MORE
+
+
+def test_users_that_left_cost_nothing() -> None:
+    load = Workload(100, 800, 1, 20, 4, "half-per-user", "fair")
+    stand = Stand.ready(load)
+    leave(stand, 200)
+    assert sum(count_steps(load, DECISIONS, stand).values()) < cost(load) * A_QUARTER_MORE
 
 
 def test_all_steps_are_accounted_for() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -115,3 +116,102 @@ def test_the_time_may_change_who_takes_part() -> None:
     assert rm.schedule() == []
     rm.pass_time(60)
     assert rm.schedule() == [("odd", "ask", "n1")] * 2
+
+
+def test_an_idle_application_that_is_removed_lets_the_next_take_part() -> None:
+    config = configuration(queue("a", properties=ALONE))
+    rm = RM(config, with_plugins(app_sort_policies=[Alone]))
+    rm.node("n1", vcore=10)
+    rm.app("idle")
+    rm.app("next")
+    rm.ask("next", vcore=1)
+    assert rm.schedule() == [], "the idle one uses as little, and came before"
+    rm.remove_app("idle")
+    assert rm.schedule() == [("next", "ask", "n1")]
+
+
+# -- the same as a plain way to do it ------------------------------------------------------------------------
+
+
+class Quota(AppSortPolicy):
+    """By holdings, then age: of each user's applications with or without holdings a third, or all."""
+
+    name = "quota"
+
+    def key(self, app: Application) -> int:
+        return app.allocated.get("vcore", 0) * 10_000 + int(app.id.removeprefix("app"))
+
+    def lane(self, app: Application) -> Hashable:
+        return (app.user, any(app.allocated.values()))
+
+    def admit(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
+        return numbers(counts)
+
+
+def numbers(counts: Mapping[Any, int]) -> dict[Hashable, int | None]:
+    """A third of each lane, all of those of user 2 that hold something."""
+    return {lane: None if lane == ("user2", True) else count // 3 for lane, count in counts.items()}
+
+
+class PlainApp:
+    """An application of the model."""
+
+    def __init__(self, user: str) -> None:
+        self.user = user
+        self.waits = 0
+        self.uuids: list[str] = []
+
+    @property
+    def lane(self) -> tuple[str, bool]:
+        return self.user, bool(self.uuids)
+
+
+def next_of(apps: Mapping[str, PlainApp]) -> str | None:
+    """The application to be served, by sorting all of them."""
+    lanes: dict[tuple[str, bool], list[tuple[int, int, str]]] = {}
+    for place, (app_id, app) in enumerate(apps.items()):
+        lanes.setdefault(app.lane, []).append((len(app.uuids), place, app_id))
+    limits = numbers({lane: len(found) for lane, found in lanes.items()})
+    admitted = [one for lane, found in lanes.items() for one in sorted(found)[: limits[lane]]]
+    return min(
+        ((held, place, app_id) for held, place, app_id in admitted if apps[app_id].waits),
+        default=(0, 0, None),
+    )[2]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_as_many_take_part_as_by_sorting_all_applications(seed: int) -> None:
+    rm = RM(
+        configuration(queue("a", properties={**ALONE, "application.sort.policy": "quota"})),
+        with_plugins(app_sort_policies=[Quota]),
+    )
+    rm.node("n1", vcore=10**6)
+    chance, apps = random.Random(seed), dict[str, PlainApp]()
+    served = kept_out = 0
+    for step in range(1_200):
+        act = chance.random()
+        if act < 0.3 or len(apps) < 5:
+            apps[f"app{step}"] = PlainApp(f"user{chance.randrange(3)}")
+            rm.app(f"app{step}", user=apps[f"app{step}"].user)
+            app_id = f"app{step}"
+        else:
+            app_id = chance.choice(list(apps))
+        app = apps[app_id]
+        if act < 0.6:
+            app.waits += 1
+            rm.ask(app_id, f"ask{step}", vcore=1)
+        elif act < 0.65:
+            rm.remove_app(app_id)
+            del apps[app_id]
+        elif act < 0.8 and app.uuids:
+            rm.release(app_id, app.uuids.pop(chance.randrange(len(app.uuids))))
+        expected = next_of(apps)
+        made = rm.schedule(1)
+        assert [one for one, _, _ in made] == ([] if expected is None else [expected]), step
+        if expected is not None:
+            apps[expected].waits -= 1
+            apps[expected].uuids.append(rm.said("new_allocations")[-1].uuid)
+            served += 1
+        elif any(one.waits for one in apps.values()):
+            kept_out += 1
+    assert (served > 300, kept_out > 30, len(apps) > 150) == (True, True, True), (served, kept_out, len(apps))

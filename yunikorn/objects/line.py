@@ -12,6 +12,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
+from yunikorn.errors import CONTAINED
 from yunikorn.resources import Tally, less
 
 BLOCK = 96
@@ -173,24 +174,90 @@ def _index(ranks: list[Rank], rank: Rank) -> int:
 
 
 class Roster(Generic[M]):
-    """The ranks of some members, sorted, for the front of a lane."""
+    """The ranks of some members in order, in short sorted blocks: every operation takes O(log n) comparisons.
 
-    __slots__ = ("_ranks",)
+    A block is parted from the next by the rank that the next began with when they were split, without its
+    member: exact for a search, as no two ranks are equal without their members.
+    """
+
+    __slots__ = ("_blocks", "_size", "_tops")
 
     def __init__(self) -> None:
-        self._ranks: list[Rank] = []
+        self._blocks: list[list[Rank]] = [[]]
+        self._tops: list[Rank] = []
+        self._size = 0
 
     def __len__(self) -> int:
-        return len(self._ranks)
+        return self._size
+
+    @property
+    def first(self) -> Rank | None:
+        """The smallest rank; None without members."""
+        return self._blocks[0][0] if self._size else None
 
     def add(self, rank: Rank) -> None:
         """Have a member stand at `rank`, which ends with it; raises what comparing ranks raises."""
-        insort(self._ranks, rank)
+        at = bisect_left(self._tops, rank) if self._tops else 0
+        insort(self._blocks[at], rank)
+        self._grew(at)
 
     def remove(self, rank: Rank) -> None:
-        """Take out who stands at `rank`."""
-        del self._ranks[_index(self._ranks, rank)]
+        """Take out the member that stands at `rank`."""
+        at, place = self._find(rank)
+        del self._blocks[at][place]
+        self._shrank(at)
 
-    def front(self, count: int) -> list[M]:
-        """The first `count` members."""
-        return [rank[-1] for rank in self._ranks[:count]]
+    def take_first(self) -> Rank:
+        """Take the smallest rank out."""
+        rank = self._blocks[0].pop(0)
+        self._shrank(0)
+        return rank
+
+    def take_last(self) -> Rank:
+        """Take the largest rank out."""
+        at = len(self._blocks) - 1
+        rank = self._blocks[at].pop()
+        self._shrank(at)
+        return rank
+
+    def put_first(self, rank: Rank) -> None:
+        """Put `rank`, which is smaller than all here, in front; compares nothing."""
+        self._blocks[0].insert(0, rank)
+        self._grew(0)
+
+    def put_last(self, rank: Rank) -> None:
+        """Put `rank`, which is larger than all here, at the end; compares nothing."""
+        at = len(self._blocks) - 1
+        self._blocks[at].append(rank)
+        self._grew(at)
+
+    def _find(self, rank: Rank) -> tuple[int, int]:
+        """The block of `rank`, and its place there, even if its key compares differently at every look."""
+        try:
+            at = bisect_left(self._tops, rank)
+            ranks = self._blocks[at]
+            place = bisect_left(ranks, rank)
+            if place < len(ranks) and ranks[place] is rank:
+                return at, place
+        except CONTAINED:
+            pass
+        return next(
+            (at, place)
+            for at, ranks in enumerate(self._blocks)
+            for place, other in enumerate(ranks)
+            if other is rank
+        )
+
+    def _grew(self, at: int) -> None:
+        self._size += 1
+        ranks = self._blocks[at]
+        if len(ranks) > BLOCK:
+            half = len(ranks) // 2
+            self._blocks.insert(at + 1, ranks[half:])
+            self._tops.insert(at, ranks[half][:-1])
+            del ranks[half:]
+
+    def _shrank(self, at: int) -> None:
+        self._size -= 1
+        if not self._blocks[at] and self._tops:
+            del self._blocks[at], self._tops[max(0, at - 1)]

@@ -182,8 +182,7 @@ class Partition:
             app.rest.cancel()
             app.rest = None
         del queue.applications[app.id]
-        queue.stale.append(app)
-        app.touched = True
+        app.touch()
         app.queue_name = queue.path
         self.journal.record("APP", app.id, change="REMOVE", message=message)
         self.journal.record("QUEUE", queue.path, app.id, change="REMOVE", detail="QUEUE_APP")

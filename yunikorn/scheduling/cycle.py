@@ -185,6 +185,8 @@ class Cycle:
         line, stale = queue.line, queue.stale
         if line.version != queue.cluster.version or order.is_due(self._partition.clock.now()):
             line.version = queue.cluster.version
+            if order.lanes is not None:
+                order.lanes.ask_again()
             members: Iterable[Any] = queue.applications.values() if queue.is_leaf else queue.children.values()
             for member in members:
                 if not member.touched:
@@ -218,7 +220,6 @@ class Cycle:
             if lanes is not None:
                 if here:
                     lanes.update(app, order.lane_rank(app))
-                    app.admitted = lanes.is_admitted(app)
                 else:
                     lanes.remove(app)
                 lanes.keep_out(app, leaf)

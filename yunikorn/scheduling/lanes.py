@@ -1,13 +1,16 @@
 """Lanes: for application policies that let only some applications of a queue take part.
 
 The policy puts every application of the queue into a lane, whether it waits for something or not, and
-says how many of each lane take part, from the front (decisions 18 and 41). The gate keeps an order and
-a count per lane, so that a change of one application costs no look at the others.
+says how many of each lane take part, from the front. A lane keeps the applications that take part apart from
+the others, both in order. A change of one application, or of the number of a lane, moves only applications
+across that border, and a lane without applications is forgotten, so the cost of a decision does not depend on
+the number of either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.errors import CONTAINED
@@ -22,33 +25,88 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.faults import FaultLog
 
 
+class _Lane:
+    """The applications of one lane: first those that take part, then the others."""
+
+    __slots__ = ("inside", "limit", "outside")
+
+    def __init__(self) -> None:
+        self.inside: Roster[Application] = Roster()
+        self.outside: Roster[Application] = Roster()
+        self.limit: int | None = None
+        """How many take part; None for all."""
+
+    def __len__(self) -> int:
+        return len(self.inside) + len(self.outside)
+
+    def add(self, app: Application, rank: Rank) -> None:
+        """Let `app` stand at `rank`; `balance` says if it takes part. Raises what comparing ranks raises."""
+        first = self.outside.first
+        admitted = first is None or rank < first
+        (self.inside if admitted else self.outside).add(rank)
+        app.admitted = admitted
+
+    def remove(self, app: Application, rank: Rank) -> None:
+        """Take out `app`, which stands at `rank`."""
+        (self.inside if app.admitted else self.outside).remove(rank)
+
+    def balance(self) -> Iterator[Application]:
+        """Let as many take part as the limit says; yields the applications for which that has changed."""
+        inside, outside, limit = self.inside, self.outside, self.limit
+        while limit is not None and len(inside) > limit:
+            rank = inside.take_last()
+            outside.put_first(rank)
+            rank[-1].admitted = False
+            yield rank[-1]
+        while outside and (limit is None or len(inside) < limit):
+            rank = outside.take_first()
+            inside.put_last(rank)
+            rank[-1].admitted = True
+            yield rank[-1]
+
+
 class LaneGate:
-    """Who of a leaf queue takes part."""
+    """The applications of a leaf queue that take part."""
 
     def __init__(self, policy: AppSortPolicy, origin: str, faults: FaultLog) -> None:
         self._lane: Callable[[Application], Hashable] = policy.lane
         self._admit: Callable[[Mapping[Hashable, int]], Mapping[Hashable, int | None]] = policy.admit
         self._origin = origin
         self._faults = faults
-        self._rosters: dict[Hashable, Roster[Application]] = {}
-        self._fronts: dict[Hashable, list[Application]] = {}
-        self._limits: Mapping[Hashable, int | None] = {}
+        self._lanes: dict[Hashable, _Lane] = {}
+        self._counts: dict[Hashable, int] = {}
+        """How many applications each lane has, for the policy to look at."""
+        self._changed: dict[Hashable, _Lane] = {}
+        """The lanes to be balanced by the next review."""
+        self._outdated = False
+        """Whether the policy has to say again how many take part."""
+        self._flipped: list[Application] = []
+        """Applications that crossed the border by a change of their own, since the last review."""
         self._kept_out: dict[int, Application] = {}
 
     def update(self, app: Application, rank: Rank) -> None:
-        """An application came or changed; `admitted` of others may change by `review`."""
-        lane = self._lane_of(app)
-        if app.lane_rank is not None:
-            if app.lane == lane and app.lane_rank == rank:
+        """An application came or changed; `admitted`, its own too, may change by `review`."""
+        lane, before, admitted = self._lane_of(app), app.lane_rank, app.admitted
+        found = self._lanes.get(lane)
+        if before is not None:
+            if found is None or self._lanes[app.lane] is not found:
+                self.remove(app)
+            elif _equal(before, rank):
                 return
-            self.remove(app)
+            else:
+                found.remove(app, before)
+        if found is None:
+            found = self._lanes[lane] = _Lane()
         try:
-            self._rosters.setdefault(lane, Roster()).add(rank)
+            found.add(app, rank)
         except CONTAINED as error:
             self._faults.report(self._origin, "comparing keys of", error, app.label)
             rank = behind(app)
-            self._rosters[lane].add(rank)
+            found.add(app, rank)
         app.lane, app.lane_rank = lane, rank
+        if app.admitted != admitted:
+            self._flipped.append(app)
+        self._count(lane, found)
 
     def keep_out(self, app: Application, leaf: Queue) -> None:
         """Note whether `app` waits and may not take part, for `leaf` to look again when that may change."""
@@ -59,48 +117,53 @@ class LaneGate:
             leaf.held = 0
 
     def remove(self, app: Application) -> None:
-        """An application left the queue."""
+        """An application left the queue, or its lane."""
         if app.lane_rank is not None:
-            self._rosters[app.lane].remove(app.lane_rank)
+            found = self._lanes[app.lane]
+            found.remove(app, app.lane_rank)
             app.lane_rank = None
+            self._count(app.lane, found)
+
+    def _count(self, lane: Hashable, found: _Lane) -> None:
+        """Note how many applications a lane has now."""
+        count = len(found)
+        if count != self._counts.get(lane):
+            self._outdated = True
+        if count:
+            self._counts[lane] = count
+            self._changed[lane] = found
+        else:
+            del self._lanes[lane], self._counts[lane]
+            self._changed.pop(lane, None)
+
+    def ask_again(self) -> None:
+        """Let the policy say at the next review how many take part, even if no count has changed."""
+        self._outdated = True
 
     def review(self) -> list[Application]:
-        """Let the policy decide anew who takes part; returns those for whom that changed."""
-        counts = {lane: len(roster) for lane, roster in self._rosters.items() if len(roster)}
+        """Decide which applications take part; returns those for which that may have changed."""
+        if self._outdated:
+            self._ask()
+        flipped, self._flipped = self._flipped, []
+        changed, self._changed = self._changed, {}
+        return [*flipped, *(app for lane in changed.values() for app in lane.balance())]
+
+    def _ask(self) -> None:
+        """Let the policy say how many of each lane take part."""
+        self._outdated = False
+        limits: dict[Hashable, int | None] = {}
         try:
-            limits = {lane: _whole(limit) for lane, limit in dict(self._admit(counts)).items()}
+            answer = dict(self._admit(MappingProxyType(self._counts)))
+            limits = {lane: _whole(limit) for lane, limit in answer.items()}
         except CONTAINED as error:
+            # The policy may do better next time.
+            self._outdated = True
             self._faults.report(self._origin, "admitting lanes", error)
-            limits = {}
-        fronts = {
-            lane: roster.front(limit)
-            for lane, roster in self._rosters.items()
-            if (limit := limits.get(lane)) is not None
-        }
-        changed = [
-            lane for lane in self._rosters if (self._limits.get(lane) is None) != (limits.get(lane) is None)
-        ]
-        found: dict[int, Application] = {}
-        for lane in {**self._fronts, **fronts}:
-            for app in (*self._fronts.get(lane, ()), *fronts.get(lane, ())):
-                found[app.arrival] = app
-        for lane in changed:
-            for app in self._rosters[lane].front(len(self._rosters[lane])):
-                found[app.arrival] = app
-        self._limits, self._fronts = limits, fronts
-        return [app for app in found.values() if self._decide(app)]
-
-    def _decide(self, app: Application) -> bool:
-        admitted = self.is_admitted(app)
-        changed = admitted != app.admitted
-        app.admitted = admitted
-        return changed
-
-    def is_admitted(self, app: Application) -> bool:
-        """Whether it takes part, by the last review."""
-        if self._limits.get(app.lane) is None:
-            return True
-        return any(other is app for other in self._fronts.get(app.lane, ()))
+        for lane, found in self._lanes.items():
+            limit = limits.get(lane)
+            if found.limit != limit:
+                found.limit = limit
+                self._changed[lane] = found
 
     def _lane_of(self, app: Application) -> Hashable:
         try:
@@ -112,6 +175,13 @@ class LaneGate:
             self._faults.report(self._origin, "choosing the lane of", error, app.label)
             return None
         return lane
+
+
+def _equal(one: Rank, other: Rank) -> bool:
+    try:
+        return one == other
+    except CONTAINED:
+        return False
 
 
 def _whole(limit: int | None) -> int | None:
