@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.node import Node
+    from yunikorn.objects.shape import Key
 
 Members = list[tuple[Ask, int]]
 """Asks in their order, and how many repeats of each belong to the gang."""
@@ -36,9 +37,15 @@ _ORDER = attrgetter("order")
 class GangShape(Shape):
     """What gangs of the same composition have in common."""
 
-    __slots__ = ("members",)
+    __slots__ = ("members", "possible", "why")
 
-    members: tuple[Shape, ...]
+    def __init__(self, key: Key, bit: int) -> None:
+        super().__init__(key, bit)
+        self.members: tuple[Shape, ...] = ()
+        self.possible: tuple[tuple[int, int], bool] | None = None
+        """Whether empty nodes could host such a gang, at which version of nodes and configuration."""
+        self.why = ""
+        """The reason why no room was found for such a gang when one was last tried."""
 
     @property
     def is_pinned(self) -> bool:
@@ -89,7 +96,7 @@ class AtomicGang:
         self.done = False
         """Whether it was placed, or found running: from then on its asks are like any others."""
         self.deadline: Timer | None = None
-        """Runs while it is whole and finds no room."""
+        """Runs from its first turn without room on, until the gang is overdue or placed."""
         self.overdue = False
         """Whether it has waited so long that later requests are held back."""
         self.told = False
@@ -142,7 +149,8 @@ class AtomicGang:
         shape = claims.shapes.of(amount, classes=self._classes(), kind=GangShape)
         assert isinstance(shape, GangShape)
         shape.members = tuple(dict.fromkeys(ask.shape for ask, _ in self.members))
-        request.claim, request.suffer().gang = claims.of(shape, self.app.owner), self
+        request.claim = claims.of(shape, self.app.owner, insists=self.insists)
+        request.suffer().gang = self
         self.request = request
         self._ledger.backlog.offer(request)
 
@@ -182,6 +190,24 @@ class AtomicGang:
             counts[ask.shape.key] = counts.get(ask.shape.key, 0) + count
         return ("gang", tuple(counts.items()), self.app.id if self._alone else "")
 
+    @property
+    def insists(self) -> bool:
+        """Whether it has its turn although its like found no room: it had none before, or is overdue.
+
+        An answer to one gang holds for all of its shape and owner, so that only one of them is tried. But the
+        wait of each starts with its own first turn, and each that is overdue holds back later requests.
+        """
+        return self.deadline is None or self.overdue
+
+    def insist(self, *, wanted: bool) -> None:
+        """Have the request insist on its turn, or not any more: it has another claim then."""
+        request = self.request
+        if request is not None and request.claim.insists != wanted:
+            backlog, claims = self._ledger.backlog, self._ledger.claims
+            backlog.withdraw(request)
+            request.claim = claims.of(request.shape, self.app.owner, insists=wanted)
+            backlog.offer(request)
+
     def _withdraw(self) -> None:
         if self.request is not None:
             request, self.request = self.request, None
@@ -193,6 +219,7 @@ class AtomicGang:
             self.deadline.cancel()
             self.deadline = None
         self.overdue = self.told = self._alone = False
+        self._ledger.gangs.overdue.pop(self.app.id, None)
 
     def finish(self) -> None:
         """It has its place: nothing stands for its members any more."""

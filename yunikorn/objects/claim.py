@@ -38,7 +38,7 @@ class Claim:
 
     __slots__ = ("asks", "bit", "bits", "insists", "over", "owner", "shape")
 
-    def __init__(self, shape: Shape, owner: tuple[Allowance, ...], bit: int) -> None:
+    def __init__(self, shape: Shape, owner: tuple[Allowance, ...], bit: int, *, insists: bool) -> None:
         self.shape = shape
         self.owner = owner
         self.bit = bit
@@ -47,8 +47,8 @@ class Claim:
         """Waiting requests of this claim."""
         self.over = False
         """Whether a limit on resources leaves no room for it."""
-        self.insists = False
-        """Whether it is met in its turn although there is no room: an overdue gang (see `AtomicGang`)."""
+        self.insists = insists
+        """Whether its requests have their turn although there is no room (see `AtomicGang.insists`)."""
 
 
 class ClaimTable:
@@ -68,9 +68,10 @@ class ClaimTable:
         """Called with the bits of dropped claims, before the bits serve again."""
         shapes.on_drop.append(self._drop)
 
-    def of(self, shape: Shape, owner: tuple[Allowance, ...]) -> Claim:
-        """The claim of requests of `shape` by `owner`."""
-        claim = shape.claims.get(owner)
+    def of(self, shape: Shape, owner: tuple[Allowance, ...], *, insists: bool = False) -> Claim:
+        """The claim of requests of `shape` by `owner`; of those that insist on their turn, another."""
+        key = (*owner, None) if insists else owner
+        claim = shape.claims.get(key)
         if claim is None:
             if self._idle >= IDLE_CLAIMS and self._idle * 2 > self._claims:
                 for one in list(self.shapes):
@@ -80,7 +81,7 @@ class ClaimTable:
             else:
                 bit = 1 << 2 * self._used
                 self._used += 1
-            claim = shape.claims[owner] = Claim(shape, owner, bit)
+            claim = shape.claims[key] = Claim(shape, owner, bit, insists=insists)
             for allowance in owner:
                 allowance.claims[bit] = claim
             self._claims += 1
@@ -167,10 +168,10 @@ class ClaimTable:
     def _drop(self, shape: Shape) -> None:
         """Drop the claims of a shape that no request waits for."""
         gone = 0
-        for owner, claim in list(shape.claims.items()):
+        for key, claim in list(shape.claims.items()):
             if not claim.asks:
-                del shape.claims[owner]
-                for allowance in owner:
+                del shape.claims[key]
+                for allowance in claim.owner:
                     allowance.claims.pop(claim.bit, None)
                     allowance.over.pop(claim.bit, None)
                 self._free.append(claim.bit)

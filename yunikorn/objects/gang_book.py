@@ -41,7 +41,7 @@ class GangBook:
         self.ready: deque[TaskGroup] = deque()
         """Task groups in which a request may take a placeholder's place."""
         self.overdue: dict[str, AtomicGang] = {}
-        """By application: atomic gangs that hold back later requests, and some that did."""
+        """By application: atomic gangs that hold back later requests."""
         self.announce: Callable[[Allocation], None]
         """Whom to tell of an allocation that took a placeholder's place, as the partition says."""
 

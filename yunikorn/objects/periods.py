@@ -20,7 +20,7 @@ class Periods:
     reservation: int | None = 2 * SECOND
     """Age from which a request that no node can take reserves one; None is never (facts §7.6)."""
     gang_patience: int = 600 * SECOND
-    """For which a whole atomic gang waits for room before it holds back later requests (decision 24)."""
+    """For which a whole atomic gang that may run waits for room before it holds back later requests."""
     cleanup: int = 10 * SECOND
     """After which an empty queue that placement made, or that is draining, is removed."""
     session: int | None = 300 * SECOND

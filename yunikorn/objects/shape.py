@@ -55,8 +55,8 @@ class Shape:
         self.resource, self.node_order, self.required, self.classes = key
         self.pairs: Pairs = tuple(self.resource.items())
         self.bit = bit
-        self.claims: dict[tuple[Allowance, ...], Claim] = {}
-        """By owner: its requests under the same limits."""
+        self.claims: dict[tuple[Allowance | None, ...], Claim] = {}
+        """By owner: its requests under the same limits; with a None at the end those of insistent gangs."""
         self.closed = False
         """Whether no node had room when it was last tried."""
         self.holder: Ask | None = None

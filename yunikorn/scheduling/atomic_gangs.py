@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from yunikorn.objects.atomic_gang import GangShape
 from yunikorn.resources import Tally, describe, fits_quota, subtract
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ class AtomicGangs:
         self._orders = orders
         self._parking = parking
         self.predicates = predicates
-        self._possible: dict[str, tuple[int, bool]] = {}
-        """By application: whether empty nodes could host the gang, at which change of the nodes."""
         self._silenced: list[tuple[Queue, int]] = []
         self._closed: list[Allowance] = []
         self.stops = False
@@ -68,21 +67,13 @@ class AtomicGangs:
             for claim in allowance.claims.values():
                 self._claims.weigh(claim)
         self._silenced, self._closed = [], []
-        overdue = self._gangs.overdue
-        for app_id, gang in list(overdue.items()):
-            if not gang.overdue:
-                del overdue[app_id]
-                self._possible.pop(app_id, None)
 
     def _hold_back(self, gang: AtomicGang, cause: Queue | Allowance) -> bool:
         """For the rest of this search; False if the gang may not: it is not overdue, or can never run."""
-        request = gang.request
-        assert request is not None
-        if not gang.overdue or not self._may_ever_run(gang):
-            request.claim.insists = False
+        holds_back = gang.overdue and self._may_ever_run(gang)
+        gang.insist(wanted=holds_back)
+        if not holds_back:
             return False
-        request.claim.insists = True
-        self._claims.weigh(request.claim)
         if cause is self._root:
             self.stops = True
         elif cause in gang.app.chain:
@@ -103,11 +94,11 @@ class AtomicGangs:
         quotas = [queue.max for queue in app.chain] + [one.max_resources for one in app.owner]
         if any(quota is not None and not fits_quota(quota, amount) for quota in quotas):
             return False
-        moves = self._partition.ledger.kept.alterations
-        known = self._possible.get(app.id)
-        if known is None or known[0] != moves:
-            known = self._possible[app.id] = (moves, self._fits_empty_nodes(gang))
-        return known[1]
+        version = self._partition.ledger.kept.alterations, self._partition.cluster.version
+        shape = _shape_of(request)
+        if shape.possible is None or shape.possible[0] != version:
+            shape.possible = (version, self._fits_empty_nodes(gang))
+        return shape.possible[1]
 
     def _fits_empty_nodes(self, gang: AtomicGang) -> bool:
         rooms: list[tuple[Node, Tally]] = [
@@ -199,20 +190,24 @@ class AtomicGangs:
 
     def _no_nodes(self, request: Ask, gang: AtomicGang) -> None:
         chain = self.predicates
-        if not request.shape.closed:
-            why = "; ".join(f"{reason} ({count}x)" for reason, count in sorted(chain.refusals.items()))
-            self._tell(gang, why or "the free room is in too small pieces")
+        if request.shape.closed:
+            self._tell(gang, _shape_of(request).why)
+            self._wait(gang)
+        else:
+            refusals = "; ".join(f"{reason} ({count}x)" for reason, count in sorted(chain.refusals.items()))
+            why = refusals or "the free room is in too small pieces"
+            self._tell(gang, why)
             self._wait(gang)
             if chain.personal:
-                # What nodes said of its members holds for nobody else.
+                # The answers of the nodes to its members hold for no other gang.
                 gang.form(alone=True)
                 assert gang.request is not None
                 request = gang.request
+            _shape_of(request).why = why
             self._claims.close(request.shape)
             if chain.unsettled:
                 self._parking.park(request.shape)
-        if not self._hold_back(gang, self._root):
-            self._claims.weigh(request.claim)
+        self._hold_back(gang, self._root)
 
     # -- waiting ------------------------------------------------------------------------------------
 
@@ -226,8 +221,7 @@ class AtomicGangs:
             return
         gang.overdue = True
         self._gangs.overdue[gang.app.id] = gang
-        # A claim of its own, so that only this gang is met where others of its kind have been passed over.
-        gang.form(alone=True)
+        gang.insist(wanted=True)
 
     def _tell(self, gang: AtomicGang, why: str) -> None:
         journal, request = self._partition.journal, gang.request
@@ -240,6 +234,13 @@ class AtomicGangs:
             never = "" if self._may_ever_run(gang) else f"; it never can as things are, with {total} in all"
             message = f"Gang of application '{gang.app.id}' ({size}) has no room: {why}{never}"
             journal.record("REQUEST", request.key, gang.app.id, message=message)
+
+
+def _shape_of(request: Ask) -> GangShape:
+    """The shape of a request that stands for a gang."""
+    shape = request.shape
+    assert isinstance(shape, GangShape)
+    return shape
 
 
 def _by_shape(members: Members) -> Members:

@@ -1,0 +1,210 @@
+"""The patience of Atomic gangs: each waits for itself, from when it could first have been tried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.ear import Ear
+from tests.core.gangs import GangRM
+from tests.core.kit import document, partition, queue, with_plugins
+from tests.core.test_atomic_gangs import PATIENCE, ClassedZone, cluster, end, fill, gang
+from yunikorn import api
+from yunikorn.clock import SECOND
+from yunikorn.objects.node import Node
+from yunikorn.objects.periods import Periods
+
+PERIODS = Periods(gang_patience=PATIENCE * SECOND, reservation=None)
+LIMITS = [{"limit": "all", "users": ["*"], "maxresources": {"vcore": "8m"}}]
+
+
+def crowded(nodes: int = 2, **keys: Any) -> GangRM:
+    """Two gangs of 8 vcore wait behind 8 tasks of one, and a crowd of small tasks comes after them."""
+    rm = cluster(queue("a", **keys), queue("b"), nodes=nodes, periods=PERIODS)
+    fill(rm, 8, "root.a")
+    gang(rm, "first", 8)
+    gang(rm, "second", 8)
+    assert rm.schedule() == []
+    rm.app("crowd", "root.a")
+    rm.ask("crowd", "c", 100, vcore=1)
+    return rm
+
+
+@pytest.mark.parametrize(
+    ("nodes", "keys"),
+    [(2, {}), (4, {"resources": {"max": {"vcore": "8m"}}}), (4, {"limits": LIMITS})],
+    ids=["nodes", "queue", "user"],
+)
+def test_gangs_of_one_size_wait_at_the_same_time(nodes: int, keys: dict[str, Any]) -> None:
+    rm = crowded(nodes, **keys)
+    rm.pass_time(PATIENCE)
+    end(rm, "filler", 8)
+    assert [app for app, _, _ in rm.schedule(1)] == ["first"] * 8
+    # The patience of the second is over as well: it need not start to wait when the first is placed.
+    end(rm, "first", 7)
+    assert rm.schedule() == []
+    end(rm, "first")
+    assert [app for app, _, _ in rm.schedule(1)] == ["second"] * 8
+    end(rm, "second", 2)
+    assert [app for app, _, _ in rm.schedule()] == ["crowd"] * 2
+
+
+@pytest.mark.parametrize("size", [8, 7])
+def test_a_gang_that_comes_later_waits_from_then_on_whatever_its_size(size: int) -> None:
+    rm = crowded()
+    rm.remove_app("second")
+    rm.pass_time(PATIENCE / 2)
+    gang(rm, "late", size)
+    assert rm.schedule() == []
+    rm.remove_app("crowd")
+    rm.app("crowd", "root.a")
+    rm.ask("crowd", "c", 100, vcore=1)
+    rm.pass_time(PATIENCE / 2)
+    end(rm, "filler")
+    assert rm.schedule() == []
+    rm.remove_app("first")
+    # Behind a gang of its size it has waited since it came, no more and no less.
+    assert [app for app, _, _ in rm.schedule()] == ["crowd"]
+    rm.pass_time(PATIENCE / 2)
+    end(rm, "filler", 6)
+    assert rm.schedule() == []
+
+
+@pytest.mark.parametrize("hold", ["applications", "stopped", "order"])
+def test_a_gang_that_may_not_run_yet_does_not_wait_for_room(hold: str) -> None:
+    keys: dict[str, Any] = {"maxapplications": 1} if hold == "applications" else {}
+    if hold == "order":
+        keys = {"properties": {"application.sort.policy": "stateaware"}}
+    rm = cluster(queue("a", **keys), queue("b"), periods=PERIODS)
+    rm.app("starting", "root.a")
+    rm.ask("starting", "s", vcore=1)
+    assert len(rm.schedule(1)) == 1
+    fill(rm, 7)
+    if hold == "stopped":
+        rm.scheduler.stop_queue("rm", "default", "root.a")
+    gang(rm, "app", 8)
+    rm.pass_time(250)
+    assert rm.schedule() == []
+    rm.pass_time(30 if hold == "order" else PATIENCE)
+    if hold == "stopped":
+        rm.scheduler.start_queue("rm", "default", "root.a")
+    rm.remove_app("starting")
+    rm.app("crowd", "root.b")
+    rm.ask("crowd", "c", 100, vcore=1)
+    # It is tried for the first time now, and passed over.
+    assert [app for app, _, _ in rm.schedule()] == ["crowd"]
+    rm.pass_time(PATIENCE - 1)
+    end(rm, "filler")
+    assert [app for app, _, _ in rm.schedule()] == ["crowd"]
+    rm.pass_time(1)
+    end(rm, "filler")
+    assert rm.schedule() == []
+
+
+def test_a_gang_that_is_not_whole_for_a_while_waits_from_the_start_again() -> None:
+    rm = crowded()
+    rm.remove_app("second")
+    rm.remove_app("crowd")
+    rm.gang("third", "Atomic", vcore=8)
+    rm.task("third", "most", "members", 7, vcore=1)
+    rm.task("third", "last", "members", vcore=1)
+    assert rm.schedule() == []
+    rm.release_ask("third", "last")
+    rm.pass_time(PATIENCE / 2)
+    rm.task("third", "last", "members", vcore=1)
+    assert rm.schedule() == []
+    rm.pass_time(PATIENCE / 2)
+    rm.remove_app("first")
+    rm.app("crowd", "root.a")
+    rm.ask("crowd", "c", 100, vcore=1)
+    end(rm, "filler")
+    assert [app for app, _, _ in rm.schedule()] == ["crowd"]
+    rm.pass_time(PATIENCE / 2)
+    end(rm, "filler")
+    assert rm.schedule() == []
+
+
+def test_each_gang_that_waits_says_so_and_one_of_a_size_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    ear = Ear()
+    text = ear.text(partition(queue("a"), queue("b")))
+    rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
+    for name in ("n1", "n2", "n3"):
+        rm.node(name, vcore=3)
+    tried: list[str] = []
+    lend = Node.lend
+
+    def note(node: Node, *amount: Any) -> None:
+        tried.append(node.id)
+        lend(node, *amount)
+
+    monkeypatch.setattr(Node, "lend", note)
+    for number in range(30):
+        rm.gang(f"g{number}", "Atomic", vcore=9)
+        rm.task(f"g{number}", "large", "members", 3, vcore=2)
+        rm.task(f"g{number}", "wide", "members", vcore=3, priority=2)
+    assert rm.schedule() == []
+    # The wide one and two large ones have a place, and the third large one has none; with 30 gangs, once.
+    assert len(tried) == 3
+    reason = "the free room is in too small pieces; it never can as things are, with vcore 9 in all"
+    for number in range(30):
+        assert ear.messages(f"gang of g{number}") == [
+            f"Gang of application 'g{number}' (4 members, vcore 9) has no room: {reason}"
+        ]
+
+
+class Shy(api.Predicate):
+    """Refuses members by what is said of them one by one."""
+
+    name = "shy"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        """Only where the member does not say no."""
+        return "shunned" if ask.tags.get("not") == node.id else None
+
+
+def test_gangs_that_a_predicate_refuses_each_for_itself_wait_at_the_same_time() -> None:
+    text = document(partition(queue("a"), queue("b"), predicates=[{"name": "shy"}]))
+    rm = GangRM(text, with_plugins(predicates=[Shy]), periods=PERIODS)
+    rm.node("n1", vcore=4)
+    rm.node("n2", vcore=4)
+    fill(rm, 2)
+    for app in ("first", "second"):
+        rm.gang(app, "Atomic", vcore=4)
+        rm.task(app, "m", "members", 4, vcore=1, tags={"not": "n2"})
+    assert rm.schedule() == []
+    rm.pass_time(PATIENCE)
+    rm.app("crowd", "root.a")
+    rm.ask("crowd", "c", 100, vcore=1)
+    end(rm, "filler", 2)
+    assert [app for app, _, _ in rm.schedule(1)] == ["first"] * 4
+    end(rm, "first", 2)
+    assert rm.schedule() == []
+
+
+@pytest.mark.parametrize(
+    ("size", "tags", "holds_back"),
+    [
+        (5, {"zone": "x"}, False),
+        (4, {"zone": "x"}, True),
+        (5, {}, True),
+        (5, {"yunikorn.apache.org/requiredNode": "x1"}, False),
+        (4, {"yunikorn.apache.org/requiredNode": "x1"}, True),
+    ],
+    ids=["zone too small", "zone", "no zone", "node too small", "node"],
+)
+def test_a_gang_that_predicates_keep_from_running_on_empty_nodes_holds_back_no_others(
+    size: int, tags: dict[str, str], holds_back: bool
+) -> None:
+    text = document(partition(queue("a"), queue("b"), predicates=[{"name": "classed"}]))
+    rm = GangRM(text, with_plugins(predicates=[ClassedZone]), periods=PERIODS)
+    rm.node("x1", {"zone": "x"}, vcore=4)
+    rm.node("y1", {"zone": "y"}, vcore=4)
+    fill(rm, 6)
+    rm.gang("app", "Atomic", vcore=size)
+    rm.task("app", "m", "members", size, vcore=1, tags=tags)
+    assert rm.schedule() == []
+    rm.pass_time(PATIENCE)
+    rm.app("crowd", "root.a")
+    rm.ask("crowd", "c", vcore=1)
+    assert [app for app, _, _ in rm.schedule()] == ([] if holds_back else ["crowd"])
