@@ -146,7 +146,7 @@ APPLICATION = Lifecycle(
         ("run", (STARTING, RUNNING, COMPLETING), RUNNING),
         ("complete", (ACCEPTED, STARTING, RUNNING), COMPLETING),
         ("complete", (COMPLETING,), COMPLETED),
-        ("fail", (NEW, ACCEPTED, STARTING, RUNNING), FAILING),
+        ("fail", (NEW, ACCEPTED, STARTING, RUNNING, COMPLETING, RESUMING), FAILING),
         ("fail", (FAILING,), FAILED),
         ("resume", (NEW, ACCEPTED), RESUMING),
         ("expire", (COMPLETED,), EXPIRED),

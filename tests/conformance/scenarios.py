@@ -241,6 +241,23 @@ def asks_are_taken_back(rm: Story) -> None:
     rm.ask("one", "x", "y", vcore=1)
     rm.take_back("one", "x")
     assert rm.node("n1", vcore=5) == ["y@n1"]
+    assert rm.history["ended"] == [("one", "x", "STOPPED_BY_RM", "ask released as per RM request")]
+
+
+@scenario()
+def a_release_by_key_ends_the_ask_and_its_message_comes_back(rm: Story) -> None:
+    rm.node("n1", vcore=1)
+    rm.app("one")
+    rm.ask("one", "x", "y", vcore=1)
+    rm.release(Allocation("y", "one"), why="the driver is gone")
+    rm.release(rm.running["x"], why="it has done its work")
+    rm.take_back("one", "never", why="a mistake")
+    unknown = "allocation key 'never' is not known, or not any more: nothing was released"
+    assert rm.history["ended"] == [
+        ("one", "y", "STOPPED_BY_RM", "the driver is gone"),
+        ("one", "x", "STOPPED_BY_RM", "it has done its work"),
+        ("one", "never", "STOPPED_BY_RM", unknown),
+    ]
 
 
 @scenario()

@@ -83,13 +83,11 @@ class Story(ResourceManagerCallback):
                 self.to_confirm.append(gone)
             else:
                 self.running.pop(gone.allocation_key, None)
-        # That an ask was taken back is confirmed in one layout only: in the other it was a release.
-        asks = [
-            one
-            for one in response.released_allocation_asks
-            if one.termination_type is not TerminationType.STOPPED_BY_RM
+        # In the newer layout the end of an ask is told like that of an allocation.
+        ended: list[AllocationRelease | AllocationAskRelease] = [
+            *response.released_allocations,
+            *response.released_allocation_asks,
         ]
-        ended: list[AllocationRelease | AllocationAskRelease] = [*response.released_allocations, *asks]
         heard["ended"] += [
             (one.application_id, one.allocation_key, one.termination_type.name, one.message) for one in ended
         ]
@@ -156,17 +154,17 @@ class Story(ResourceManagerCallback):
         """Allocations end by themselves."""
         return self.release(*[self.running.pop(key) for key in keys])
 
-    def release(self, *ended: Allocation) -> list[str]:
+    def release(self, *ended: Allocation, why: str = "") -> list[str]:
         """Tell the end of allocations."""
         gone = [
-            AllocationRelease(one.application_id, one.uuid, allocation_key=one.allocation_key)
+            AllocationRelease(one.application_id, one.uuid, message=why, allocation_key=one.allocation_key)
             for one in ended
         ]
         return self.say(releases=AllocationReleasesRequest(gone))
 
-    def take_back(self, app: str, *keys: str) -> list[str]:
+    def take_back(self, app: str, *keys: str, why: str = "") -> list[str]:
         """Asks are taken back."""
-        asks = [AllocationAskRelease(app, key) for key in keys]
+        asks = [AllocationAskRelease(app, key, message=why) for key in keys]
         return self.say(releases=AllocationReleasesRequest([], asks))
 
     def confirm(self, *keys: str) -> list[str]:

@@ -31,6 +31,8 @@ TABLE = {
     ("Accepted", "fail"): "Failing",
     ("Starting", "fail"): "Failing",
     ("Running", "fail"): "Failing",
+    ("Completing", "fail"): "Failing",
+    ("Resuming", "fail"): "Failing",
     ("Failing", "fail"): "Failed",
     ("New", "resume"): "Resuming",
     ("Accepted", "resume"): "Resuming",

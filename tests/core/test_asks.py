@@ -210,19 +210,34 @@ def test_neither_application_nor_key_is_refused() -> None:
     assert list(rm.find_app().asks) == ["ask"]
 
 
-def test_releasing_what_is_unknown_is_harmless() -> None:
+def test_releasing_what_is_unknown_is_harmless_and_answered() -> None:
     rm = one_node()
     rm.ask(vcore=1)
     rm.schedule()
     rm.heard()
     rm.release_ask("nobody", "ask")
+    rm.release_ask("nobody")
     rm.release_ask("app", "nothing")
     rm.release_ask("", "nothing")
     rm.release("nobody", uuid="nothing")
     rm.release("app", uuid="nothing")
     rm.release("app", key="nothing")
-    answers = rm.heard().released_allocations
-    assert all("is not known" in one.message or "nothing was released" in one.message for one in answers)
+    heard = rm.heard()
+    unknown = "is not known, or not any more: nothing was released"
+    assert [
+        (one.application_id, one.allocation_key, one.message) for one in heard.released_allocation_asks
+    ] == [
+        ("nobody", "ask", f"allocation key 'ask' {unknown}"),
+        ("nobody", "", f"application 'nobody' {unknown}"),
+        ("app", "nothing", f"allocation key 'nothing' {unknown}"),
+        ("", "nothing", f"allocation key 'nothing' {unknown}"),
+    ]
+    assert [one.message for one in heard.released_allocations] == [
+        f"allocation 'nothing' {unknown}",
+        f"allocation 'nothing' {unknown}",
+        f"allocation key 'nothing' {unknown}",
+    ]
+    assert rm.at_work().partition.strays.releases == 7
     assert len(rm.running) == len(rm.find_app().allocations) == 1
 
 

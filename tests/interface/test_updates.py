@@ -266,13 +266,26 @@ def test_failing_what_is_nowhere_is_an_error(partition_name: str, message: str) 
         RM().scheduler.fail_application("rm", partition_name, "app", "why")
 
 
-def test_an_application_that_is_ending_cannot_fail() -> None:
+def test_an_application_without_work_fails_as_well() -> None:
     rm = one_node()
     rm.update(asks=[ask()])
     rm.schedule()
     rm.release()
     assert rm.state() == "Completing"
-    with pytest.raises(UsageError, match="application app is Completing: event fail is not possible"):
+    rm.scheduler.fail_application("rm", "default", "app", "why")
+    assert rm.state() == "Failed"
+    rm.pass_time(60)
+    assert [entry.state for entry in rm.find_app().state_log][-3:] == ["Completing", "Failing", "Failed"]
+
+
+def test_an_application_that_has_ended_cannot_fail() -> None:
+    rm = one_node()
+    rm.update(asks=[ask()])
+    rm.schedule()
+    rm.release()
+    rm.pass_time(30)
+    assert rm.state() == "Completed"
+    with pytest.raises(UsageError, match="there is no application 'app' in partition default, or it has"):
         rm.scheduler.fail_application("rm", "default", "app", "why")
 
 

@@ -7,7 +7,7 @@ means, and whether it fits the books, is not asked here. The bounds:
   `LONGEST_NAME` bytes in UTF-8 and no control characters: they end up in logs, reports and terminals;
 - amounts are whole numbers of 64 bits, and counts and priorities of 32, as on the wire. Sums are kept exactly
   whatever their size; where one is shown, or is a limit, it is held within 64 bits;
-- values of tags and attributes are any text.
+- values of tags and attributes, and messages, are any text.
 
 Registrations, and requests that are not made of the interface's own classes, are refused as a whole: there is
 nobody to answer.
@@ -238,6 +238,7 @@ def allocation_fault(one: Allocation) -> str:
             applicationID=one.application_id,
             UUID=one.uuid,
             nodeID=one.node_id,
+            queueName=one.queue_name,
             partitionName=one.partition_name,
             taskGroupName=one.task_group_name,
             priorityClassName=one.priority_class_name,
@@ -257,7 +258,7 @@ def release_fault(gone: AllocationRelease) -> str:
         UUID=gone.uuid,
         allocationKey=gone.allocation_key,
         partitionName=gone.partition_name,
-    ) or _termination_fault(gone.termination_type)
+    ) or _ending_fault(gone)
 
 
 def ask_release_fault(gone: AllocationAskRelease) -> str:
@@ -266,11 +267,16 @@ def ask_release_fault(gone: AllocationAskRelease) -> str:
         applicationID=gone.application_id,
         allocationKey=gone.allocation_key,
         partitionName=gone.partition_name,
-    ) or _termination_fault(gone.termination_type)
+    ) or _ending_fault(gone)
 
 
-def _termination_fault(value: object) -> str:
-    return _choice_fault("terminationType", value, TerminationType)
+def _ending_fault(gone: AllocationRelease | AllocationAskRelease) -> str:
+    message: object = gone.message
+    if not isinstance(message, str):
+        return f"message is {_kind(message)}, not text"
+    if not _has_utf8(message):
+        return "message is no text: it has halves of characters (surrogates)"
+    return _choice_fault("terminationType", gone.termination_type, TerminationType)
 
 
 def node_fault(new: NewNodeInfo) -> str:

@@ -38,7 +38,7 @@ class EventRecords:
             event.object_id,
             self._group(event),
             event.change if event.detail == "DETAILS_NONE" else event.detail,
-            event.message or _message(event),
+            _message(event),
             event.timestamp,
         )
 
@@ -51,8 +51,11 @@ class EventRecords:
 
 
 def _message(event: Event) -> str:
-    """What of an event has no field in a record: what was done to what, and how much."""
+    """The message, and what else of an event has no field in a record: what was done to what, how much."""
+    if event.message and event.resource is None:
+        return event.message
     words = [event.change if event.change != "NONE" else "", event.reference_id]
     if event.resource is not None:
         words.append(describe(event.resource))
-    return " ".join(word for word in words if word)
+    text = " ".join(word for word in words if word)
+    return f"{text}: {event.message}" if event.message else text

@@ -23,6 +23,7 @@ from yunikorn.interface.constants import DEFAULT_PARTITION, NODE_PARTITION
 from yunikorn.interface.messages import AllocationAsk, NodeAction
 from yunikorn.interface.plain_asks import PlainAsks, ask_of
 from yunikorn.objects.gang import ATOMIC
+from yunikorn.objects.journal import shortened
 from yunikorn.objects.outbox import Refusal
 from yunikorn.resources import is_zero
 from yunikorn.scheduling.ask_desk import Demand
@@ -177,7 +178,9 @@ class Intake:
         elif not gone.application_id and not gone.allocation_key:
             self._refuse(gone, "an ask release needs an application id or an allocation key", partition)
         else:
-            partition.asks.release(gone.application_id, gone.allocation_key, gone.termination_type)
+            partition.asks.release(
+                gone.application_id, gone.allocation_key, gone.termination_type, shortened(gone.message)
+            )
 
     def _release(self, gone: AllocationRelease) -> None:
         partition, reason = self._partition(gone.partition_name, release_fault(gone))
@@ -185,7 +188,13 @@ class Intake:
             # Not a release as answer, as for what is unknown: it may well be running in another partition.
             self._refuse(gone, f"{reason}: nothing was released")
         else:
-            partition.release(gone.application_id, gone.uuid, gone.allocation_key, gone.termination_type)
+            partition.release(
+                gone.application_id,
+                gone.uuid,
+                gone.allocation_key,
+                gone.termination_type,
+                shortened(gone.message),
+            )
 
     # -- nodes --------------------------------------------------------------------------------------
 

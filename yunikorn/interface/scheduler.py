@@ -21,7 +21,6 @@ from yunikorn.errors import (
     OptionError,
     PluginError,
     Problem,
-    StateError,
     UnknownPlugin,
     UsageError,
 )
@@ -355,15 +354,11 @@ class Scheduler:
     def fail_application(self, rm_id: str, partition: str, app_id: str, reason: str) -> None:
         """Mark an application for failure: its requests go, its allocations are released (decision 38).
 
-        It is `Failing`, then `Failed`. Raises `UsageError` where there is no such application, or where its
-        state does not allow it.
+        It is `Failing`, then `Failed`. Raises `UsageError` if there is no such application, or it has ended.
         """
         self._stand_aside("fail_application")
         at, app = self._application(rm_id, partition, app_id)
-        try:
-            at.partition.fail_application(app, reason or f"application {app_id} was failed by its RM")
-        except StateError as error:
-            raise UsageError(f"{error}; an application that has ended its work cannot fail") from error
+        at.partition.fail_application(app, reason or f"application {app_id} was failed by its RM")
         self._session(rm_id).flush()
 
     def _open(

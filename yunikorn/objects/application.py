@@ -282,8 +282,9 @@ class Application(Member):
 
     def conclude(self) -> None:
         """Without anything it has or wants it is completing; if it was failing, it has failed."""
-        if self.state == FAILING and not self.allocations and not self.leaving:
-            self.fire("fail", self.reason)
+        if self.state == FAILING:
+            if not (self.allocations or self.has_waiting or self.leaving):
+                self.fire("fail", self.reason)
         elif self.is_idle:
             self.fire("complete", "no requests and no allocations left")
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from yunikorn.states import ASK, COMPLETING, NEW
+from yunikorn.objects.termination import TerminationType
+from yunikorn.states import ASK, COMPLETING, NEW, PENDING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -211,8 +212,10 @@ class Backlog:
         if ask.task_group:
             self.gangs.count(ask, difference)
 
-    def drop(self, ask: Ask, detail: str = "REQUEST_CANCEL") -> None:
-        """An ask waits no more, whatever of it was left."""
+    def drop(
+        self, ask: Ask, termination: TerminationType = TerminationType.STOPPED_BY_RM, message: str = ""
+    ) -> None:
+        """End an ask, whatever of it was left; one that was still pending is rejected."""
         app = ask.app
         left, ask.pending = ask.pending, 0
         if left:
@@ -223,8 +226,20 @@ class Backlog:
             if left:
                 self.gangs.count(ask, -left, dropped=True)
             self.gangs.forget(ask)
+        if ask.state == PENDING:
+            ask.state = ASK.next(ask.label, ask.state, "reject")
         if self.journal.listening:
-            self.journal.record("APP", app.id, ask.key, change="REMOVE", detail=detail, resource=ask.resource)
+            timed_out = termination == TerminationType.TIMEOUT
+            detail = "REQUEST_TIMEOUT" if timed_out else "REQUEST_CANCEL"
+            self.journal.record(
+                "APP",
+                app.id,
+                ask.key,
+                change="REMOVE",
+                detail=detail,
+                message=message,
+                resource=ask.resource,
+            )
         app.conclude()
 
     @staticmethod

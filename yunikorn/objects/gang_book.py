@@ -17,7 +17,7 @@ from yunikorn.objects.outbox import AskRelease, Outbox, Release
 from yunikorn.objects.state_log import StateLogEntry
 from yunikorn.objects.termination import TerminationType
 from yunikorn.resources import NOTHING, Resource, grow, shrink
-from yunikorn.states import ACCEPTED, COMPLETING, FAILING, REMOVED, RESUMING, RUNNING, STARTING
+from yunikorn.states import ACCEPTED, ASK, COMPLETING, FAILING, REMOVED, RESUMING, RUNNING, STARTING
 
 if TYPE_CHECKING:
     from yunikorn.clock import Clock, Timers
@@ -236,6 +236,8 @@ class GangBook:
         ask.live -= 1
         if ask.app.asks.get(ask.key) is ask and not ask.app.leaving:
             self._ledger.backlog.change_pending(ask, ask.pending + 1)
+        else:
+            ask.state = ASK.next(ask.label, ask.state, "ask")
 
     # -- time, and the end --------------------------------------------------------------------------
 
@@ -262,7 +264,7 @@ class GangBook:
                 self._outbox.ask_releases.append(
                     AskRelease(app.id, ask.key, TerminationType.TIMEOUT, message)
                 )
-                self._ledger.backlog.drop(ask, "REQUEST_TIMEOUT")
+                self._ledger.backlog.drop(ask, TerminationType.TIMEOUT, message)
 
     def rest(self, app: Application, gone: Allocation) -> None:
         """An allocation of an application with a gang ended: see what that means for its state."""

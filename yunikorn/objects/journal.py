@@ -17,6 +17,11 @@ MESSAGE_LENGTH = 1024
 """Longest message of an event; more is cut (facts §12.1)."""
 
 
+def shortened(message: str) -> str:
+    """Cut a message to `MESSAGE_LENGTH`."""
+    return message if len(message) <= MESSAGE_LENGTH else message[: MESSAGE_LENGTH - 3] + "..."
+
+
 class Journal:
     """Events that wait for the sinks, oldest first."""
 
@@ -42,8 +47,7 @@ class Journal:
         """Note an event of the catalogue in facts §12.3; nothing happens while nobody listens."""
         if not self.listening:
             return
-        if len(message) > MESSAGE_LENGTH:
-            message = message[: MESSAGE_LENGTH - 3] + "..."
+        message = shortened(message)
         # A tally would change under the reader: the event keeps the amount of this moment.
         amount = None if resource is None else dict(resource)
         self._events.append(

@@ -269,8 +269,8 @@ class Ledger:
             if queue.over:
                 queue.room_grew()
 
-    def release(self, allocation: Allocation, termination: TerminationType) -> None:
-        """An allocation ends: its amount is free on node, application and queues."""
+    def release(self, allocation: Allocation, termination: TerminationType, message: str = "") -> None:
+        """End an allocation: its amount is free on node, application and queues."""
         app, node = allocation.app, allocation.node
         replaced = allocation.replacement is not None and self.gangs.conclude(allocation)
         allocation.end(ALLOCATION_EVENT[termination])
@@ -292,7 +292,9 @@ class Ledger:
         if self.journal.listening:
             detail = _REMOVAL_DETAIL[termination]
             resource, uuid = allocation.resource, allocation.uuid
-            self.journal.record("APP", app.id, uuid, change="REMOVE", detail=detail, resource=resource)
+            self.journal.record(
+                "APP", app.id, uuid, change="REMOVE", detail=detail, message=message, resource=resource
+            )
             self.journal.record(
                 "NODE", node.id, uuid, change="REMOVE", detail="NODE_ALLOC", resource=resource
             )

@@ -16,11 +16,11 @@ from yunikorn.objects.outbox import AskRelease, Outbox, Refusal, Release
 from yunikorn.objects.queue import Cluster, Queue
 from yunikorn.objects.queue_tree import QueueTree
 from yunikorn.objects.shape import ShapeTable
-from yunikorn.objects.strays import StrayRelease, Strays
+from yunikorn.objects.strays import StrayRelease, Strays, unknown
 from yunikorn.objects.termination import TerminationType
 from yunikorn.objects.usage_book import UsageBook
 from yunikorn.resources import NOTHING, Resource, Tally, grow, saturate, shrink
-from yunikorn.states import COMPLETED, COMPLETING, EXPIRED, NODE, PARTITION, REJECTED, STARTING
+from yunikorn.states import COMPLETED, COMPLETING, EXPIRED, FAILING, NODE, PARTITION, REJECTED, STARTING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -148,7 +148,7 @@ class Partition:
         reason = f"application {app.id} has run for its execution timeout of {time}"
         app.reason = reason
         app.fire("fail", reason)
-        self._drop_asks(app, reason)
+        self._end_asks(app, TerminationType.TIMEOUT, reason)
         for allocation in list(app.allocations.values()):
             if allocation.releasing is None:
                 self.tell_to_go(allocation, TerminationType.TIMEOUT, reason)
@@ -207,25 +207,29 @@ class Partition:
         self._detach(app, message)
 
     def fail_application(self, app: Application, reason: str) -> None:
-        """Mark an application for failure and take everything from it, without waiting for the RM."""
-        app.reason = reason
-        app.fire("fail", reason)
-        self._drop_asks(app, reason)
+        """Mark an application for failure and take everything from it, without waiting for the RM.
+
+        One that is failing already keeps its reason, and what the RM has not confirmed ends now.
+        """
+        if app.state != FAILING:
+            app.reason = reason
+            app.fire("fail", reason)
+        self._end_asks(app, TerminationType.STOPPED_BY_RM, reason)
         for allocation in list(app.allocations.values()):
             self.release(allocation, TerminationType.STOPPED_BY_RM, reason)
         app.conclude()
 
-    def _drop_asks(self, app: Application, reason: str) -> None:
-        asks = list(app.asks.values())
-        self.outbox.ask_releases.extend(
-            AskRelease(app.id, ask.key, TerminationType.TIMEOUT, reason)
-            for ask in asks
-            if ask.pending or self.gangs.promised(ask)
-        )
-        for ask in asks:
-            # Without allocations the first that goes lets the application fail, and the others with it.
+    def _end_asks(self, app: Application, termination: TerminationType, reason: str) -> None:
+        for ask in list(app.asks.values()):
+            # Without allocations the last pending one lets the application end, and the others with it.
             if app.asks.get(ask.key) is ask:
-                self.ledger.backlog.drop(ask, "REQUEST_TIMEOUT")
+                self.end_ask(ask, termination, reason)
+
+    def end_ask(self, ask: Ask, termination: TerminationType, message: str) -> None:
+        """End an ask, and tell the RM if some of its allocations were still to come."""
+        if ask.pending or self.gangs.promised(ask):
+            self.outbox.ask_releases.append(AskRelease(ask.app.id, ask.key, termination, message))
+        self.ledger.backlog.drop(ask, termination, message)
 
     # -- allocations --------------------------------------------------------------------------------
 
@@ -264,27 +268,30 @@ class Partition:
         cause: TerminationType | None = None,
     ) -> None:
         """End an allocation and tell the RM; `cause` is what events say where it is another reason."""
-        self.ledger.release(allocation, termination if cause is None else cause)
+        self.ledger.release(allocation, termination if cause is None else cause, message)
         self.outbox.releases.append(Release(allocation, termination, message))
 
     def answer_stray(self, app_id: str, uuid: str, key: str, *, confirmed: bool) -> None:
-        """A release, or the confirmation of one, that there is no allocation for (any more).
+        """Answer a release, or the confirmation of one, that there is no allocation for (any more).
 
         The answer says STOPPED_BY_RM, which no RM confirms in turn.
         """
-        if confirmed:
-            self.strays.confirmations += 1
-        else:
-            self.strays.releases += 1
+        self.strays.count(confirmed=confirmed)
         other = self.ledger.allocations.get(uuid)
         if other is not None:
             # Told that it ended, an RM that goes by uuids would drop what still runs.
             reason = f"allocation '{uuid}' belongs to application {other.app.id}: nothing was released"
             self.outbox.rejected_asks.append(Refusal(other.key, reason, app_id))
             return
-        what = f"allocation '{uuid or key}'" if uuid or key else f"application '{app_id}'"
-        message = f"{what} is not known, or not any more: nothing was released"
+        message = unknown(app_id, uuid, key)
         self.outbox.strays.append(StrayRelease(app_id, uuid, key, message))
+
+    def answer_stray_ask(self, app_id: str, key: str, *, confirmed: bool) -> None:
+        """Answer the release of an ask that is not there (any more); like `answer_stray`."""
+        self.strays.count(confirmed=confirmed)
+        message = unknown(app_id, "", key)
+        stopped = TerminationType.STOPPED_BY_RM
+        self.outbox.ask_releases.append(AskRelease(app_id, key, stopped, message))
 
     # -- nodes --------------------------------------------------------------------------------------
 

@@ -23,3 +23,8 @@ ALLOCATION_EVENT = {
     TerminationType.PLACEHOLDER_REPLACED: "stop",
 }
 """What each does to the state of an allocation."""
+
+
+def is_own(termination: TerminationType) -> bool:
+    """Return whether an RM that says this ends something of its own accord, and confirms nothing."""
+    return termination in (TerminationType.STOPPED_BY_RM, TerminationType.UNKNOWN)

@@ -10,7 +10,7 @@ import attrs
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
 from yunikorn.objects.newcomers import Newcomers
 from yunikorn.objects.outbox import AskRelease, Refusal
-from yunikorn.objects.termination import TerminationType
+from yunikorn.objects.termination import TerminationType, is_own
 from yunikorn.objects.terms import Terms
 from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.states import ACCEPTED, ACTIVE, FAILING, RUNNING, STARTING
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
+AS_REQUESTED = "ask released as per RM request"
 REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 TAKING = frozenset({ACCEPTED, STARTING, RUNNING})
 """States of an application that a new ask does not change."""
@@ -152,14 +153,20 @@ class AskDesk:
         self._classify(ask)
         ledger.backlog.change_pending(ask, demand.count)
 
-    def release(self, app_id: str, key: str, termination: TerminationType) -> None:
-        """Drop asks: one by key, or without a key all of the application; a key alone is searched for."""
-        for app in self._owners(app_id, key):
-            for ask in asks_of(app, key):
-                detail = "REQUEST_TIMEOUT" if termination == TerminationType.TIMEOUT else "REQUEST_CANCEL"
-                self._partition.ledger.backlog.drop(ask, detail)
-                message = "ask released as per RM request"
-                self._partition.outbox.ask_releases.append(AskRelease(app.id, ask.key, termination, message))
+    def release(self, app_id: str, key: str, termination: TerminationType, message: str = "") -> None:
+        """Drop asks: one by key, or without a key all of the application; a key alone is searched for.
+
+        Each is confirmed, with the RM's own message if there is one. What is unknown is answered and counted
+        (see `Partition.strays`).
+        """
+        partition, found = self._partition, self._owners(app_id, key)
+        if not found or (key and key not in found[0].asks):
+            partition.answer_stray_ask(app_id, key, confirmed=not is_own(termination))
+            return
+        message = message or AS_REQUESTED
+        for ask in asks_of(found[0], key):
+            partition.outbox.ask_releases.append(AskRelease(ask.app.id, ask.key, termination, message))
+            partition.ledger.backlog.drop(ask, termination, message)
 
     def _owners(self, app_id: str, key: str) -> list[Application]:
         applications = self._partition.applications

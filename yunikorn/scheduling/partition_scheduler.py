@@ -15,8 +15,9 @@ from yunikorn.objects.node import Node
 from yunikorn.objects.outbox import Refusal
 from yunikorn.objects.partition import Partition
 from yunikorn.objects.run_limit import RunLimit
-from yunikorn.objects.termination import TerminationType
+from yunikorn.objects.termination import TerminationType, is_own
 from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
+from yunikorn.scheduling.ask_desk import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_desk import AskDesk, asks_of
 from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.existing import ExistingAllocations
@@ -244,19 +245,22 @@ class PartitionScheduler:
 
     # -- allocations --------------------------------------------------------------------------------
 
-    def release(self, app_id: str, uuid: str, key: str, termination: TerminationType) -> bool:
-        """End allocations of an application: one by uuid, those of a key, or all and its asks too.
+    def release(
+        self, app_id: str, uuid: str, key: str, termination: TerminationType, message: str = ""
+    ) -> bool:
+        """End allocations of an application: one by uuid, those of a key, or all; without uuid asks as well.
 
         Without an application it is a foreign allocation that ends, by key. What the RM asked to stop is
-        confirmed; what it confirms itself is not. Returns whether there was anything to end; what is
-        unknown is answered and counted (see `Partition.strays`).
+        confirmed, with the RM's own message if there is one; what it confirms itself is not. Returns whether
+        there was an allocation to end; what is unknown is answered and counted (see `Partition.strays`).
         """
-        own = termination in (TerminationType.STOPPED_BY_RM, TerminationType.UNKNOWN)
+        own = is_own(termination)
+        told_back = message or AS_REQUESTED
         app = self.partition.applications.get(app_id)
         if app is None:
             if not app_id and self.partition.foreign.release(key):
                 return True
-            if app_id and self.existing.awaited.release(app_id, uuid, key, AS_REQUESTED if own else ""):
+            if app_id and self.existing.awaited.release(app_id, uuid, key, told_back if own else ""):
                 return True
             self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
             return False
@@ -274,12 +278,12 @@ class PartitionScheduler:
             self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
         if not uuid and not replaced and not told and termination != TerminationType.TIMEOUT:
             for ask in asks_of(app, key):
-                self.partition.ledger.backlog.drop(ask)
+                self.partition.end_ask(ask, TerminationType.STOPPED_BY_RM, message or ASK_AS_REQUESTED)
         for allocation in found:
             if own:
-                self.partition.release(allocation, TerminationType.STOPPED_BY_RM, AS_REQUESTED)
+                self.partition.release(allocation, TerminationType.STOPPED_BY_RM, told_back)
             else:
-                self.partition.ledger.release(allocation, termination)
+                self.partition.ledger.release(allocation, termination, message)
         return bool(found)
 
     # -- nodes --------------------------------------------------------------------------------------
@@ -388,14 +392,11 @@ class PartitionScheduler:
     # -- the end ------------------------------------------------------------------------------------
 
     def close(self, reason: str) -> None:
-        """The partition goes: its applications fail, its nodes leave (decision 11)."""
+        """Remove the partition: all its applications fail, its nodes leave."""
         partition = self.partition
         PARTITION.fire(partition, "remove")
         for app in list(partition.applications.values()):
-            if app.state in ("New", "Accepted", "Starting", "Running"):
-                partition.fail_application(app, reason)
-            else:
-                partition.remove_application(app, reason)
+            partition.fail_application(app, reason)
         for node in list(partition.nodes.values()):
             self.remove_node(node)
         if self.outstanding is not None:

@@ -1,0 +1,177 @@
+"""The end of asks and allocations: everything that ends is told, with the message that it came with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.gangs import GangRM
+from tests.core.kit import RM
+from tests.shim_plugins.shim import Listening
+from yunikorn.interface.messages import (
+    AllocationAsk,
+    AllocationAskRelease,
+    AllocationRelease,
+    AllocationReleasesRequest,
+    TerminationType,
+)
+from yunikorn.resources import Resource
+
+
+def started(vcore: int = 10) -> RM:
+    """A node and an application."""
+    rm = RM()
+    rm.node(vcore=vcore)
+    rm.app()
+    return rm
+
+
+def test_a_late_confirmation_of_the_end_of_an_ask_is_counted_as_such() -> None:
+    rm = started()
+    gone = AllocationAskRelease("app", "ask", termination_type=TerminationType.TIMEOUT)
+    rm.update(releases=AllocationReleasesRequest([], [gone]))
+    (answer,) = rm.heard().released_allocation_asks
+    assert answer.termination_type == TerminationType.STOPPED_BY_RM, "which no RM confirms in turn"
+    assert (rm.at_work().partition.strays.releases, rm.at_work().partition.strays.confirmations) == (0, 1)
+
+
+def test_all_asks_of_an_application_that_has_none_need_no_answer() -> None:
+    rm = started()
+    rm.heard()
+    rm.release_ask("app")
+    assert rm.heard().released_allocation_asks == []
+
+
+def test_a_release_without_uuid_tells_the_pending_asks_that_it_ends() -> None:
+    rm = started(vcore=2)
+    rm.ask(key="served", count=2, vcore=1)
+    rm.schedule()
+    rm.ask(key="waits", vcore=1)
+    rm.ask(key="too", vcore=1)
+    rm.heard()
+    rm.release(key="too")
+    rm.release()
+    heard = rm.heard()
+    assert [
+        (one.allocation_key, one.termination_type, one.message) for one in heard.released_allocation_asks
+    ] == [
+        ("too", TerminationType.STOPPED_BY_RM, "ask released as per RM request"),
+        ("waits", TerminationType.STOPPED_BY_RM, "ask released as per RM request"),
+    ]
+    assert [one.allocation_key for one in heard.released_allocations] == ["served", "served"]
+
+
+def test_the_message_of_a_release_comes_back_and_is_in_the_events() -> None:
+    rm = Listening()
+    rm.node(vcore=2)
+    rm.app()
+    rm.ask(key="runs", vcore=1)
+    rm.ask(key="ends", vcore=1)
+    rm.schedule()
+    rm.ask(key="waits", vcore=1)
+    rm.ask(key="drops", vcore=1)
+    rm.heard()
+    rm.events.clear()
+    ends = next(uuid for uuid, one in rm.running.items() if one.allocation_key == "ends")
+    rm.update(
+        releases=AllocationReleasesRequest(
+            [
+                AllocationRelease("app", ends, message="it has done its work"),
+                AllocationRelease("app", "never", message="a mistake"),
+                AllocationRelease("app", allocation_key="drops", message="not needed"),
+            ],
+            [AllocationAskRelease("app", "waits", message="x" * 2000)],
+        )
+    )
+    heard = rm.heard()
+    assert [one.message for one in heard.released_allocations] == [
+        "it has done its work",
+        "allocation 'never' is not known, or not any more: nothing was released",
+    ]
+    assert [(one.allocation_key, one.message) for one in heard.released_allocation_asks] == [
+        ("waits", "x" * 1021 + "..."),
+        ("drops", "not needed"),
+    ]
+    told = [one.message for one in rm.events if one.type.name == "APP" and one.message.startswith("REMOVE ")]
+    assert told == [
+        "REMOVE waits vcore 1: " + "x" * 1021 + "...",
+        f"REMOVE {ends} vcore 1: it has done its work",
+        "REMOVE drops vcore 1: not needed",
+    ]
+
+
+def test_the_message_of_a_confirmation_is_in_the_event() -> None:
+    rm = Listening()
+    rm.node(vcore=2)
+    rm.app()
+    rm.update(asks=[AllocationAsk("ask", "app", "", Resource(vcore=1), execution_timeout_ms=1000)])
+    rm.schedule()
+    rm.pass_time(1)
+    rm.events.clear()
+    (uuid,) = rm.evicted
+    gone = AllocationRelease("app", uuid, "", TerminationType.TIMEOUT, "killed with signal 9")
+    rm.update(releases=AllocationReleasesRequest([gone], []))
+    (told,) = [one for one in rm.events if one.reason == "ALLOC_TIMEOUT"]
+    assert told.message == f"REMOVE {uuid} vcore 1: killed with signal 9"
+
+
+@pytest.mark.parametrize("message", [7, None, "\ud800"])
+def test_a_message_that_is_no_text_is_refused(message: Any) -> None:
+    rm = started()
+    rm.ask(vcore=100)
+    rm.heard()
+    rm.update(
+        releases=AllocationReleasesRequest(
+            [AllocationRelease("app", message=message)], [AllocationAskRelease("app", message=message)]
+        )
+    )
+    refused = rm.heard().rejected_allocations
+    assert len(refused) == 2
+    assert all(one.reason.startswith("message is ") for one in refused)
+    assert list(rm.find_app().asks) == ["ask"]
+
+
+# -- the state of an ask -------------------------------------------------------------------------------------
+
+
+def test_an_ask_is_rejected_when_the_rm_or_the_scheduler_ends_it_while_it_is_pending() -> None:
+    rm = started(vcore=3)
+    for key in ("released", "by-key", "partly", "failed"):
+        rm.ask(key=key, count=2, vcore=1)
+    rm.app("gone")
+    rm.ask("gone", "removed", vcore=9)
+    rm.ask(key="served", vcore=1, priority=1)
+    rm.schedule()
+    asks = {**rm.find_app().asks, **rm.find_app("gone").asks}
+    assert asks["released"].state == asks["served"].state == "Allocated"
+    assert {asks[key].state for key in ("by-key", "partly", "failed", "removed")} == {"Pending"}
+    rm.release_ask(key="released")
+    rm.release(key="by-key")
+    rm.release_ask(key="partly")
+    rm.remove_app("gone")
+    rm.scheduler.fail_application("rm", "default", "app", "why")
+    assert {key: ask.state for key, ask in asks.items()} == {
+        "released": "Allocated",
+        "served": "Allocated",
+        "by-key": "Rejected",
+        "partly": "Rejected",
+        "failed": "Rejected",
+        "removed": "Rejected",
+    }
+
+
+def test_an_ask_that_was_to_take_a_placeholders_place_is_rejected_when_it_ends_before_that() -> None:
+    rm = GangRM()
+    rm.node(vcore=4)
+    rm.gang("gang", vcore=2)
+    rm.task("gang", "ph", "g", 2, placeholder=True, vcore=1)
+    rm.schedule()
+    rm.task("gang", "real", "g", 1, vcore=1)
+    rm.task("gang", "other", "g", 1, vcore=1)
+    rm.schedule()
+    real, other = rm.find_app("gang").asks["real"], rm.find_app("gang").asks["other"]
+    assert real.state == other.state == "Allocated"
+    rm.release_ask("gang", "real")
+    rm.remove_app("gang")
+    assert real.state == other.state == "Rejected"
