@@ -242,7 +242,7 @@ def test_a_gang_is_recovered_with_its_placeholders() -> None:
             f"p{number}",
             "app",
             f"u{number}",
-            "n1",
+            f"n{number}",
             Resource(vcore=2),
             task_group_name="workers",
             placeholder=True,

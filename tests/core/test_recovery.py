@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tests.core.kit import RM, configuration, queue
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -149,3 +154,101 @@ def test_a_whole_recovery() -> None:
     for path in ("root.a", "root.b", "root"):
         assert second.find_queue(path).allocated == first.find_queue(path).allocated
         assert second.find_queue(path).pending == first.find_queue(path).pending
+
+
+# -- allocations that contradict themselves -----------------------------------------------------------
+
+
+def recovered(rm: RM, **fields: Any) -> list[str]:
+    """Report an allocation with these fields on a new node n1; returns why it was refused."""
+    rm.heard()
+    said = Allocation("ask", "app", "u1", resource_per_alloc=Resource(vcore=1))
+    rm.node(vcore=10, existing=[attrs.evolve(said, **fields)])
+    return [refused.reason for refused in rm.heard().rejected_allocations]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"node_id": "n2"}, "allocation u1 was reported on node n1 and names node n2"),
+        (
+            {"partition_name": "other"},
+            "allocation u1 was reported on node n1 of partition default and names partition other",
+        ),
+        ({"partition_name": "gone"}, "failed to find partition gone"),
+        ({"queue_name": "root.b"}, "application app is in queue root.a, and its allocation u1 names root.b"),
+        ({"queue_name": "root"}, "application app is in queue root.a, and its allocation u1 names root"),
+    ],
+)
+def test_an_allocation_that_contradicts_its_report_is_rejected(fields: dict[str, str], reason: str) -> None:
+    rm = RM(document(partition(queue("a"), queue("b")), partition(queue("a"), name="other")))
+    rm.node("n2", vcore=10)
+    rm.app()
+    assert recovered(rm, **fields) == [reason]
+    assert rm.find_app().allocations == {}
+    assert rm.find_node().available == rm.find_node("n2").available == {"vcore": 10}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"node_id": "n1", "partition_name": "default", "queue_name": "root.a"},
+        {"partition_name": "[rm]default", "queue_name": "ROOT.A"},
+        {"queue_name": "a"},
+        {},
+    ],
+)
+def test_an_allocation_that_names_where_it_is_or_nothing_is_booked(fields: dict[str, str]) -> None:
+    rm = RM()
+    rm.app()
+    assert recovered(rm, **fields) == []
+    assert list(rm.find_app().allocations) == ["u1"]
+
+
+def test_an_allocation_may_name_the_queue_that_its_application_was_submitted_to() -> None:
+    rules = [{"name": "fixed", "value": "root.a"}]
+    rm = RM(configuration(queue("a"), queue("b"), placementrules=rules))
+    rm.app(queue_name="root.wish")
+    assert recovered(rm, queue_name="root.wish") == []
+    assert rm.find_queue().allocated == {"vcore": 1}
+
+
+def test_in_the_recovery_queue_an_allocation_may_name_the_queue_that_is_gone() -> None:
+    rm = RM()
+    rm.app_tagged("app", "", {"application.create.force": "true"})
+    assert recovered(rm, queue_name="root.users.bob") == []
+    assert rm.find_queue("root.@recovery@").allocated == {"vcore": 1}
+
+
+def test_an_allocation_whose_application_comes_later_is_held_against_its_queue_then() -> None:
+    rm = RM(configuration(queue("a"), queue("b")))
+    forced = {"application.create.force": "true"}
+    assert recovered(rm, queue_name="root.b", allocation_tags=forced) == []
+    assert rm.find_node().available == {"vcore": 9}
+    rm.app()
+    (refused,) = rm.heard().rejected_allocations
+    assert refused.reason == "application app is in queue root.a, and its allocation u1 names root.b"
+    assert rm.find_node().available == {"vcore": 10}
+
+
+def test_a_foreign_allocation_that_names_another_node_is_rejected() -> None:
+    rm = RM()
+    reason = "allocation u1 was reported on node n1 and names node n2"
+    assert recovered(rm, node_id="n2", allocation_tags={"foreign": "default"}) == [reason]
+    assert rm.find_node().available == {"vcore": 10}
+
+
+def test_what_the_rm_placed_itself_is_held_against_the_queue_of_its_application_too() -> None:
+    rm = RM(configuration(queue("a"), queue("b")))
+    rm.node(vcore=10)
+    rm.app()
+    rm.heard()
+    placed = Allocation("ask", "app", "u1", "n1", Resource(vcore=1), "root.b")
+    rm.update(allocations=[placed])
+    (refused,) = rm.heard().rejected_allocations
+    assert refused.reason == "application app is in queue root.a, and its allocation u1 names root.b"
+    rm.update(allocations=[attrs.evolve(placed, queue_name="root.a")])
+    assert rm.find_queue().allocated == {"vcore": 1}
+    rm.update(allocations=[attrs.evolve(placed, resource_per_alloc=Resource(vcore=2))])
+    assert len(rm.heard().rejected_allocations) == 1
+    assert rm.find_queue().allocated == {"vcore": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from tests.core.kit import RM, document, partition, queue
@@ -403,7 +404,7 @@ def test_it_goes_with_its_node() -> None:
 
 def test_the_same_one_twice_is_refused() -> None:
     rm = recovering()
-    rm.node("n2", vcore=3, existing=[existing("ask#1")])
+    rm.node("n2", vcore=3, existing=[attrs.evolve(existing("ask#1"), node_id="n2")])
     assert [one.reason for one in rm.heard().rejected_allocations] == ["allocation ask#1 exists already"]
     assert rm.find_node("n2").available == {"vcore": 3}
 

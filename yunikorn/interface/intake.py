@@ -218,12 +218,24 @@ class Intake:
             recovered.extend((partition, one, node.id) for one in new.existing_allocations)
 
     def _recover(self, partition: PartitionScheduler, one: Allocation, node_id: str) -> None:
-        reason = allocation_fault(one)
+        reason = allocation_fault(one) or self._contradiction(partition, one, node_id)
         if not reason:
             priority, reason = self._priority(one)
             reason = reason or partition.existing.recover(_existing(one, node_id, priority))
         if reason:
             self._refuse(one, reason, partition)
+
+    def _contradiction(self, partition: PartitionScheduler, one: Allocation, node_id: str) -> str:
+        """Compare the node and partition that a recovered allocation names with those it was reported on."""
+        report = f"allocation {one.uuid or one.allocation_key} was reported on node {node_id}"
+        if one.node_id not in ("", node_id):
+            return f"{report} and names node {one.node_id}"
+        named = self._session.partition(one.partition_name) if one.partition_name else partition
+        if named is None:
+            return f"failed to find partition {one.partition_name}"
+        if named is not partition:
+            return f"{report} of partition {partition.name} and names partition {named.name}"
+        return ""
 
     def _place(self, one: Allocation) -> None:
         partition, reason = self._partition(one.partition_name, allocation_fault(one))
@@ -308,4 +320,5 @@ def _existing(one: Allocation, node_id: str, priority: int) -> Existing:
         may_be_preempted=one.preemption_policy is None or one.preemption_policy.allow_preempt_self,
         task_group=one.task_group_name,
         placeholder=one.placeholder,
+        queue=one.queue_name,
     )

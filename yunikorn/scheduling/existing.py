@@ -12,6 +12,7 @@ import attrs
 
 from yunikorn.objects.foreign import ForeignAllocation
 from yunikorn.objects.outbox import Refusal
+from yunikorn.objects.queue import RECOVERY
 from yunikorn.objects.terms import PLAIN, Terms
 from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.scheduling.awaited import AwaitedAllocations
@@ -44,6 +45,13 @@ class Existing:
     may_be_preempted: bool = True
     task_group: str = ""
     placeholder: bool = False
+    queue: str = ""
+    """The queue that it names, if it names one."""
+
+    @property
+    def name(self) -> str:
+        """The UUID, or the key where there is none."""
+        return self.uuid or self.key
 
 
 class ExistingAllocations:
@@ -95,6 +103,8 @@ class ExistingAllocations:
         if app is None:
             self.awaited.put(one, node)
             return ""
+        if one.queue and (reason := _queue_fault(app, one)):
+            return reason
         if known is None and answer and not one.uuid:
             same = app.of_key(one.key)
             if len(same) > 1:
@@ -155,6 +165,20 @@ class ExistingAllocations:
             )
         partition.foreign.put(ForeignAllocation(one.key, node, one.resource, kind == FIXED))
         return ""
+
+
+def _queue_fault(app: Application, one: Existing) -> str:
+    """Compare the queue that an allocation names with that of its application.
+
+    It may also be the queue that the application was submitted to. In the recovery queue any name will do:
+    the queue in which the allocation was made is gone.
+    """
+    queue, named = app.queue, one.queue.lower()
+    if queue is None or queue.path == RECOVERY:
+        return ""
+    if named in (queue.path, queue.path.removeprefix("root."), app.queue_name.lower()):
+        return ""
+    return f"{app.label} is in queue {queue.path}, and its allocation {one.name} names {one.queue}"
 
 
 def _is_foreign(one: Existing) -> bool:
