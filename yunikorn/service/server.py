@@ -84,6 +84,7 @@ class Server:
             await asyncio.wait(self._serving, timeout=self._settings.patience.stop)
         # Whoever watches health would do so for ever.
         await self._server.stop(LAST)
+        self._streams.close()
         self._release()
 
     def _release(self) -> None:

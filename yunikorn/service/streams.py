@@ -15,6 +15,7 @@ import grpc.aio
 from yunikorn.errors import UsageError, YunikornError, printable
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.threaded import CoreStopped
+from yunikorn.service.decoding import Decoding
 from yunikorn.service.endings import Context, refuse, send_headers
 from yunikorn.service.entries import pieces
 from yunikorn.service.forms import Form
@@ -31,6 +32,11 @@ class UpdateStreams:
     def __init__(self, registrations: Registrations) -> None:
         self._registrations = registrations
         self._limits = registrations.settings.limits
+        self._decoding = Decoding()
+
+    def close(self) -> None:
+        """Decode nothing more."""
+        self._decoding.close()
 
     async def serve(self, form: Form, kind: str, messages: AsyncIterator[bytes], context: Context) -> None:
         """One stream from its first message to its end."""
@@ -39,7 +45,7 @@ class UpdateStreams:
             return
         await send_headers(context)
         try:
-            updates = self._decode(form, kind, data)
+            updates = await self._decode(form, kind, data)
             line = self._open(form, kind, updates)
         except Refusal as refusal:
             await refuse(context, refusal, f"a new {kind} stream")
@@ -99,7 +105,7 @@ class UpdateStreams:
                 if len(begun) >= self._limits.in_flight:
                     await asyncio.wait([begun.popleft()])
             data = await anext(messages, None)
-            updates = None if data is None else self._decode(form, line.kind, data)
+            updates = None if data is None else await self._decode(form, line.kind, data)
             _check_rm(updates or (), line)
         if begun:
             await asyncio.wait(begun)
@@ -121,10 +127,9 @@ class UpdateStreams:
         taken.add_done_callback(functools.partial(_settle, line))
         return taken
 
-    @staticmethod
-    def _decode(form: Form, kind: str, data: bytes) -> list[UpdateRequest]:
+    async def _decode(self, form: Form, kind: str, data: bytes) -> list[UpdateRequest]:
         try:
-            return form.decode[kind](data)
+            return await self._decoding.decode(form.decode[kind], data)
         except YunikornError as error:
             raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from error
 
