@@ -18,7 +18,7 @@ FIVE = {
     "yunikorn-ageing": ("app-sort", "ageing"),
     "yunikorn-decayed-share": ("queue-sort", "decayed-share"),
     "yunikorn-gpu-packing": ("node-sort", "gpu-packing"),
-    "yunikorn-mapping-file": ("placement", "mapping-file"),
+    "yunikorn-mapping-file": ("placement", "mapping_file"),
     "yunikorn-webhook": ("event-sink", "webhook"),
 }
 SETTINGS = ("-q", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider")

@@ -61,7 +61,7 @@ class ShortestFirst(AppSortPolicy):
 class ByTeam(PlacementRule):
     """A queue per team."""
 
-    name = "By-Team"
+    name = "By_Team"
     teams: dict[str, str]
     limit: int = attrs.field(default=10, validator=attrs.validators.ge(1))
 
@@ -298,9 +298,9 @@ def test_blames_a_wrong_base_class() -> None:
     )
 
 
-def make_class(**attributes: Any) -> type[Predicate]:
-    """A predicate class called Odd with these attributes."""
-    return type("Odd", (Predicate,), attributes)
+def make_class(base: type[Any] = Predicate, **attributes: Any) -> type[Any]:
+    """A class called Odd with these attributes; a predicate unless told."""
+    return type("Odd", (base,), attributes)
 
 
 def say_yes(self: Any, ask: Ask, node: Node) -> None:
@@ -379,6 +379,24 @@ def test_blames_a_class_that_is_not_of_its_kind(cls: type[Predicate], text: str)
     assert blame(offering(cls, hook="yunikorn_predicates")) == text
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("by-team", ", for example 'by_team'"), ("by.team", ""), ("_team", ""), ("2nd", ""), ("né", "")],
+)
+def test_the_name_of_a_placement_rule_keeps_the_naming_convention(name: str, hint: str) -> None:
+    place = make_class(PlacementRule, name=name, place=lambda self, app: None)
+    assert blame(offering(place, hook="yunikorn_placement_rules")) == (
+        f"the name of Odd is '{name}': use a letter, then letters, digits and '_'{hint}"
+    )
+
+
+@pytest.mark.parametrize("name", ["t", "By_Team_2"])
+def test_names_that_keep_the_naming_convention_are_found_in_any_case(name: str) -> None:
+    place = make_class(PlacementRule, name=name, place=lambda self, app: None)
+    registry = registered(offering(place, hook="yunikorn_placement_rules"))
+    assert registry.find(PLACEMENT, name.upper()).name == name.lower()
+
+
 def test_takes_static_and_class_methods() -> None:
     static = make_class(name="static", check=staticmethod(lambda ask, node: None))
     of_class = make_class(name="of-class", check=classmethod(lambda cls, ask, node: None))
@@ -447,7 +465,7 @@ def test_an_unknown_name_of_another_kind_is_recognised(sorts: Registry) -> None:
 
 
 def test_rule_names_ignore_case_and_others_do_not(sorts: Registry, rules: Registry) -> None:
-    assert rules.find(PLACEMENT, "BY-team").cls is ByTeam
+    assert rules.find(PLACEMENT, "BY_team").cls is ByTeam
     with pytest.raises(UnknownPlugin, match="did you mean 'shortest-first'"):
         sorts.find(APP_SORT, "Shortest-First")
 
@@ -490,27 +508,27 @@ def test_properties_give_lists_as_text_with_commas(sorts: Registry) -> None:
 
 def test_all_faults_come_in_one_pass_with_paths(rules: Registry) -> None:
     with pytest.raises(OptionError) as caught:
-        rules.make(PLACEMENT, "by-team", {"team": {}, "limit": "many"})
+        rules.make(PLACEMENT, "by_team", {"team": {}, "limit": "many"})
     assert sorted(caught.value.faults) == [
-        (".limit", "placement rule by-team of mine (my-dist 1.2): expected a whole number, got 'many'"),
+        (".limit", "placement rule by_team of mine (my-dist 1.2): expected a whole number, got 'many'"),
         (
             ".team",
-            "placement rule by-team of mine (my-dist 1.2): unknown option 'team', did you mean 'teams'?; "
+            "placement rule by_team of mine (my-dist 1.2): unknown option 'team', did you mean 'teams'?; "
             "known: teams, limit",
         ),
-        (".teams", "placement rule by-team of mine (my-dist 1.2): required, but missing"),
+        (".teams", "placement rule by_team of mine (my-dist 1.2): required, but missing"),
     ]
 
 
 def test_faults_inside_an_option_have_their_whole_path(rules: Registry) -> None:
     with pytest.raises(OptionError) as caught:
-        rules.make(PLACEMENT, "by-team", {"teams": {"ann": ["x"], "bob": "y", "eve": None}})
+        rules.make(PLACEMENT, "by_team", {"teams": {"ann": ["x"], "bob": "y", "eve": None}})
     assert [path for path, _ in caught.value.faults] == [".teams.ann", ".teams.eve"]
 
 
 def test_a_validator_of_the_class_is_heard(rules: Registry) -> None:
     with pytest.raises(OptionError, match="'limit' must be >= 1: 0"):
-        rules.make(PLACEMENT, "by-team", {"teams": {}, "limit": "0"})
+        rules.make(PLACEMENT, "by_team", {"teams": {}, "limit": "0"})
 
 
 def test_a_class_without_options_takes_none() -> None:

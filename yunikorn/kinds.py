@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 import attrs
 
 from yunikorn import api
+
+
+@attrs.frozen
+class NameForm:
+    """The form of a plugin's name."""
+
+    pattern: re.Pattern[str]
+    text: str
+    """How messages describe it."""
+
+
+ANY_NAME = NameForm(re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z"), "letters, digits, '-', '_' and '.'")
+RULE_NAME = NameForm(re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z"), "a letter, then letters, digits and '_'")
+"""The naming convention of YuniKorn's document on placement rules."""
 
 
 @attrs.frozen
@@ -25,6 +41,7 @@ class Kind:
     """Keys beside the options in the configuration, which therefore cannot be options."""
     ignore_case: bool = False
     """Whether names are matched in any case (decision 5)."""
+    name_form: NameForm = ANY_NAME
 
     def normal(self, name: str) -> str:
         """`name` as names of this kind are compared."""
@@ -65,6 +82,7 @@ PLACEMENT = Kind(
     arguments=("app",),
     reserved=("create", "filter", "name", "parent"),
     ignore_case=True,
+    name_form=RULE_NAME,
 )
 PREDICATE = Kind(
     id="predicate",

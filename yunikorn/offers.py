@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 import types
 import typing
 from typing import Any, get_args, get_origin
@@ -13,8 +12,6 @@ import attrs
 
 from yunikorn.errors import YunikornError
 from yunikorn.kinds import Kind
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
 
 class Unfit(YunikornError):
@@ -115,18 +112,21 @@ def check_class(kind: Kind, cls: Any) -> str:
         raise Unfit(f"{kind.hook} returned {cls!r}, which is not a class; return the class itself")
     if not issubclass(cls, kind.base):
         raise Unfit(f"{cls.__qualname__} is not a subclass of {kind.base.__name__}, as {kind.hook} wants")
-    _check_name(cls)
+    _check_name(kind, cls)
     _check_method(kind, cls)
     _check_options(kind, cls)
     return kind.normal(cls.name)
 
 
-def _check_name(cls: Any) -> None:
+def _check_name(kind: Kind, cls: Any) -> None:
     name = getattr(cls, "name", None)
-    if isinstance(name, str) and _NAME.match(name):
+    form = kind.name_form
+    if isinstance(name, str) and form.pattern.match(name):
         return
     if isinstance(name, str) and name:
-        wrong = f"the name of {cls.__qualname__} is {name!r}: use letters, digits, '-', '_' and '.'"
+        wrong = f"the name of {cls.__qualname__} is {name!r}: use {form.text}"
+        fitting = name.replace("-", "_")
+        wrong += f", for example {fitting!r}" if form.pattern.match(fitting) else ""
     elif any(field.name == "name" for field in (attrs.fields(cls) if attrs.has(cls) else ())):
         wrong = f"'name' of {cls.__qualname__} is an option: write it without a type, name = \"...\""
     else:

@@ -48,6 +48,11 @@ class Blank:
         return self.distribution.replace("-", "_")
 
     @property
+    def plugin_name(self) -> str:
+        """The plugin as a configuration names it: names of placement rules have no hyphens."""
+        return self.name if self.kind.name_form.pattern.match(self.name) else self.name.replace("-", "_")
+
+    @property
     def class_name(self) -> str:
         """The plugin's class."""
         words = "".join(word.capitalize() for word in self.name.split("-"))
@@ -76,7 +81,7 @@ class Blank:
             "kind": self.kind.id,
             "method": self.kind.method,
             "module": self.module,
-            "name": self.name,
+            "name": self.plugin_name,
             "title": title,
             "version": ".".join(__version__.split(".")[:2]),
         }
@@ -106,7 +111,7 @@ def new(kind_id: str, name: str, parent: Path) -> None:
     check_name(blank)
     folder = parent / blank.distribution
     write_package(folder, blank.files())
-    click.echo(f"{blank.kind.title} {name}: {folder}")
+    click.echo(f"{blank.kind.title} {blank.plugin_name}: {folder}")
     for path in sorted(blank.files()):
         click.echo(f"  {path}")
     click.echo("Next: change it, install it and try it, as its README.md says:")
@@ -128,9 +133,9 @@ def check_name(blank: Blank) -> None:
             "digits, beginning with a letter, with single hyphens between words, such as 'coldest-first'"
         )
     for offer in Registry.load().offers(blank.kind):
-        if offer.name == name:
+        if offer.name == blank.plugin_name:
             raise UsageError(
-                f"{blank.kind.title} '{name}' is already there: {offer.origin}; choose another name"
+                f"{blank.kind.title} '{offer.name}' is already there: {offer.origin}; choose another name"
             )
 
 

@@ -46,7 +46,7 @@ def file(tmp_path: Path) -> Path:
 
 def configuration(file: Path, **options: object) -> str:
     """A configuration with this rule alone."""
-    rule = {"name": "mapping-file", "path": str(file), "create": True, **options}
+    rule = {"name": "mapping_file", "path": str(file), "create": True, **options}
     root = {"name": "root", "submitacl": "*", "queues": [{"name": "default"}]}
     partition = {"name": "default", "placementrules": [rule], "queues": [root]}
     return json.dumps({"partitions": [partition]})

@@ -3,7 +3,7 @@
 partitions:
   - name: default
     placementrules:
-      - name: mapping-file
+      - name: mapping_file
         path: /etc/yunikorn/teams.txt
         create: true
 
@@ -40,7 +40,7 @@ Stamp = tuple[int, int, int]
 class MappingFile(PlacementRule):
     """The queue that a file names for the user, one of the groups, or a tag."""
 
-    name = "mapping-file"
+    name = "mapping_file"
     path: Path
     """The file; the scheduler must be able to read it when it starts."""
     check_every: float = attrs.field(default=1.0, validator=attrs.validators.ge(0))
@@ -90,7 +90,7 @@ class MappingFile(PlacementRule):
         try:
             if self._stamp_of_file() != self._stamp:
                 self._read()
-                _log.info("mapping-file: %s was read again: %d mappings", self.path, len(self._mappings))
+                _log.info("mapping_file: %s was read again: %d mappings", self.path, len(self._mappings))
         except (OSError, ValueError) as error:
             stamp = self._stamp_if_any()
             if stamp != self._stamp and self._report is not None:
