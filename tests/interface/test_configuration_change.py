@@ -9,7 +9,7 @@ import pytest
 
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.clock import ManualClock
-from yunikorn.errors import UsageError
+from yunikorn.errors import ConfigError, UsageError
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -54,6 +54,53 @@ def test_it_is_saved_then_used_and_the_answer_has_what_was_before() -> None:
     assert rm.saved == [NEW]
     assert rm.queues() == ["a", "b"]
     assert rm.scheduler.configuration("rm").text == NEW
+
+
+SECRET = "hunter"
+BROKEN = {
+    "rule": configuration(queue("a"), placementrules=[{"name": SECRET}]),
+    "key": configuration(queue("a"), hunter=1),
+    "yaml": f"{{{SECRET}",
+}
+"""Configurations that cannot be used, by kind; each has the secret in it."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "logged"),
+    [
+        ("rule", "line 1, column 140: a value that cannot be used"),
+        ("key", "line 1, column 112: an unknown key"),
+        ("yaml", "no valid YAML"),
+    ],
+)
+@pytest.mark.parametrize("by", ["reload", "update"])
+def test_a_broken_configuration_is_logged_without_its_text_and_ignored(
+    kind: str, logged: str, by: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    rm = Keeper()
+    if by == "update":
+        assert not rm.change(BROKEN[kind]).success
+    else:
+        with pytest.raises(ConfigError, match=SECRET if kind != "yaml" else "YAML"):
+            rm.reload(BROKEN[kind])
+    (record,) = [record for record in caplog.records if record.name == "yunikorn.config"]
+    text = record.getMessage()
+    assert text.startswith("resource manager rm: the configuration cannot be used, the one in use stays: ")
+    assert logged in text
+    assert SECRET not in caplog.text
+    assert rm.scheduler.configuration("rm").text == OLD
+
+
+def test_a_broken_configuration_of_the_schedulers_owner_is_logged_with_all_that_is_wrong(
+    registry: Registry, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = OLD
+    scheduler = Scheduler(registry, ManualClock(), configurations=Configurations({"": lambda: text}))
+    scheduler.register_resource_manager(RegisterResourceManagerRequest("rm"), Keeper())
+    text = BROKEN["rule"]
+    with pytest.raises(ConfigError):
+        scheduler.reload_configuration("rm")
+    assert f"no placement rule is called '{SECRET}'" in caplog.text
 
 
 def test_what_cannot_be_used_is_not_saved_and_all_problems_are_told() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.errors import CallbackError, ConfigError
 from yunikorn.interface.messages import UpdateConfigurationRequest, UpdateConfigurationResponse
+from yunikorn.interface.refused_configuration import log_refusal
 
 if TYPE_CHECKING:
     from yunikorn.interface.session import Session
@@ -27,6 +28,7 @@ def change_configuration(session: Session, text: str) -> UpdateConfigurationResp
             return UpdateConfigurationResponse(True, old)
         session.check(config)
     except ConfigError as error:
+        log_refusal(session.label, error)
         return UpdateConfigurationResponse(False, old, f"the configuration cannot be used: {error}")
     reason = _save(session, text)
     if reason:
@@ -34,6 +36,7 @@ def change_configuration(session: Session, text: str) -> UpdateConfigurationResp
     try:
         session.reload(config)
     except ConfigError as error:
+        log_refusal(session.label, error)
         again = _save(session, old)
         undone = f", and the old one was not saved again: {again}" if again else ""
         return UpdateConfigurationResponse(False, old, f"the configuration cannot be used: {error}{undone}")

@@ -35,6 +35,7 @@ from yunikorn.interface.messages import (
     UpdateConfigurationResponse,
     UpdateRequest,
 )
+from yunikorn.interface.refused_configuration import log_refusal
 from yunikorn.interface.rm_plugins import plugin_name, registry_for
 from yunikorn.interface.session import Session
 from yunikorn.interface.session_status import SessionStatus
@@ -314,11 +315,14 @@ class Scheduler:
         `UsageError` if the source cannot be read; then the old configuration stays in use as a whole.
         """
         session = self._session_for("reload_configuration", rm_id)
-        if text is None:
-            text = session.basis.again(self.configurations)
-            if text is None:
-                return False
-        changed = session.reload_text(text or DEFAULT_TEXT)
+        new = session.basis.again(self.configurations) if text is None else text
+        if new is None:
+            return False
+        try:
+            changed = session.reload_text(new or DEFAULT_TEXT)
+        except ConfigError as error:
+            log_refusal(session.label, error, secret=text is not None)
+            raise
         session.flush()
         return changed
 

@@ -7,23 +7,12 @@ from urllib.parse import quote
 import attrs
 import grpc
 
-from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError, printable
+from yunikorn.errors import ConfigError, UsageError, YunikornError, printable
+from yunikorn.interface.refused_configuration import places_and_kinds
 from yunikorn.interface.threaded import CoreStopped
 
 LARGEST = 6000
 """Bytes of a text. A status travels in a header, of which clients take 8 KiB, escaped byte by byte."""
-
-LOGGED = 20
-"""Problems of a refused configuration that the log has; the number of the others is logged."""
-KINDS = {
-    "this is no valid YAML": "no valid YAML",
-    "unknown key": "an unknown key",
-    "is given twice": "a key is given twice",
-    "required, but missing": "a key is missing",
-    "expected a ": "a value of another type",
-}
-"""Kinds of problems, by the words that their messages have."""
-OTHER = "a value that cannot be used"
 
 
 @attrs.frozen
@@ -61,7 +50,11 @@ def refusal_of(error: YunikornError) -> Refusal:
         return Refusal(grpc.StatusCode.UNAVAILABLE, str(error))
     if isinstance(error, ConfigError):
         text = f"the configuration cannot be used:\n{error}"
-        return Refusal(grpc.StatusCode.INVALID_ARGUMENT, text, _without_quotes(error))
+        return Refusal(
+            grpc.StatusCode.INVALID_ARGUMENT,
+            text,
+            f"the configuration cannot be used: {places_and_kinds(error)}",
+        )
     if isinstance(error, UsageError):
         return Refusal(grpc.StatusCode.FAILED_PRECONDITION, str(error))
     return Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error))
@@ -73,17 +66,3 @@ def not_registered(rm_id: str) -> Refusal:
         grpc.StatusCode.FAILED_PRECONDITION,
         f"resource manager '{rm_id}' is not registered: call RegisterResourceManager, then open the stream",
     )
-
-
-def _without_quotes(error: ConfigError) -> str:
-    """Place and kind of each problem: keys and values of an RM's configuration are secret."""
-    shown = [_place_and_kind(problem) for problem in error.problems[:LOGGED]]
-    if len(error.problems) > LOGGED:
-        shown.append(f"and {len(error.problems) - LOGGED} more")
-    return f"the configuration cannot be used: {'; '.join(shown)}"
-
-
-def _place_and_kind(problem: Problem) -> str:
-    place = f"line {problem.line}, column {problem.column}: " if problem.line else ""
-    kind = next((kind for mark, kind in KINDS.items() if mark in problem.message), OTHER)
-    return place + kind

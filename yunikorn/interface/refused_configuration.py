@@ -1,0 +1,49 @@
+"""Log entries about configurations that cannot be used.
+
+A configuration of an RM is secret: the log has the place and the kind of each problem, but neither keys nor
+values. The caller gets all of it in the `ConfigError`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from yunikorn.errors import printable
+
+if TYPE_CHECKING:
+    from yunikorn.errors import ConfigError, Problem
+
+LOGGED = 20
+"""Problems of a refused configuration that the log has; the number of the others is logged."""
+KINDS = {
+    "this is no valid YAML": "no valid YAML",
+    "unknown key": "an unknown key",
+    "is given twice": "a key is given twice",
+    "required, but missing": "a key is missing",
+    "expected a ": "a value of another type",
+}
+"""Kinds of problems, by the words that their messages have."""
+OTHER = "a value that cannot be used"
+
+_log = logging.getLogger("yunikorn.config")
+
+
+def log_refusal(label: str, error: ConfigError, *, secret: bool = True) -> None:
+    """Log that `label` goes on with the configuration in use, since the new one cannot be used."""
+    problems = places_and_kinds(error) if secret else str(error)
+    _log.error("%s: the configuration cannot be used, the one in use stays: %s", printable(label), problems)
+
+
+def places_and_kinds(error: ConfigError) -> str:
+    """Place and kind of each problem, without a word of the configuration."""
+    shown = [_place_and_kind(problem) for problem in error.problems[:LOGGED]]
+    if len(error.problems) > LOGGED:
+        shown.append(f"and {len(error.problems) - LOGGED} more")
+    return "; ".join(shown)
+
+
+def _place_and_kind(problem: Problem) -> str:
+    place = f"line {problem.line}, column {problem.column}: " if problem.line else ""
+    kind = next((kind for mark, kind in KINDS.items() if mark in problem.message), OTHER)
+    return place + kind
