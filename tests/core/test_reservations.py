@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -155,6 +156,35 @@ def test_a_request_that_may_not_run_gives_its_node_back() -> None:
     assert [where for _, _, where in rm.schedule()] == [node] * 10
 
 
+LIMIT = {"limit": "one each", "users": ["*"], "maxapplications": 1}
+
+
+@pytest.mark.parametrize("keys", [{"maxapplications": 1}, {"limits": [LIMIT]}], ids=["queue", "user"])
+def test_a_reserved_node_starts_no_application_above_maxapplications(keys: dict[str, Any]) -> None:
+    rm = RM(configuration(queue("a"), queue("b", **keys)))
+    rm.node("n1", vcore=10)
+    rm.node("n2", vcore=10)
+    rm.app("small", "root.a", user="other")
+    rm.ask("small", "s", 20, vcore=1)
+    rm.schedule()
+    rm.app("big", "root.b")
+    rm.ask("big", "B", vcore=10)
+    rm.pass_time(3)
+    (node,) = reserved(rm)
+    # Another application of the same queue and user starts on the other node.
+    rm.app("quick", "root.b")
+    rm.ask("quick", "q", vcore=1)
+    release_one(rm, "n2" if node == "n1" else "n1")
+    assert [app for app, _, _ in rm.schedule()] == ["quick"]
+    for _ in range(10):
+        release_one(rm, node)
+    assert rm.schedule() == []
+    assert reserved(rm) == {}
+    # The place is free again when the other application goes.
+    rm.remove_app("quick")
+    assert rm.schedule() == [("big", "B", node)]
+
+
 def test_a_required_node_is_reserved_at_once_and_drives_others_away() -> None:
     rm = busy()
     rm.pass_time(3)
@@ -179,6 +209,32 @@ def test_a_required_node_takes_its_own_even_while_it_drains() -> None:
     rm.ask("daemon", "D", vcore=2, tags={"yunikorn.apache.org/requiredNode": "n1"})
     rm.ask("daemon", "E", vcore=2)
     assert rm.schedule() == [("daemon", "D", "n1"), ("daemon", "E", "n2")]
+
+
+@pytest.mark.parametrize("why", ["drained", "reserved"])
+def test_a_node_that_is_not_free_still_wakes_requests_that_require_it(why: str) -> None:
+    """The first request of a class held the reservation and is withdrawn; the second one takes the room."""
+    rm = RM(configuration(queue("a"), queue("b")))
+    rm.node("n1", vcore=10)
+    rm.app("small", "root.a")
+    rm.ask("small", "s", 10, vcore=1)
+    rm.schedule()
+    rm.node("n2", vcore=10)
+    required = {"yunikorn.apache.org/requiredNode": "n1"}
+    rm.app("daemon", "root.b")
+    rm.ask("daemon", "D1", vcore=2, tags=required)
+    rm.ask("daemon", "D2", vcore=2, tags=required)
+    assert reserved(rm) == {"n1": ["D1"]}
+    if why == "reserved":
+        rm.ask("daemon", "E", vcore=9, tags=required)
+        assert reserved(rm) == {"n1": ["D1", "E"]}
+    else:
+        rm.change_node("n1", NodeAction.DRAIN_NODE)
+    rm.release_ask("daemon", "D1")
+    assert reserved(rm) == ({"n1": ["E"]} if why == "reserved" else {})
+    release_one(rm, "n1")
+    release_one(rm, "n1")
+    assert rm.schedule() == [("daemon", "D2", "n1")]
 
 
 def test_a_required_node_that_is_unknown_is_waited_for() -> None:

@@ -313,6 +313,32 @@ def test_room_on_a_node_and_in_a_quota_at_once() -> None:
     assert rm.schedule() == [("late", "y", "n1")]
 
 
+def test_a_victim_that_ends_elsewhere_wakes_the_node_that_is_kept() -> None:
+    """The room on the node is there first; that in the quota comes last, from another node."""
+    parent = queue("p", guaranteed("a", memory=3), queue("c"), resources={"max": {"memory": "6"}})
+    rm = RM(configuration(parent, queue("b")))
+    rm.node("n1", memory=4)
+    rm.app("in", "root.p.c")
+    rm.ask("in", "z", 6, memory=1)
+    rm.schedule()
+    rm.node("n2", memory=4)
+    rm.app("out", "root.b")
+    rm.ask("out", "x", 1, memory=1)
+    rm.schedule()
+    rm.app("late", "root.p.a")
+    rm.ask("late", "y", memory=3)
+    rm.pass_time(31)
+    rm.schedule()
+    assert [ask.key for ask in rm.find_node("n2").reservations] == ["y"]
+    here = [uuid for uuid in evicted(rm) if rm.running[uuid].node_id == "n2"]
+    elsewhere = [uuid for uuid in evicted(rm) if uuid not in here]
+    assert (len(here), len(elsewhere)) == (2, 1)
+    for uuid in [*here, *elsewhere]:
+        assert rm.schedule() == []
+        rm.confirm(uuid)
+    assert rm.schedule() == [("late", "y", "n2")]
+
+
 def test_without_a_change_there_is_nothing_to_try_again() -> None:
     rm = two_queues()
     rm.ask("late", "y", memory=5)

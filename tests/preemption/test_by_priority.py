@@ -124,6 +124,10 @@ def test_offsets_and_fences_count() -> None:
     rm.pass_time(31)
     rm.schedule()
     assert keys(rm) == ["of-c"]
+    rm.ask("new", "y5", memory=1, priority=5)
+    rm.pass_time(31)
+    rm.schedule()
+    assert keys(rm) == ["of-c"], "5 is no more than what b counts for"
     rm.ask("new", "y6", memory=1, priority=6)
     rm.pass_time(31)
     rm.schedule()

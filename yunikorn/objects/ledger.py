@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.claim import ClaimTable
-    from yunikorn.objects.eviction import Eviction
     from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.node import Node
@@ -285,7 +284,7 @@ class Ledger:
             if queue.over:
                 queue.room_grew()
         if allocation.eviction is not None:
-            self._evicted(allocation, allocation.eviction)
+            allocation.eviction.left(allocation)
         self._forget_ask(allocation)
         if allocation.placeholder:
             self.gangs.ended(allocation, replaced=replaced)
@@ -302,13 +301,6 @@ class Ledger:
             self.gangs.rest(app, allocation)
         else:
             app.conclude()
-
-    def _evicted(self, allocation: Allocation, eviction: Eviction) -> None:
-        eviction.left(allocation)
-        ask = eviction.ask
-        if ask is not None and ask.reserved is not None and ask.reserved is not allocation.node:
-            # It made room in a queue, not on the node that is kept for the request: try that node again.
-            self.node_changed(ask.reserved, gained=True)
 
     def _forget_ask(self, allocation: Allocation) -> None:
         # An ask whose allocations have all been made and have all ended has nothing more to say.
