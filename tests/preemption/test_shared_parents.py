@@ -92,6 +92,37 @@ def test_work_under_the_same_guarantee_goes_if_it_is_above_one_of_its_own() -> N
     assert victims_of(rm, "root.p.b", 10) == ["a"]
 
 
+def test_a_shared_parent_above_its_guarantee_is_not_brought_down_to_it() -> None:
+    inner = tree("m", queue("b"), memory=10)
+    rm = cluster(tree("p", tree("a", memory=10), inner, memory=20))
+    run(rm, "root.p.a", 10, 10)
+    assert victims_of(rm, "root.p.m.b", 8) == ["a"], "one is enough, the guarantee of m is called on"
+
+
+def test_a_parent_above_its_guarantee_takes_nothing_from_others() -> None:
+    inner = tree("m", queue("b"), memory=10)
+    rm = cluster(tree("p", tree("a", memory=50), inner, memory=60), queue("q"), memory=100)
+    run(rm, "root.p.a", 7, 10)
+    run(rm, "root.q", 3, 10)
+    # The latest to come is the work of q, but of p there is too much already.
+    assert victims_of(rm, "root.p.m.b", 8) == ["a"]
+
+
+def test_neighbours_make_room_where_the_request_would_exceed_the_guarantee_of_their_parent() -> None:
+    inner = tree("m", queue("b"), memory=50)
+    rm = cluster(tree("p", tree("a", memory=50), inner, memory=100), queue("q"), memory=120)
+    run(rm, "root.p.a", 9, 10)
+    run(rm, "root.q", 1, 30)
+    # The latest to come is the work of q. With it one more of a would have to go, which is enough alone.
+    assert victims_of(rm, "root.p.m.b", 20) == ["a", "a"]
+
+
+def test_a_guarantee_that_is_used_up_helps_no_request() -> None:
+    rm = cluster(tree("p", tree("a", memory=10), queue("b"), memory=20))
+    run(rm, "root.p.a", 10, 10)
+    assert victims_of(rm, "root.p.b", 8) == []
+
+
 def test_less_important_work_goes_below_a_guarantee_that_is_shared() -> None:
     important = queue("b", properties={"preemption.by.priority": "enabled"})
     rm = cluster(tree("p", tree("a"), important, memory=120))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.ask_desk import REQUIRED_NODE_TAG
 from yunikorn.scheduling.preemption.fence import fence_root, reaches
-from yunikorn.scheduling.preemption.standings import guarantees
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.queue import Queue
+    from yunikorn.scheduling.preemption.entitlement import Entitlement
     from yunikorn.scheduling.preemption.pool import Grounds
     from yunikorn.scheduling.preemption.standings import Pairs, Standings
 
@@ -44,29 +44,29 @@ def shares_type(allocation: Allocation, pairs: Pairs) -> bool:
     return False
 
 
-def across_queues(ask: Ask, standings: Standings) -> dict[Queue, int | None]:
+def across_queues(ask: Ask, standings: Standings, entitled: Entitlement) -> dict[Queue, int | None]:
     """For a request that a guarantee covers: where work of others may go, of its priority or less.
 
     Work without a guarantee of its own stays if the guarantee that is called on covers it as well: it has
     the same right to the room as the request.
     """
-    leaf = ask.app.chain[0]
-    calls_on = [
-        bound.queue for bound in guarantees(leaf) if any(name in bound.limit for name, _ in ask.shape.pairs)
-    ]
-    found = _outside(ask, standings, less=False)
+    leaf, pairs = ask.app.chain[0], ask.shape.pairs
+    found = _outside(ask, standings, entitled.root(fence_root(leaf, pairs, standings)), less=False)
     return {
         queue: most
         for queue, most in found.items()
-        if any(each not in queue.chain for each in calls_on) or standings.remaining(queue, leaf) is not None
+        if not entitled.covers_neighbour(queue, pairs) or standings.remaining(queue, leaf) is not None
     }
 
 
 def by_priority(ask: Ask, standings: Standings, *, outside: bool, inside: bool) -> dict[Queue, int | None]:
     """For a request without a guarantee: where work of lower priority may go, of others or its own queue."""
-    found = _outside(ask, standings, less=True) if outside else {}
+    leaf = ask.app.chain[0]
+    found: dict[Queue, int | None] = {}
+    if outside:
+        found = _outside(ask, standings, fence_root(leaf, ask.shape.pairs, standings), less=True)
     if inside:
-        found[ask.app.chain[0]] = ask.priority - 1
+        found[leaf] = ask.priority - 1
     return found
 
 
@@ -79,10 +79,10 @@ def candidates_on(grounds: Grounds) -> Iterator[Allocation]:
                     yield allocation
 
 
-def _outside(ask: Ask, standings: Standings, *, less: bool) -> dict[Queue, int | None]:
-    leaf, pairs = ask.app.chain[0], ask.shape.pairs
+def _outside(ask: Ask, standings: Standings, root: Queue, *, less: bool) -> dict[Queue, int | None]:
+    leaf = ask.app.chain[0]
     found: dict[Queue, int | None] = {}
-    for reach in reaches(leaf, fence_root(leaf, pairs, standings), ask.priority, less=less):
+    for reach in reaches(leaf, root, ask.priority, less=less):
         remaining = standings.remaining(reach.queue, leaf)
         if remaining is None or any(value < 0 for value in remaining.values()):
             found[reach.queue] = None if reach.fenced else reach.priority - less

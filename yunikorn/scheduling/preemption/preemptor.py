@@ -14,6 +14,7 @@ from yunikorn.clock import SECOND
 from yunikorn.objects.queue import Queue
 from yunikorn.resources import INT64_MIN
 from yunikorn.scheduling.preemption.candidates import across_queues, by_priority, candidates_on
+from yunikorn.scheduling.preemption.entitlement import Entitlement, entitlements
 from yunikorn.scheduling.preemption.evictor import Evictor
 from yunikorn.scheduling.preemption.pool import Candidates, Pool
 from yunikorn.scheduling.preemption.prospects import Prospects
@@ -265,32 +266,32 @@ class Preemptor:
         blocked = any(not queue.has_room(ask.shape.pairs) for queue in ask.app.chain)
         if has_room and not blocked:
             return None
-        plan = None
-        entitled = guarantees(leaf)
-        called_on = any(name in bound.limit for bound in entitled for name, _ in ask.shape.pairs)
         # Victims are others' work: they make no room within what the queue itself may have.
-        own = [bound for bound in (*quotas(leaf), *entitled) if bound.queue is leaf]
-        if called_on and standings.has_room(own, ask.shape.pairs):
-            plan = self._search(ask, standings, look, has_room, guaranteed=True)
+        own = [bound for bound in (*quotas(leaf), *guarantees(leaf)) if bound.queue is leaf]
+        if standings.has_room(own, ask.shape.pairs):
+            for entitled in entitlements(ask, standings):
+                plan = self._search(ask, Standings(self.evictor.promised()), look, has_room, entitled)
+                if plan is not None:
+                    return plan
         settings = leaf.settings
-        if plan is None and (settings.preempts_by_priority or settings.preempts_within):
-            plan = self._search(ask, Standings(self.evictor.promised()), look, has_room, guaranteed=False)
-        return plan
+        if settings.preempts_by_priority or settings.preempts_within:
+            return self._search(ask, Standings(self.evictor.promised()), look, has_room, None)
+        return None
 
     def _search(
-        self, ask: Ask, standings: Standings, look: _Look, has_room: bool, *, guaranteed: bool
+        self, ask: Ask, standings: Standings, look: _Look, has_room: bool, entitled: Entitlement | None
     ) -> Plan | None:
         leaf, settings = ask.app.chain[0], ask.app.chain[0].settings
         bounds = quotas(leaf)
-        if guaranteed:
-            grounds = across_queues(ask, standings)
-            bounds += guarantees(leaf)
+        if entitled is not None:
+            grounds = across_queues(ask, standings, entitled)
+            bounds += entitled.bounds
         else:
             grounds = by_priority(
                 ask, standings, outside=settings.preempts_by_priority, inside=settings.preempts_within
             )
         standings.come(ask.app, ask.resource)
-        pool = look.pool(ask, grounds, guaranteed)
+        pool = look.pool(ask, grounds, entitled is not None)
 
         def fits(node: Node) -> bool:
             return node.schedulable and node.could_host(ask.shape.pairs) and self._may_take_over(node, ask)

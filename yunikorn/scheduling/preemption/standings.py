@@ -114,6 +114,11 @@ class Standings:
                     return False
         return True
 
+    def exceeds(self, bound: Bound, pairs: Pairs) -> bool:
+        """Whether more than a bound is used already, of any of these types."""
+        used = self.used(bound.queue)
+        return any(name in bound.limit and used.get(name, 0) > bound.limit[name] for name, _ in pairs)
+
     def deficits(self, bounds: Iterable[Bound], pairs: Pairs) -> Iterator[tuple[Queue, str, int]]:
         """By how much each bound is exceeded, for these types."""
         for bound in bounds:
