@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
@@ -47,12 +48,8 @@ def part_of(code: CodeType) -> str:
     return next((name for name, files in PARTS if any(one in code.co_filename for one in files)), "other")
 
 
-def count_steps(workload: Workload, decisions: int = COUNTED, stand: Stand | None = None) -> dict[str, float]:
-    """Steps per decision by what they are for, in the middle of a workload, for which `stand` is ready."""
-    stand = stand or Stand.ready(workload)
-    for update in workload.ask_updates():
-        stand.update(update)
-    stand.scheduler.schedule(workload.tasks // 2)
+def steps_of(call: Callable[[], object]) -> Counter[CodeType]:
+    """Steps of a call by the code that they are in."""
     counts: Counter[CodeType] = Counter()
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -65,9 +62,25 @@ def count_steps(workload: Workload, decisions: int = COUNTED, stand: Stand | Non
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        taken = stand.scheduler.schedule(decisions)
+        call()
     finally:
         sys.settrace(before)
+    return counts
+
+
+def count_steps(workload: Workload, decisions: int = COUNTED, stand: Stand | None = None) -> dict[str, float]:
+    """Steps per decision by what they are for, in the middle of a workload, for which `stand` is ready."""
+    stand = stand or Stand.ready(workload)
+    for update in workload.ask_updates():
+        stand.update(update)
+    stand.scheduler.schedule(workload.tasks // 2)
+    taken = 0
+
+    def decide() -> None:
+        nonlocal taken
+        taken = stand.scheduler.schedule(decisions)
+
+    counts = steps_of(decide)
     found: dict[str, float] = {name: 0.0 for name, _ in PARTS}
     for code, count in counts.items():
         part = part_of(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ if str(CHECKOUT) not in sys.path:
 
 from benchmarks.lanes import leave  # noqa: E402
 from benchmarks.stand import Stand  # noqa: E402
-from benchmarks.steps import count_steps  # noqa: E402
+from benchmarks.steps import count_steps, steps_of  # noqa: E402
 from benchmarks.workload import Workload  # noqa: E402
+from tests.core.kit import document, partition, queue  # noqa: E402
 from yunikorn.build import PURE, kind_of_build  # noqa: E402
+from yunikorn.config.load import check_config  # noqa: E402
+from yunikorn.registry import Registry  # noqa: E402
 
 pytestmark = pytest.mark.skipif(kind_of_build() != PURE, reason="compiled code has no steps to count")
 
@@ -62,3 +66,37 @@ def test_all_steps_are_accounted_for() -> None:
     found = count_steps(MIXED, DECISIONS)
     assert found.pop("other", 0) < 10
     assert all(found.values())
+
+
+# -- checking a configuration --------------------------------------------------------------------------------
+
+
+def shared_names(teams: int, same: bool) -> str:
+    """Two partitions with so many teams, which all have a queue of one name; `same` enforces one place."""
+    trees = [[queue(f"team{number}", queue("dev")) for number in range(teams)] for _ in range(2)]
+    first, second = (partition(*tree, name=name) for tree, name in zip(trees, ("one", "two"), strict=True))
+    return document(first, second, samehierarchy=same)
+
+
+def many_partitions(partitions: int) -> str:
+    """So many partitions with a queue of one name."""
+    return document(*(partition(queue("default"), name=f"p{number}") for number in range(partitions)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        lambda size: shared_names(size, same=False),
+        lambda size: shared_names(size, same=True),
+        many_partitions,
+    ],
+    ids=["shared names", "shared names, refused", "many partitions"],
+)
+def test_checking_a_configuration_costs_as_much_per_entry_in_a_larger_one(text: Callable[[int], str]) -> None:
+    registry = Registry.load(third_party=False)
+
+    def cost_each(size: int) -> float:
+        written = text(size)
+        return sum(steps_of(lambda: check_config(written, registry)).values()) / size
+
+    assert cost_each(160) < cost_each(20) * A_QUARTER_MORE

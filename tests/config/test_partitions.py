@@ -184,3 +184,12 @@ def test_without_the_switch_another_place_is_only_a_warning(check: Check) -> Non
     assert outcome.valid
     assert [warning.path for warning in outcome.warnings] == ["partitions[1].queues[1].name"]
     assert check(trees(C_TWICE, same="false")).warnings == ()
+
+
+def test_only_a_few_of_many_other_places_are_named(check: Check) -> None:
+    teams = "[" + ", ".join(f"{{name: t{number}, queues: [{{name: dev}}]}}" for number in range(6)) + "]"
+    *_, last = check(trees(teams)).problems
+    assert last.message == (
+        "queue 'dev' has another place already: root.t0.dev, root.t1.dev, root.t2.dev and 2 more"
+        " (samehierarchy is true)"
+    )

@@ -6,7 +6,8 @@ only tighten what a queue above allows the same user or group, or `*`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
@@ -157,10 +158,26 @@ def _above(name: str, carried: Mapping[str, T]) -> tuple[str, T] | None:
     return (WILDCARD, carried[WILDCARD]) if WILDCARD in carried else None
 
 
+@contextmanager
+def _carrying(carried: dict[str, T], own: Mapping[str, T]) -> Iterator[None]:
+    """Have `carried` hold what a queue sets itself, too, while the queues below it are checked.
+
+    Only the names of that queue are entered and taken out again: a queue above may name thousands, which need
+    not be copied for each queue below.
+    """
+    before = {name: carried[name] for name in own if name in carried}
+    carried.update(own)
+    yield
+    for name in own:
+        if name not in before:
+            del carried[name]
+    carried.update(before)
+
+
 def _check_resources_below(
-    queue: QueueDraft, kind: str, carried: Mapping[str, Mapping[str, int]], findings: Findings
+    queue: QueueDraft, kind: str, carried: dict[str, Mapping[str, int]], findings: Findings
 ) -> None:
-    own = dict(carried)
+    own: dict[str, Mapping[str, int]] = {}
     for draft in queue.limits:
         if draft.resources.faulty:
             continue
@@ -178,15 +195,16 @@ def _check_resources_below(
                 findings.problem(draft.resources.at(resource), text)
             if whose == name:
                 own[name] = smaller(draft.resources.value, allowed)
-    for child in queue.queues:
-        if child.limits or child.queues:
-            _check_resources_below(child, kind, own, findings)
+    with _carrying(carried, own):
+        for child in queue.queues:
+            if child.limits or child.queues:
+                _check_resources_below(child, kind, carried, findings)
 
 
 def _check_applications_below(
-    queue: QueueDraft, kind: str, carried: Mapping[str, int], findings: Findings
+    queue: QueueDraft, kind: str, carried: dict[str, int], findings: Findings
 ) -> None:
-    own = dict(carried)
+    own: dict[str, int] = {}
     for draft in queue.limits:
         wanted = draft.max_applications
         if wanted is None:
@@ -199,9 +217,10 @@ def _check_applications_below(
             text = f"a queue above allows {_title(kind, bound[0])} {bound[1]} applications: here"
             text += f" {_title(kind, name)} must have maxapplications from 1 to {bound[1]}, got {wanted}"
             findings.problem(draft.table.spot("maxapplications"), text)
-    for child in queue.queues:
-        if child.limits or child.queues:
-            _check_applications_below(child, kind, own, findings)
+    with _carrying(carried, own):
+        for child in queue.queues:
+            if child.limits or child.queues:
+                _check_applications_below(child, kind, carried, findings)
 
 
 def _title(kind: str, name: str) -> str:
