@@ -55,6 +55,31 @@ def test_answers_that_the_source_cites_are_on_the_page() -> None:
     assert cited <= numbered()
 
 
+# -- configuration and the design document ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["capacity", "max-capacity"])
+def test_the_capacities_of_the_design_document_are_unknown_keys(key: str) -> None:
+    with pytest.raises(ConfigError, match="unknown key"):
+        RM(configuration(queue("a", **{key: {"vcore": 1}})))
+
+
+@pytest.mark.parametrize("kind", ["guaranteed", "max"])
+def test_root_has_neither_guarantee_nor_max(kind: str) -> None:
+    root = {"name": "root", "resources": {kind: {"vcore": 1}}}
+    with pytest.raises(ConfigError, match="resources"):
+        RM(document({"name": "default", "queues": [root]}))
+
+
+def test_a_fixed_rule_needs_a_queue_that_exists_or_can_be_made() -> None:
+    rule = {"name": "fixed", "value": "root.missing"}
+    with pytest.raises(ConfigError, match=r"queue root\.missing does not exist"):
+        RM(configuration(queue("a"), placementrules=[rule]))
+    rm = RM(configuration(queue("a"), placementrules=[{**rule, "create": True}]))
+    rm.app("app", "")
+    assert rm.find_app().chain[0].path == "root.missing"
+
+
 # -- reload -------------------------------------------------------------------------------------------
 
 
@@ -239,6 +264,17 @@ def test_an_application_starts_and_completes_even_when_all_was_released_at_once(
     assert rm.state() == "New"
 
 
+def test_only_cores_and_memory_count_in_the_order_of_nodes() -> None:
+    for weights, first in ((None, "n1"), ({"gpu": 1.0}, "n2")):
+        policy = {"type": "fair", **({"resourceweights": weights} if weights else {})}
+        rm = RM(configuration(queue("a"), nodesortpolicy=policy))
+        rm.node("n1", vcore=10, memory=10, gpu=4, occupied={"gpu": 3})
+        rm.node("n2", vcore=10, memory=10, gpu=4, occupied={"vcore": 1})
+        rm.app()
+        rm.ask(vcore=1)
+        assert rm.schedule() == [("app", "ask", first)]
+
+
 # -- reservations -------------------------------------------------------------------------------------
 
 
@@ -263,6 +299,20 @@ def test_a_request_reaches_the_node_that_it_requires_even_while_it_drains() -> N
     rm.app()
     rm.ask(vcore=1, tags={"yunikorn.apache.org/requiredNode": "n1"})
     assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_a_node_that_is_drained_loses_its_reservation() -> None:
+    rm = RM()
+    rm.node("n1", vcore=4)
+    rm.app()
+    rm.ask(vcore=2)
+    rm.ask(key="big", vcore=3)
+    rm.schedule()
+    rm.pass_time(2)
+    rm.schedule()
+    assert [ask.key for ask in rm.find_node("n1").reservations] == ["big"]
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    assert not rm.find_node("n1").reservations
 
 
 # -- interface and nodes ------------------------------------------------------------------------------

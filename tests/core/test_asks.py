@@ -426,7 +426,7 @@ def test_an_ask_without_application_is_rejected_once_when_no_queue_takes_it() ->
     assert rm.at_work().partition.applications == {}
 
 
-def test_an_ask_without_application_needs_a_queue_that_lets_nobody_in() -> None:
+def test_an_ask_without_application_needs_a_queue_that_the_user_nobody_may_use() -> None:
     closed = configuration(queue("default")).replace('"submitacl": "*"', '"submitacl": "ann"')
     rm = RM(closed)
     rm.ask("", "alone", vcore=1)
