@@ -28,6 +28,8 @@ class Audit(Recorder):
         self._on_node: dict[str, Counter[str]] = defaultdict(Counter)
         self._in_queue: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._placed: dict[tuple[str, str], Allocation] = {}
+        self._promised: set[tuple[str, str, str]] = set()
+        """Application, task group and node of every placeholder: a task may replace it on a drained node."""
         self._time = 0
         self._count = 0
 
@@ -54,7 +56,10 @@ class Audit(Recorder):
         partition, node = partition_name(allocation.partition_name), allocation.node_id
         assert (partition, allocation.uuid) not in self._placed, f"{allocation.uuid} was used twice"
         self._placed[partition, allocation.uuid] = allocation
-        assert node not in self._drained, f"{node} is drained"
+        promise = (allocation.application_id, allocation.task_group_name, node)
+        if allocation.placeholder:
+            self._promised.add(promise)
+        assert node not in self._drained or promise in self._promised, f"{node} is drained"
         amount = allocation.resource_per_alloc
         self._on_node[node].update(amount)
         for name in amount:
