@@ -23,7 +23,16 @@ from yunikorn.registry import Registry
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.logs import AREAS, FORMATS, LEVELS, logging_to, parse_levels
 from yunikorn.service.run import Network, Options, serve
-from yunikorn.service.settings import DEFAULT_ADDRESS, Budget, Patience, Settings, Tls
+from yunikorn.service.settings import (
+    DEFAULT_ADDRESS,
+    LIMITS,
+    Budget,
+    Limits,
+    Patience,
+    RMLimits,
+    Settings,
+    Tls,
+)
 
 if TYPE_CHECKING:
     from yunikorn.interface.aio import AsyncScheduler
@@ -108,6 +117,13 @@ def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | No
     callback=_seconds,
     help="How long one call of a plugin may take before the plugin is reported, or never.",
 )
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help=f"How much one resource manager may have: {', '.join(LIMITS)}; or NAME=none. May be repeated.",
+)
 @click.option("--tls-cert", type=FILE, help="The server's certificate (PEM), with its chain.")
 @click.option("--tls-key", type=FILE, help="Its private key (PEM).")
 @click.option("--tls-client-ca", type=FILE, help="Let in only clients with a certificate of this authority.")
@@ -139,6 +155,7 @@ def command(
     callback_timeout: float | None,
     callback_default: str,
     plugin_budget: float | None,
+    limits: tuple[str, ...],
     tls_cert: Path | None,
     tls_key: Path | None,
     tls_client_ca: Path | None,
@@ -166,8 +183,9 @@ def command(
         _tls(tls_cert, tls_key, tls_client_ca),
         insecure_bind,
         callback_default == "accept",
-        patience=patience,
-        budget=Budget(call=plugin_budget),
+        Limits(per_rm=RMLimits.parse(limits)),
+        patience,
+        Budget(call=plugin_budget),
     )
     files = ConfigFiles(configs)
     network = None if address == OFF else _network()

@@ -17,6 +17,7 @@ from yunikorn.service.entries import entries_of
 from yunikorn.service.forms import Form
 from yunikorn.service.line import Line
 from yunikorn.service.refusals import Refusal
+from yunikorn.service.rm_limits import RMAdmission
 
 if TYPE_CHECKING:
     from yunikorn.service.callback_line import CallbackLine
@@ -44,6 +45,7 @@ class RemoteRM:
         """The latest stream of callbacks, if it was opened; it may be broken."""
         self._registrations = registrations
         self._limits = registrations.settings.limits
+        self._admission = RMAdmission(rm_id, self._limits.per_rm)
         self._loop = asyncio.get_running_loop()
         self._used: set[str] = set()
         """Kinds of streams that were open in this registration; one opened again has missed something."""
@@ -79,7 +81,10 @@ class RemoteRM:
     def update(self, core: Scheduler, updates: list[UpdateRequest]) -> None:
         """Have the core take in updates, unless the RM has registered again meanwhile."""
         for update in updates if self.is_current else ():
+            refused = self._admission.admit(core, update)
             core.update(update)
+            if refused is not None:
+                self.recv_update_response(refused)
 
     def recv_update_response(self, response: UpdateResponse) -> None:
         """Hand a response to the event loop, if not too much waits there already."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
 
 from yunikorn.clock import SECOND
+from yunikorn.errors import UsageError
+from yunikorn.suggestions import suggest
 
 DEFAULT_ADDRESS = "127.0.0.1:3333"
+NONE = "none"
+"""Written for a limit that is not there."""
 
 
 @attrs.frozen
@@ -18,6 +23,38 @@ class Tls:
     certificate: Path
     key: Path
     client_authority: Path | None = None
+
+
+@attrs.frozen
+class RMLimits:
+    """How much one resource manager may have; None is any number."""
+
+    applications: int | None = 100_000
+    """Applications that have not ended."""
+    asks: int | None = 1_000_000
+    """Asks that wait, and those whose allocations run."""
+    tags: int | None = 1_000
+    """Tags of one application, ask or allocation."""
+    resource_types: int | None = 1_000
+    """Names of resources, over all that it reports and asks for."""
+
+    @classmethod
+    def parse(cls, texts: Iterable[str]) -> RMLimits:
+        """Limits from `NAME=NUMBER` and `NAME=none`; raises `UsageError`."""
+        given: dict[str, int | None] = {}
+        for text in texts:
+            name, _, number = text.partition("=")
+            if name not in LIMITS:
+                hint = f"{suggest(name, LIMITS)}; known: {', '.join(LIMITS)}"
+                raise UsageError(f"--limit {text}: no limit is called '{name}'{hint}")
+            if number != NONE and not (number.isascii() and number.isdigit() and int(number) > 0):
+                raise UsageError(f"--limit {text}: give NAME=NUMBER, such as asks=50000, or {name}={NONE}")
+            given[LIMITS[name]] = None if number == NONE else int(number)
+        return cls(**given)
+
+
+LIMITS = {field.name.replace("_", "-"): field.name for field in attrs.fields(RMLimits)}
+"""The fields by their names on the command line."""
 
 
 @attrs.frozen
@@ -38,6 +75,8 @@ class Limits:
     """Entries of a response that are sent in one message, so that clients with small limits can take it."""
     notices: int = 10_000
     """Messages that wait on the stream of callbacks."""
+    per_rm: RMLimits = RMLimits()
+    """How much of each thing one resource manager may have in the core."""
 
 
 @attrs.frozen

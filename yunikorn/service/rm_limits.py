@@ -1,0 +1,195 @@
+"""Limits on what one resource manager may have in the core; entries beyond them are refused one by one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from yunikorn.errors import printable
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    AllocationAsk,
+    FailedNodeUpdate,
+    NewNodeInfo,
+    RejectedAllocationAsk,
+    RejectedApplication,
+    RejectedNode,
+    UpdateNodeInfo,
+    UpdateRequest,
+    UpdateResponse,
+)
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.objects.application import Application
+from yunikorn.resources import Resource
+from yunikorn.service.settings import RMLimits
+from yunikorn.states import RUNNING
+
+_log = logging.getLogger("yunikorn.grpc")
+
+E = TypeVar("E")
+
+
+class RMAdmission:
+    """Keeps one registration of a resource manager within its limits. Used in the core's thread only."""
+
+    def __init__(self, rm_id: str, limits: RMLimits) -> None:
+        self._rm_id = rm_id
+        self._limits = limits
+        self._asks = 0
+        """At least as many as the core has; counted exactly when that would be too many."""
+        self._types: set[str] = set()
+        self._logged: set[str] = set()
+
+    def admit(self, core: Scheduler, update: UpdateRequest) -> UpdateResponse | None:
+        """Leave in an update the entries that are within the limits; returns the refusal of the others."""
+        if core.session_state(self._rm_id) != RUNNING:
+            return None  # nothing is taken in
+        refused = UpdateResponse()
+        update.new_applications = self._applications(core, update.new_applications, refused)
+        self._limit_asks(core, update, refused)
+        update.new_schedulable_nodes = self._nodes(update.new_schedulable_nodes, refused)
+        update.updated_nodes = _kept(update.updated_nodes, self._update_fault, _failing(refused))
+        return None if refused == UpdateResponse() else refused
+
+    # -- entries ------------------------------------------------------------------------------------------
+
+    def _applications(
+        self, core: Scheduler, new: list[AddApplicationRequest], refused: UpdateResponse
+    ) -> list[AddApplicationRequest]:
+        limit = self._limits.applications
+        if not new:
+            return new
+        there = (
+            0 if limit is None else sum(len(at.partition.applications) for at in core.partitions(self._rm_id))
+        )
+
+        def fault(app: AddApplicationRequest) -> str:
+            nonlocal there
+            reason = ""
+            if limit is not None and there >= limit:
+                reason = self._full("applications", limit)
+            reason = reason or self._tags_fault(app.tags) or self._types_fault(app.placeholder_ask)
+            there += not reason
+            return reason
+
+        def refuse(app: AddApplicationRequest, reason: str) -> None:
+            refused.rejected_applications.append(RejectedApplication(app.application_id, reason))
+
+        return _kept(new, fault, refuse)
+
+    def _limit_asks(self, core: Scheduler, update: UpdateRequest, refused: UpdateResponse) -> None:
+        room = self._room(core, update)
+
+        def ask_fault(ask: AllocationAsk) -> str:
+            reason = self._tags_fault(ask.tags) or self._types_fault(ask.resource_ask)
+            return reason or room(ask.application_id, ask.allocation_key)
+
+        def allocation_fault(one: Allocation) -> str:
+            reason = self._allocation_fault(one)
+            return reason or ("" if one.node_id else room(one.application_id, one.allocation_key))
+
+        update.asks = _kept(update.asks, ask_fault, _rejecting(refused))
+        update.allocations = _kept(update.allocations, allocation_fault, _rejecting(refused))
+
+    def _room(self, core: Scheduler, update: UpdateRequest) -> Callable[[str, str], str]:
+        """Return why an ask cannot be let in, as a function of its application and key."""
+        limit = self._limits.asks
+        coming = len(update.asks) + len(update.allocations)
+        self._asks += coming
+        if limit is None or not coming or self._asks <= limit:
+            return lambda _, __: ""
+        applications = [at.partition.applications for at in core.partitions(self._rm_id)]
+        self._asks = sum(len(app.asks) for by_id in applications for app in by_id.values())
+
+        def fault(app_id: str, key: str) -> str:
+            if _has(applications, app_id, key):
+                return ""
+            if self._asks >= limit:
+                return self._full("asks", limit)
+            self._asks += 1
+            return ""
+
+        return fault
+
+    def _nodes(self, new: list[NewNodeInfo], refused: UpdateResponse) -> list[NewNodeInfo]:
+        def fault(node: NewNodeInfo) -> str:
+            return self._types_fault(node.schedulable_resource) or self._types_fault(node.occupied_resource)
+
+        def refuse(node: NewNodeInfo, reason: str) -> None:
+            refused.rejected_nodes.append(RejectedNode(node.node_id, reason))
+
+        kept = _kept(new, fault, refuse)
+        for node in kept:
+            existing = node.existing_allocations
+            node.existing_allocations = _kept(existing, self._allocation_fault, _rejecting(refused))
+        return kept
+
+    def _update_fault(self, node: UpdateNodeInfo) -> str:
+        return self._types_fault(node.schedulable_resource) or self._types_fault(node.occupied_resource)
+
+    # -- limits -------------------------------------------------------------------------------------------
+
+    def _full(self, what: str, limit: int) -> str:
+        reason = f"the resource manager has {limit} {what}, which is as many as it may have"
+        return self._reason(what, reason)
+
+    def _allocation_fault(self, one: Allocation) -> str:
+        return self._tags_fault(one.allocation_tags) or self._types_fault(one.resource_per_alloc)
+
+    def _tags_fault(self, tags: dict[str, str]) -> str:
+        limit = self._limits.tags
+        if limit is None or len(tags) <= limit:
+            return ""
+        return self._reason("tags", f"it has {len(tags)} tags, and may have {limit}")
+
+    def _types_fault(self, resource: Resource | None) -> str:
+        limit = self._limits.resource_types
+        if limit is None or resource is None or resource.keys() <= self._types:
+            return ""
+        if len(self._types | resource.keys()) > limit:
+            reason = (
+                f"it names another resource type, and {len(self._types)} are in use, of {limit} that may be"
+            )
+            return self._reason("resource-types", reason)
+        self._types |= resource.keys()
+        return ""
+
+    def _reason(self, name: str, reason: str) -> str:
+        if name not in self._logged:
+            self._logged.add(name)
+            text = "resource manager %s is beyond a limit, and entries of it are refused: %s (--limit %s)"
+            _log.warning(text, printable(self._rm_id), reason, name)
+        return f"{reason} (--limit {name})"
+
+
+def _kept(entries: list[E], fault: Callable[[E], str], refuse: Callable[[E, str], None]) -> list[E]:
+    """The entries that have no fault; `refuse` gets the others, with the reason."""
+    kept: list[E] = []
+    for entry in entries:
+        reason = fault(entry)
+        if reason:
+            refuse(entry, reason)
+        else:
+            kept.append(entry)
+    return kept
+
+
+def _rejecting(refused: UpdateResponse) -> Callable[[AllocationAsk | Allocation, str], None]:
+    def refuse(one: AllocationAsk | Allocation, reason: str) -> None:
+        rejected = RejectedAllocationAsk(one.allocation_key, one.application_id, reason)
+        refused.rejected_allocations.append(rejected)
+
+    return refuse
+
+
+def _failing(refused: UpdateResponse) -> Callable[[UpdateNodeInfo, str], None]:
+    def refuse(node: UpdateNodeInfo, reason: str) -> None:
+        refused.failed_node_updates.append(FailedNodeUpdate(node.node_id, reason))
+
+    return refuse
+
+
+def _has(applications: list[dict[str, Application]], app_id: str, key: str) -> bool:
+    return any(app_id in by_id and key in by_id[app_id].asks for by_id in applications)
