@@ -9,7 +9,7 @@ where readers do not see it:
     <!-- part of: FRAME -->         a piece of YAML: what it is a piece of, see `frames.py`
     <!-- wrong -->                  a configuration that is meant to be refused
     <!-- exits: STATUS -->          its commands may end with this status, too
-    <!-- runs until: TEXT -->       each command (of `console`, the last) is interrupted when it has said TEXT
+    <!-- runs until: TEXT -->       each line (of `console`, the last) is interrupted when it has said TEXT
     <!-- output of: COMMAND -->     a text that this command says, which no block shows
 
 A line above the block that is nothing but a name in backticks names its file, too: `queues.yaml`.

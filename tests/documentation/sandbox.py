@@ -16,16 +16,15 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
 
 from tests.documentation.pages import CHECKOUT
 
-HUNG = 120.0
-"""Seconds after which a command that was not interrupted is taken for hung."""
-AGAIN = 5.0
-"""Seconds after which one that was is interrupted again: whoever just starts a command may miss it."""
+HUNG = 300.0
+"""Seconds after which a command is taken for hung: far more than any needs on a busy machine."""
 _PIP = """\
 import subprocess, sys
 from pathlib import Path
@@ -126,61 +125,95 @@ class Sandbox:
         (self.folder / name).write_text(text, "utf-8")
 
     def run(self, script: str, until: str = "") -> Said:
-        """Run a script in a shell; with `until`, interrupt its commands each time that one says that."""
-        with subprocess.Popen(
-            ["bash", "-euo", "pipefail", "-c", script],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            start_new_session=True,
-        ) as shell:
-            alarm = threading.Timer(HUNG, _end, [shell])
+        """Run a script in a shell.
+
+        With `until`, each line is a command in a shell of its own, interrupted once when it has said that.
+        """
+        if not until:
+            return self._run(script, until)
+        text, status = "", 0
+        for command in script.replace("\\\n", " ").splitlines():
+            said = self._run(command, until)
+            text, status = text + said.text, said.status
+            if status:
+                break
+        if until not in text:
+            raise AssertionError(f"it ended without saying {until!r}:\n{text}")
+        return Said(text, status)
+
+    def _run(self, script: str, until: str) -> Said:
+        with _interruptible():
+            shell = subprocess.Popen(
+                ["bash", "-euo", "pipefail", "-c", script],
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                encoding="utf-8",
+                start_new_session=True,
+            )
+        hung = threading.Event()
+        alarm = threading.Timer(HUNG, _end_hung, [shell, hung])
+        with shell:
             try:
                 alarm.start()
-                text = _listen(shell, until)
-                return Said(text, _status(shell.wait()))
+                said = Said(_listen(shell, until), _status(shell.wait()))
             finally:
                 alarm.cancel()
-                _end(shell)
+                _signal(shell, signal.SIGKILL)
+        if hung.is_set():
+            raise AssertionError(f"{script.strip()} did not end within {HUNG:g} s; it said:\n{said.text}")
+        return said
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let a program that is started here be interrupted, although the tests themselves may ignore that.
+
+    A shell that runs the tests in the background ignores SIGINT for them, and every program inherits that.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _listen(shell: subprocess.Popen[str], until: str) -> str:
+    """All that a shell says; it is interrupted once, at the first line with `until`.
+
+    There is no second try after a while: it could hit the end of the command, or mean "at once" to a service.
+    """
     assert shell.stdout is not None
-    said, heard = [], not until
+    said, interrupted = [], not until
     for line in shell.stdout:
         said.append(line)
-        if until and until in line:
-            _interrupt(shell)
-            heard = True
-    if not heard:
-        raise AssertionError(f"it ended without saying {until!r}:\n{''.join(said)}")
+        if not interrupted and until in line:
+            interrupted = True
+            _signal(shell, signal.SIGINT)
     return "".join(said)
 
 
-def _interrupt(shell: subprocess.Popen[str]) -> None:
-    """Interrupt all that runs, as a person would: once more if nothing comes of it."""
-    if shell.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(shell.pid, signal.SIGINT)
-        again = threading.Timer(AGAIN, _interrupt, [shell])
-        again.daemon = True
-        again.start()
+def _end_hung(shell: subprocess.Popen[str], hung: threading.Event) -> None:
+    hung.set()
+    _signal(shell, signal.SIGKILL)
+
+
+def _signal(shell: subprocess.Popen[str], number: signal.Signals) -> None:
+    """Send a signal to everything that a shell runs, if there is anything left."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(shell.pid, number)
 
 
 def _status(code: int) -> int:
     """As a shell would say it: a signal ends with 128 and its number."""
     return code if code >= 0 else 128 - code
-
-
-def _end(shell: subprocess.Popen[str]) -> None:
-    try:
-        os.killpg(shell.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # as it should be
 
 
 def _knows_our_fixture() -> bool:

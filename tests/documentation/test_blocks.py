@@ -249,7 +249,7 @@ def test_a_block_that_does_not_hold_is_found(text: str, reader: Reader) -> None:
     "text",
     [
         "<!-- exits: 1 -->\n```console\n$ false\n$ echo a\na\n```\n",
-        "<!-- runs until: ready -->\n<!-- exits: 130 -->\n```sh\necho ready\nsleep 1000\n```\n",
+        "<!-- runs until: ready -->\n<!-- exits: 130 -->\n```sh\necho ready; exec sleep 1000\n```\n",
         "<!-- part of: queue -->\n```yaml\nmaxapplications: 3\n```\n",
         "<!-- output of: echo a; echo b -->\n```text\nb\n```\n",
         "<!-- not run: it is a drawing -->\n```\n/\\\n```\n",
