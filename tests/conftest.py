@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.audit import AuditedSimulation
+from tests.costs import Bill, Meter
+from tests.markers import mark
 from yunikorn.registry import Registry
 from yunikorn.simulation import run
 
@@ -49,6 +51,29 @@ def traces() -> Path:
     if not folder.is_dir():
         pytest.skip("no workload traces here: set YUNIKORN_TRACES to their folder")
     return folder
+
+
+# -- markers ---------------------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer to measure what the tests cost."""
+    parser.addoption(
+        "--costs", type=Path, metavar="FILE", help="write the slow tests to FILE, see tests/costs.py"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure what the tests cost, if asked to."""
+    if file := config.getoption("--costs"):
+        config.pluginmanager.register(Meter())
+        if not hasattr(config, "workerinput"):
+            config.pluginmanager.register(Bill(file))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark a test by the rules of `tests/markers.py`."""
+    mark(item)
 
 
 # -- packages of third parties, and commands in a process of their own ----------------------------------

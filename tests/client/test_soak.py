@@ -15,6 +15,7 @@ from yunikorn.interface.messages import Allocation, RejectedNode, UpdateResponse
 from yunikorn.resources import Resource
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_doubled_for_some_seconds() -> None:
     lines: list[str] = []
     found = asyncio.run(Soak(3.0, 2, lines.append).run())

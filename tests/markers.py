@@ -1,0 +1,38 @@
+"""The markers of the tests, and the rules by which tests get them.
+
+| marker | rule |
+|---|---|
+| `slow` | the test function is in `slow.txt`, or is decorated because it waits for a clock |
+| `docs` | it runs or checks a page of the documentation |
+| `packages` | it builds or installs a package, and needs pip and setuptools for that |
+| `net` | it listens or connects, if only on this machine |
+
+`slow.txt` is measured: `pytest -n auto --costs tests/slow.txt` writes it again, see `costs.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.costs import function_of
+
+TESTS = Path(__file__).parent
+SLOW = frozenset((TESTS / "slow.txt").read_text("utf-8").split())
+DOCS = ("tests/documentation/", "tests/test_docs.py", "tests/test_tutorial.py")
+NET = ("tests/client/", "tests/service/")
+BUILDS = "can_build"
+"""The fixture without which no package is built."""
+
+
+def mark(item: pytest.Item) -> None:
+    """Give a test the markers that the rules say."""
+    if function_of(item.nodeid) in SLOW:
+        item.add_marker("slow")
+    if item.nodeid.startswith(DOCS) or item.path.name == "test_docs.py":
+        item.add_marker("docs")
+    if item.nodeid.startswith(NET):
+        item.add_marker("net")
+    if isinstance(item, pytest.Function) and BUILDS in item.fixturenames:
+        item.add_marker("packages")
