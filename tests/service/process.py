@@ -28,13 +28,15 @@ class Service:
 
     def __init__(self, *arguments: str) -> None:
         places = os.pathsep.join(filter(None, sys.path))
+        # The command sets this in its own process, which may be that of the tests.
+        given = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "yunikorn", "serve", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             encoding="utf-8",
-            env={**os.environ, "PYTHONPATH": places, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"},
+            env={**given, "PYTHONPATH": places, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"},
         )
         self._lines: queue.Queue[str] = queue.Queue()
         self.log: list[str] = []

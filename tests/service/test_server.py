@@ -25,7 +25,8 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.methods import CALLBACKS, REGISTER, SCHEDULER, path
 from yunikorn.registry import Registry
-from yunikorn.service.address import Address, credentials_of
+from yunikorn.service.address import Address
+from yunikorn.service.certificates import ServerCertificates
 from yunikorn.service.refusals import Refusal
 from yunikorn.service.settings import Patience, Settings, Tls
 
@@ -152,11 +153,11 @@ def test_only_clients_of_the_authority_come_in(registry: Registry, certificates:
 def test_certificates_that_cannot_be_used_are_named(certificates: Certificates, tmp_path: Path) -> None:
     gone = tmp_path / "gone.pem"
     with pytest.raises(UsageError, match=r"--tls-key .*gone\.pem: cannot be read: No such file"):
-        credentials_of(Tls(certificates.certificate, gone))
+        ServerCertificates(Tls(certificates.certificate, gone))
     with pytest.raises(UsageError, match=r"--tls-key .*cert\.pem: holds no private key in PEM form"):
-        credentials_of(Tls(certificates.certificate, certificates.certificate))
+        ServerCertificates(Tls(certificates.certificate, certificates.certificate))
     with pytest.raises(UsageError, match=r"--tls-cert .*key\.pem: holds no certificate in PEM form"):
-        credentials_of(Tls(certificates.key, certificates.key))
+        ServerCertificates(Tls(certificates.key, certificates.key))
 
 
 # -- addresses --------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ when the scheduler died of a bug, 130 when a second signal ended it at once.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from yunikorn.config.quantities import parse_quantity
 from yunikorn.errors import QuantityError, UsageError
 from yunikorn.registry import Registry
 from yunikorn.service.config_files import ConfigFiles
+from yunikorn.service.handshakes import VERBOSITY, handshakes_logged
 from yunikorn.service.logs import AREAS, FORMATS, LEVELS, logging_to, parse_levels
 from yunikorn.service.run import Network, Options, serve
 from yunikorn.service.settings import (
@@ -168,8 +170,8 @@ def command(
 ) -> int:
     """Serve the scheduler interface over gRPC until a signal ends it.
 
-    SIGTERM and Ctrl-C end it in order. SIGHUP has it read its configurations again, and begin another
-    recording if the file was renamed. Logs go to standard
+    SIGTERM and Ctrl-C end it in order. SIGHUP has it read its configurations and certificates again,
+    and begin another recording if the file was renamed. Logs go to standard
     error.
     """
     if record_size is not None and record is None:
@@ -188,9 +190,12 @@ def command(
         Budget(call=plugin_budget),
     )
     files = ConfigFiles(configs)
-    network = None if address == OFF else _network()
+    network = None if address == OFF else _network(settings.tls)
     options = Options(files, settings, network, allow_rm_config, watch, demo, record, record_size)
-    with logging_to(None, parse_levels(levels), log_format):
+    # Who sets the level of gRPC's own lines wants to read them.
+    reads = network is not None and settings.tls is not None and os.environ["GRPC_VERBOSITY"] == VERBOSITY
+    handshakes = handshakes_logged() if reads else contextlib.nullcontext()
+    with handshakes, logging_to(None, parse_levels(levels), log_format):
         return serve(options, Registry.load(), lambda bound: click.echo(_welcome(options, bound)))
 
 
@@ -205,9 +210,9 @@ def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> 
     return Tls(certificate, key, authority)
 
 
-def _network() -> Callable[[AsyncScheduler, Settings], Network]:
+def _network(tls: Tls | None) -> Callable[[AsyncScheduler, Settings], Network]:
     # What the library would print beside our one message, unless somebody asks for it.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE" if tls is None else VERBOSITY)
     try:
         from yunikorn.service.server import Server
     except ModuleNotFoundError as error:

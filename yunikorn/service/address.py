@@ -5,11 +5,11 @@ from __future__ import annotations
 import ipaddress
 
 import attrs
-import grpc
 import grpc.aio
 
 from yunikorn.errors import UsageError
-from yunikorn.service.settings import Settings, Tls
+from yunikorn.service.certificates import ServerCertificates
+from yunikorn.service.settings import Settings
 from yunikorn.service.unix_socket import SocketLock
 
 UNIX = "unix:"
@@ -63,11 +63,11 @@ def socket_lock(settings: Settings) -> SocketLock | None:
     return None if address.host else SocketLock(address.target.removeprefix(UNIX))
 
 
-def bind(server: grpc.aio.Server, settings: Settings) -> str:
+def bind(server: grpc.aio.Server, settings: Settings, certificates: ServerCertificates | None) -> str:
     """Have a server listen where the settings say; returns the address with its port.
 
-    Raises `UsageError` if other machines could reach it without TLS and nobody said that they may, if a
-    certificate cannot be used, and if the address is taken.
+    Raises `UsageError` if other machines could reach it without TLS and nobody said that they may, and if
+    the address is taken.
     """
     address = Address.parse(settings.address)
     if settings.tls is None and not address.is_local and not settings.insecure:
@@ -76,45 +76,18 @@ def bind(server: grpc.aio.Server, settings: Settings) -> str:
             " give --tls-cert and --tls-key (and --tls-client-ca), listen on 127.0.0.1, or say"
             " --insecure-bind if you mean it"
         )
-    credentials = None if settings.tls is None else credentials_of(settings.tls)
     try:
-        if credentials is None:
+        if certificates is None:
             port = server.add_insecure_port(address.target)
         else:
-            port = server.add_secure_port(address.target, credentials)
+            port = server.add_secure_port(address.target, certificates.credentials())
     except RuntimeError as error:
-        raise _unbound(address, settings) from error
+        raise _unbound(address) from error
     if not port:
-        raise _unbound(address, settings)
+        raise _unbound(address)
     return address.at_port(port)
 
 
-def _unbound(address: Address, settings: Settings) -> UsageError:
+def _unbound(address: Address) -> UsageError:
     what = "the address is taken, or is not one of this machine's"
-    if settings.tls is not None:
-        what += ", or certificate and key do not belong together"
     return UsageError(f"cannot listen at {address.target}: {what}. Choose another with --grpc")
-
-
-def credentials_of(tls: Tls) -> grpc.ServerCredentials:
-    """What TLS needs, from files in PEM form; raises `UsageError` for one that cannot be used."""
-    key = _pem(tls.key, "--tls-key", "PRIVATE KEY")
-    certificate = _pem(tls.certificate, "--tls-cert", "CERTIFICATE")
-    authority = tls.client_authority
-    roots = None if authority is None else _pem(authority, "--tls-client-ca", "CERTIFICATE")
-    return grpc.ssl_server_credentials(
-        [(key, certificate)], root_certificates=roots, require_client_auth=roots is not None
-    )
-
-
-def _pem(path: object, option: str, what: str) -> bytes:
-    from pathlib import Path
-
-    file = Path(str(path))
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{option} {file}: cannot be read: {error.strerror or error}") from error
-    if b"-----BEGIN" not in data or what.encode() not in data:
-        raise UsageError(f"{option} {file}: holds no {what.lower()} in PEM form (-----BEGIN ...)")
-    return data

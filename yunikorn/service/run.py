@@ -60,6 +60,10 @@ class Network(Protocol):
         """Say whether the core moves."""
         ...
 
+    def reload_certificates(self) -> bool:
+        """Read the certificates again; returns whether they have changed, raises `UsageError`."""
+        ...
+
 
 @attrs.frozen
 class Options:
@@ -202,6 +206,8 @@ class _Service:
         if recorder is not None:
             # Only the core's thread writes.
             self.core.threaded.notify(lambda core: recorder.reopen(core.clock.now()))
+        if self._network is not None:
+            _reload_certificates(self._network)
         await self._reloading.reload("SIGHUP")
 
     def _stop(self, why: str) -> None:
@@ -211,6 +217,14 @@ class _Service:
         elif self._signals_to_stop.insists:
             _log.warning("%s once more: ending at once", why)
             os._exit(ENDED_AT_ONCE)
+
+
+def _reload_certificates(network: Network) -> None:
+    try:
+        if network.reload_certificates():
+            _log.info("SIGHUP: new connections use the certificates that were read again")
+    except UsageError as error:
+        _log.error("SIGHUP: the certificates stay as they were: %s", error)
 
 
 def given_texts(options: Options) -> Texts:

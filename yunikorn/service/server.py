@@ -20,6 +20,7 @@ from yunikorn.interface.wire import methods, v0_11
 from yunikorn.interface.wire.malformed import MalformedMessage
 from yunikorn.service.address import bind, socket_lock
 from yunikorn.service.callback_streams import CallbackStreams
+from yunikorn.service.certificates import ServerCertificates
 from yunikorn.service.endings import Context, end_with
 from yunikorn.service.forms import FORMS, Form
 from yunikorn.service.health import Health
@@ -50,6 +51,7 @@ class Server:
         self._streams = UpdateStreams(self.registrations)
         self._callbacks = CallbackStreams(self.registrations)
         self._socket_lock: SocketLock | None = None
+        self._certificates: ServerCertificates | None = None
         self._server = grpc.aio.server(
             options=_options(settings), maximum_concurrent_rpcs=settings.limits.streams
         )
@@ -61,7 +63,9 @@ class Server:
         """Listen; returns the address with its port. Raises `UsageError` if that cannot be."""
         try:
             self._socket_lock = socket_lock(self._settings)
-            address = bind(self._server, self._settings)
+            tls = self._settings.tls
+            self._certificates = None if tls is None else ServerCertificates(tls)
+            address = bind(self._server, self._settings, self._certificates)
         except UsageError:
             await self._server.stop(None)
             self._release()
@@ -90,6 +94,10 @@ class Server:
     def _release(self) -> None:
         if self._socket_lock is not None:
             self._socket_lock.release()
+
+    def reload_certificates(self) -> bool:
+        """Use the certificates as they are now; returns whether they have changed, raises `UsageError`."""
+        return self._certificates is not None and self._certificates.reload()
 
     async def report(self, green: bool) -> None:
         """Say whether the core moves."""

@@ -1,0 +1,217 @@
+"""Certificates that are replaced while the service runs, and handshakes that fail."""
+
+from __future__ import annotations
+
+import signal
+import ssl
+import sys
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+import trustme
+from cryptography import x509
+
+from tests.service.process import Service, Start
+from tests.service.stand import HERE, Stand, serve
+from tests.service.test_server import Certificates, register_over
+from yunikorn.errors import UsageError
+from yunikorn.registry import Registry
+from yunikorn.service.certificates import ServerCertificates
+from yunikorn.service.handshakes import Handshakes
+from yunikorn.service.settings import Settings, Tls
+
+UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Certificates:
+    """Made for each test."""
+    return Certificates(tmp_path)
+
+
+def serial_of(address: str) -> int:
+    """The number of the certificate that a server shows."""
+    host, port = address.split(":")
+    pem = ssl.get_server_certificate((host, int(port)), timeout=30)
+    return x509.load_pem_x509_certificate(pem.encode()).serial_number
+
+
+def renew(certificates: Certificates) -> None:
+    """Another certificate of the same authority, with another key, at the same place."""
+    leaf = certificates.authority.issue_cert("localhost", "127.0.0.1")
+    leaf.cert_chain_pems[0].write_to_path(certificates.certificate)
+    leaf.private_key_pem.write_to_path(certificates.key)
+
+
+def tls_of(certificates: Certificates) -> Tls:
+    """Certificates, without an authority for clients."""
+    return Tls(certificates.certificate, certificates.key)
+
+
+def test_certificates_are_replaced_while_streams_go_on(
+    registry: Registry, certificates: Certificates
+) -> None:
+    async def story(stand: Stand) -> None:
+        old = certificates.channel(stand.address)
+        watch = old.unary_stream("/grpc.health.v1.Health/Watch")(b"")
+        await watch.read()
+        renew(certificates)
+        assert stand.server.reload_certificates()
+        await register_over(certificates.channel(stand.address))
+        assert not stand.server.reload_certificates(), "nothing has changed since"
+        await stand.server.report(green=False)
+        await watch.read()
+        await old.close()
+
+    serve(registry, story, Settings(HERE, tls_of(certificates)))
+
+
+def test_another_authority_for_clients_holds_for_new_connections(
+    registry: Registry, certificates: Certificates
+) -> None:
+    async def story(stand: Stand) -> None:
+        known = certificates.clients.issue_cert("shim.example")
+        await register_over(certificates.channel(stand.address, known))
+        others = trustme.CA()
+        others.cert_pem.write_to_path(certificates.client_authority)
+        assert stand.server.reload_certificates()
+        await register_over(certificates.channel(stand.address, others.issue_cert("shim.example")))
+        with pytest.raises(grpc.aio.AioRpcError):
+            await register_over(certificates.channel(stand.address, known))
+
+    tls = Tls(certificates.certificate, certificates.key, certificates.client_authority)
+    serve(registry, story, Settings(HERE, tls))
+
+
+@pytest.mark.parametrize("fault", ["gone", "no key", "another's key", "no certificate"])
+def test_certificates_that_cannot_be_used_change_nothing(
+    registry: Registry, certificates: Certificates, fault: str
+) -> None:
+    async def story(stand: Stand) -> None:
+        if fault == "gone":
+            certificates.key.unlink()
+        elif fault == "no key":
+            certificates.key.write_text("-----BEGIN PRIVATE KEY-----\nxx\n-----END PRIVATE KEY-----\n")
+        elif fault == "another's key":
+            leaf = certificates.authority.issue_cert("localhost")
+            leaf.private_key_pem.write_to_path(certificates.key)
+        else:
+            certificates.certificate.write_text(
+                "-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----\n"
+            )
+        with pytest.raises(UsageError, match="--tls-"):
+            stand.server.reload_certificates()
+        await register_over(certificates.channel(stand.address))
+
+    serve(registry, story, Settings(HERE, tls_of(certificates)))
+
+
+def test_a_key_of_another_certificate_is_refused_at_the_start(certificates: Certificates) -> None:
+    leaf = certificates.authority.issue_cert("localhost")
+    leaf.private_key_pem.write_to_path(certificates.key)
+    with pytest.raises(UsageError, match=r"--tls-cert .*cert\.pem and --tls-key .*key\.pem cannot be used"):
+        ServerCertificates(tls_of(certificates))
+
+
+def test_an_authority_that_is_none_is_refused(certificates: Certificates) -> None:
+    certificates.client_authority.write_text("-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----\n")
+    with pytest.raises(UsageError, match=r"--tls-client-ca .*clients\.pem cannot be used"):
+        ServerCertificates(Tls(certificates.certificate, certificates.key, certificates.client_authority))
+
+
+# -- in a process -------------------------------------------------------------------------------------------
+
+
+def over_tls(start: Start, certificates: Certificates, config: Path, *more: str) -> Service:
+    """A service with TLS."""
+    return start(
+        *("--config", str(config), "--grpc", "127.0.0.1:0"),
+        *("--tls-cert", str(certificates.certificate), "--tls-key", str(certificates.key), *more),
+    )
+
+
+def address_of(service: Service) -> str:
+    """Where it listens."""
+    return service.welcome.partition(" at ")[2].partition(" over")[0]
+
+
+@UNIX
+def test_sighup_reads_the_certificates_again(start: Start, certificates: Certificates, config: Path) -> None:
+    service = over_tls(start, certificates, config)
+    before = serial_of(address_of(service))
+    renew(certificates)
+    service.signal(signal.SIGHUP)
+    service.wait_for("SIGHUP: new connections use the certificates that were read again")
+    after = serial_of(address_of(service))
+    assert after != before
+    certificates.key.write_text("nothing")
+    service.signal(signal.SIGHUP)
+    service.wait_for("SIGHUP: the certificates stay as they were: --tls-key")
+    assert serial_of(address_of(service)) == after
+    service.signal(signal.SIGTERM)
+    assert service.end() == 0
+
+
+@UNIX
+def test_failed_handshakes_are_logged(start: Start, certificates: Certificates, config: Path) -> None:
+    service = over_tls(start, certificates, config, "--tls-client-ca", str(certificates.client_authority))
+    stranger = certificates.authority.issue_cert("shim.example")
+    call(certificates, address_of(service), stranger)
+    service.wait_for("WARNING  grpc: a TLS handshake failed: CERTIFICATE_VERIFY_FAILED")
+    call(certificates, address_of(service), None)
+    service.wait_for("WARNING  grpc: a TLS handshake failed: PEER_DID_NOT_RETURN_A_CERTIFICATE")
+    service.signal(signal.SIGTERM)
+    assert service.end() == 0
+    assert "ssl_transport_security" not in "".join(service.log)
+
+
+def call(certificates: Certificates, address: str, client: trustme.LeafCert | None) -> None:
+    """A call that the server does not let in."""
+    pair = (client.private_key_pem.bytes(), client.cert_chain_pems[0].bytes()) if client else ()
+    channel: Any = grpc.secure_channel(address, grpc.ssl_channel_credentials(certificates.roots, *pair))
+    with pytest.raises(grpc.RpcError):
+        channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=30)
+    channel.close()
+
+
+@UNIX
+def test_what_else_is_written_to_standard_error_arrives(
+    start: Start, certificates: Certificates, config: Path, tmp_path: Path
+) -> None:
+    config.write_text("partitions: [{name: default, queues: 7}]")
+    service = over_tls(start, certificates, config)
+    assert service.end() == 2
+    assert "partitions[0].queues" in "".join(service.log)
+
+
+# -- lines of gRPC ------------------------------------------------------------------------------------------
+
+FAILED = (
+    "I1122 07:13:34.815756   20980 ssl_transport_security.cc:2563] Handshake failed with error SSL_ERROR_SSL:"
+    " error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED: unable to get local issuer"
+)
+
+
+def test_lines_are_told_apart(caplog: pytest.LogCaptureFixture) -> None:
+    handshakes = Handshakes()
+    assert handshakes.take(FAILED)
+    assert handshakes.take("W1122 07:13:34.628785   20974 log.cc:102] Log level INFO is not suitable")
+    assert not handshakes.take("Traceback (most recent call last):")
+    assert not handshakes.take("I am no line of gRPC")
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == ["a TLS handshake failed: CERTIFICATE_VERIFY_FAILED: unable to get local issuer"]
+
+
+def test_a_flood_of_failures_is_counted_and_does_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    handshakes = Handshakes()
+    for _ in range(5000):
+        handshakes.take(FAILED)
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) < 30
+    assert told[-1].endswith("(4096 times so far)")
+    for number in range(5000):
+        handshakes.take(f"{FAILED} {number}")
+    assert len(caplog.records) < 2000

@@ -1,0 +1,96 @@
+"""The certificates of a server, which may be replaced while it runs."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from yunikorn.errors import UsageError
+from yunikorn.service.settings import Tls
+
+
+class ServerCertificates:
+    """Certificates as gRPC takes them; connections that are open keep those that they began with."""
+
+    def __init__(self, tls: Tls) -> None:
+        """Read the files; raises `UsageError` for one that cannot be used."""
+        self._tls = tls
+        self._files = _read(tls)
+        self._next: grpc.ServerCertificateConfiguration | None = None
+        """What gRPC has not fetched yet."""
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """The credentials of a server that follows `reload`."""
+        fetch: Any = self._fetch  # its type leaves out the None that its documentation has
+        return grpc.dynamic_ssl_server_credentials(
+            _configuration(self._files), fetch, self._tls.client_authority is not None
+        )
+
+    def reload(self) -> bool:
+        """Read the files again; returns whether they have changed.
+
+        Raises `UsageError` for one that cannot be used; then everything stays as it was.
+        """
+        files = _read(self._tls)
+        if files == self._files:
+            return False
+        self._files, self._next = files, _configuration(files)
+        return True
+
+    def _fetch(self) -> grpc.ServerCertificateConfiguration | None:
+        """Called by gRPC, in a thread of its own, for each connection; None is no change."""
+        found, self._next = self._next, None
+        return found
+
+
+def _configuration(files: tuple[bytes, bytes, bytes | None]) -> grpc.ServerCertificateConfiguration:
+    key, certificate, roots = files
+    return grpc.ssl_server_certificate_configuration([(key, certificate)], root_certificates=roots)
+
+
+def _read(tls: Tls) -> tuple[bytes, bytes, bytes | None]:
+    """Key, certificate, and those of the clients' authority; raises `UsageError`."""
+    authority = tls.client_authority
+    files = (
+        _pem(tls.key, "--tls-key", "PRIVATE KEY"),
+        _pem(tls.certificate, "--tls-cert", "CERTIFICATE"),
+        None if authority is None else _pem(authority, "--tls-client-ca", "CERTIFICATE"),
+    )
+    _check(tls)
+    return files
+
+
+def _check(tls: Tls) -> None:
+    """Try the files: gRPC only logs those that it cannot use."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # Which keys are strong enough is gRPC's to say.
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    try:
+        context.load_cert_chain(tls.certificate, tls.key, password=lambda: b"")
+    except (OSError, ValueError) as error:
+        what = f"--tls-cert {tls.certificate} and --tls-key {tls.key}"
+        raise UsageError(f"{what} cannot be used together: {_reason(error)}") from error
+    if tls.client_authority is not None:
+        try:
+            context.load_verify_locations(tls.client_authority)
+        except (OSError, ValueError) as error:
+            what = f"--tls-client-ca {tls.client_authority}"
+            raise UsageError(f"{what} cannot be used: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    reason = getattr(error, "reason", "") or getattr(error, "strerror", "") or error
+    return str(reason).lower().replace("_", " ")
+
+
+def _pem(file: Path, option: str, what: str) -> bytes:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{option} {file}: cannot be read: {error.strerror or error}") from error
+    if b"-----BEGIN" not in data or what.encode() not in data:
+        raise UsageError(f"{option} {file}: holds no {what.lower()} in PEM form (-----BEGIN ...)")
+    return data
