@@ -91,7 +91,8 @@ def _check_application(app: Application) -> None:
     if app.state == "Failing":
         assert not waiting, f"{app} waits for {waiting}"
         assert app.allocations, f"{app} fails, and for nothing"
-    if app.is_idle:
+    states = [entry.state for entry in app.state_log]
+    if app.is_idle and states[-2:] != ["Resuming", "Accepted"]:
         raise AssertionError(f"{app} has nothing and wants nothing")
     if app.gang is not None:
         placeholders = [one for one in app.allocations.values() if one.placeholder]

@@ -167,6 +167,19 @@ def test_an_atomic_gang_says_its_size_and_takes_no_placeholders() -> None:
     ]
 
 
+@pytest.mark.parametrize("style", ["atomic", "ATOMIC"])
+def test_the_case_of_letters_in_the_style_does_not_matter(style: str) -> None:
+    rm = cluster()
+    rm.gang("app", style)
+    assert len(rm.heard().rejected_applications) == 1
+    rm.gang("app", style, vcore=9)
+    rm.task("app", "m", "members", 9, vcore=1)
+    assert rm.schedule() == []
+    assert rm.heard().updated_applications[0].message == "ask added"
+    rm.node("n3", vcore=1)
+    assert len(rm.schedule(1)) == 9
+
+
 def test_a_gang_counts_as_one_application_that_may_run() -> None:
     rm = cluster(queue("a", maxapplications=1), nodes=4)
     gang(rm, "g1", 2)

@@ -50,10 +50,43 @@ def test_a_soft_gang_that_does_not_come_together_gives_up_its_places_and_goes_on
     assert rm.state() == "Starting"
 
 
-def test_an_unknown_style_is_soft() -> None:
-    rm = half("hard")
+@pytest.mark.parametrize(
+    ("style", "state"),
+    [("hard", "Failing"), ("HARD", "Failing"), ("soft", "Resuming"), ("sOFt", "Resuming"), ("", "Resuming")],
+)
+def test_the_case_of_letters_in_a_style_does_not_matter(style: str, state: str) -> None:
+    rm = half(style)
+    rm.pass_time(MINUTE)
+    assert rm.state() == state
+
+
+def test_an_unknown_style_is_soft_and_the_answer_says_so() -> None:
+    rm = GangRM()
+    rm.gang("app", "rigid", seconds=MINUTE, vcore=6)
+    heard = rm.heard()
+    assert [one.application_id for one in heard.accepted_applications] == ["app"]
+    message = "unknown gang scheduling style 'rigid', taken as Soft; known: Soft, Hard, Atomic"
+    assert [(one.application_id, one.state, one.message) for one in heard.updated_applications] == [
+        ("app", "New", message)
+    ]
+    rm.gang("other", "Soft", vcore=6)
+    rm.gang("third", vcore=6)
+    assert rm.heard().updated_applications == []
+    rm.node("n1", vcore=4)
+    rm.task("app", "ph", "workers", 3, placeholder=True, vcore=2)
+    assert len(rm.schedule()) == 2
     rm.pass_time(MINUTE)
     assert rm.state() == "Resuming"
+
+
+def test_the_style_holds_for_a_gang_that_did_not_announce_its_size() -> None:
+    rm = GangRM()
+    rm.node("n1", vcore=3)
+    rm.gang("app", "hard")
+    rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
+    assert len(rm.schedule()) == 1
+    rm.pass_time(15 * MINUTE)
+    assert rm.state() == "Failing"
 
 
 def test_real_tasks_of_a_soft_gang_survive_its_timeout() -> None:
@@ -71,15 +104,122 @@ def test_real_tasks_of_a_soft_gang_survive_its_timeout() -> None:
     assert rm.state() == "Starting"
 
 
-def test_a_soft_gang_with_nothing_real_completes_after_its_timeout() -> None:
-    rm = GangRM()
+def test_a_soft_gang_with_nothing_real_waits_for_its_tasks_after_its_timeout() -> None:
+    rm = GangRM(configuration(queue("a", maxapplications=1), queue("b")))
     rm.node("n1", vcore=3)
     rm.gang("app", "Soft", seconds=MINUTE, vcore=4)
     rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
     rm.schedule()
     rm.pass_time(MINUTE)
     rm.confirmed()
+    assert rm.state() == "Accepted"
+    assert rm.find_queue().running == 0
+    # However late they come they are placed, and the application ends like any other.
+    rm.pass_time(4 * 24 * 60 * MINUTE)
+    assert rm.state() == "Accepted"
+    rm.task("app", "t", "workers", vcore=2)
+    assert rm.heard().rejected_allocations == []
+    assert rm.schedule() == [("app", "t", "n1")]
+    assert rm.state() == "Starting"
+    rm.release("app", key="t")
     assert rm.state() == "Completing"
+
+
+def test_a_soft_gang_that_was_gathered_and_got_no_task_ends_like_any_application_with_nothing() -> None:
+    rm = ready(3, "Soft", seconds=MINUTE)
+    rm.pass_time(MINUTE)
+    assert rm.told() == [("ph", "TIMEOUT")] * 3
+    assert rm.state() == "Starting"
+    rm.confirmed()
+    assert rm.state() == "Completing"
+    rm.task("app", "t", "workers", vcore=2)
+    assert [key for _, key, _ in rm.schedule()] == ["t"]
+    assert rm.state() == "Running"
+
+
+@pytest.mark.parametrize("minutes", [1, 6])
+def test_a_hard_gang_that_was_gathered_and_got_no_task_fails(minutes: int) -> None:
+    rm = ready(3, "Hard", seconds=minutes * MINUTE)
+    assert rm.state() == "Starting"
+    rm.task("app", "large", "", vcore=11)
+    assert rm.schedule() == []
+    rm.pass_time(minutes * MINUTE - 1)
+    assert rm.state() == ("Starting" if minutes == 1 else "Running")
+    assert rm.evicted == {}
+    rm.heard()
+    rm.pass_time(1)
+    assert rm.state() == "Failing"
+    heard = rm.heard()
+    assert heard.updated_applications[0].message == "ResourceReservationTimeout"
+    assert [one.allocation_key for one in heard.released_allocations] == ["ph"] * 3
+    assert [one.allocation_key for one in heard.released_allocation_asks] == ["large"]
+    rm.confirm()
+    assert rm.state() == "Failed"
+    assert rm.find_app().reason == "ResourceReservationTimeout"
+    assert rm.used() == {}
+
+
+def test_a_hard_gang_goes_on_with_a_task_that_is_on_its_way_to_the_place_of_a_placeholder() -> None:
+    rm = ready(3, "Hard", seconds=MINUTE)
+    rm.task("app", "t", "workers", vcore=2)
+    rm.schedule()
+    rm.heard()
+    rm.pass_time(MINUTE)
+    assert rm.told() == [("ph", "TIMEOUT")] * 2
+    assert [key for _, key, _ in rm.confirmed()] == ["t"]
+    assert rm.state() == "Starting"
+    assert rm.used() == {"vcore": 2}
+
+
+def test_a_hard_gang_whose_tasks_have_ended_goes_on_with_those_that_wait() -> None:
+    rm = ready(3, "Hard", seconds=MINUTE)
+    rm.task("app", "t", "workers", vcore=2)
+    rm.schedule()
+    rm.confirmed()
+    rm.task("app", "large", "", vcore=11)
+    rm.release("app", key="t")
+    rm.heard()
+    rm.pass_time(MINUTE)
+    assert rm.told() == [("ph", "TIMEOUT")] * 2
+    rm.confirmed()
+    assert rm.state() == "Starting"
+    rm.node("n3", vcore=11)
+    assert rm.schedule() == [("app", "large", "n3")]
+
+
+@pytest.mark.parametrize("style", ["Soft", "Hard"])
+def test_a_gang_that_is_not_whole_stays_accepted_with_its_first_real_task(style: str) -> None:
+    rm = half(style)
+    rm.task("app", "t", "workers", vcore=2)
+    rm.schedule()
+    rm.confirmed()
+    assert rm.state() == "Accepted"
+    assert rm.find_queue().running == 1
+    assert rm.used() == {"vcore": 4}
+    rm.task("app", "next", "workers", vcore=2)
+    rm.schedule()
+    rm.confirmed()
+    assert rm.state() == "Starting"
+
+
+@pytest.mark.parametrize("style", ["Soft", "Hard"])
+def test_a_gang_that_is_not_whole_goes_on_with_its_first_real_task_after_its_timeout(style: str) -> None:
+    rm = half(style)
+    rm.task("app", "t", "workers", vcore=2)
+    rm.schedule()
+    rm.confirmed()
+    rm.heard()
+    rm.pass_time(MINUTE)
+    heard = rm.heard()
+    assert [(one.allocation_key, one.termination_type.name) for one in heard.released_allocations] == [
+        ("ph", "TIMEOUT")
+    ]
+    assert [one.allocation_key for one in heard.released_allocation_asks] == ["ph"]
+    assert rm.state() == "Starting"
+    rm.confirmed()
+    assert rm.used() == {"vcore": 2}
+    rm.node("n2", vcore=4)
+    assert rm.schedule() == [("app", "big", "n2")]
 
 
 def test_a_hard_gang_that_does_not_come_together_fails() -> None:

@@ -22,7 +22,7 @@ from yunikorn.interface.checks import (
 from yunikorn.interface.constants import DEFAULT_PARTITION, NODE_PARTITION
 from yunikorn.interface.messages import AllocationAsk, NodeAction
 from yunikorn.interface.plain_asks import PlainAsks, ask_of
-from yunikorn.objects.gang import ATOMIC
+from yunikorn.objects.gang import ATOMIC, style_named
 from yunikorn.objects.journal import shortened
 from yunikorn.objects.outbox import Refusal
 from yunikorn.resources import is_zero
@@ -98,7 +98,7 @@ class Intake:
         partition, reason = self._partition(new.partition_name, application_fault(new))
         if not reason and not new.application_id:
             reason = "an application needs an id"
-        elif not reason and new.gang_scheduling_style == ATOMIC and is_zero(new.placeholder_ask):
+        elif not reason and style_named(new.gang_scheduling_style) == ATOMIC and is_zero(new.placeholder_ask):
             reason = NO_SIZE
         if partition is None or reason:
             refusal = Refusal(told(new.application_id), reason)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.ask import INT32_MIN, Ask
+from yunikorn.objects.gang import SOFT
 from yunikorn.objects.line import Member
 from yunikorn.objects.requests import Requests
 from yunikorn.objects.state_log import StateLogEntry
@@ -57,6 +58,7 @@ class Application(Member):
         "forced",
         "fresh",
         "gang",
+        "gang_style",
         "group",
         "groups",
         "id",
@@ -140,6 +142,8 @@ class Application(Member):
         """How long it may run; None for as long as it likes."""
         self.gang: Gang | None = None
         """Its placeholders, if it is a gang that has them."""
+        self.gang_style = SOFT
+        """The style of its gang, also if placeholders make it one later."""
         self.atomic: AtomicGang | None = None
         """Its members, if it is a gang that is placed as a whole."""
         self.counted = False

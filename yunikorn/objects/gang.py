@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SOFT, HARD, ATOMIC = "Soft", "Hard", "Atomic"
 STYLES = (SOFT, HARD, ATOMIC)
-"""Gang scheduling styles; any other is Soft (facts §8.1)."""
+"""Gang scheduling styles; any other is Soft."""
 
 CREATION_TAG = "yunikorn.apache.org/creationTime"
 TIME_DIGITS = 18
@@ -90,7 +90,7 @@ class TaskGroup:
 class Gang:
     """The gang of an application: its task groups and the room its placeholders hold."""
 
-    __slots__ = ("groups", "placed", "placeholders", "style", "timeout", "timer", "total")
+    __slots__ = ("groups", "placed", "placeholders", "style", "timeout", "timer", "total", "worked")
 
     def __init__(self, total: Resource, style: str, timeout: int) -> None:
         self.total = total
@@ -104,6 +104,8 @@ class Gang:
         self.placeholders = 0
         """How many of them have a place."""
         self.timer: Timer | None = None
+        self.worked = False
+        """Whether a real allocation of the application has ended."""
 
     def group(self, name: str, size: Resource) -> TaskGroup:
         """The task group of this name, made now if it is new."""
@@ -128,6 +130,13 @@ class Gang:
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
+
+
+def style_named(name: str) -> str | None:
+    """The style of this name, in any case of letters; Soft without a name, None for an unknown one."""
+    if not name:
+        return SOFT
+    return next((style for style in STYLES if style.lower() == name.lower()), None)
 
 
 def placeholder_timeout(wanted: int, tags: Mapping[str, str], now: int) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.atomic_gang import AtomicGang
-from yunikorn.objects.gang import HARD, SOFT, Gang, TaskGroup, placeholder_timeout
+from yunikorn.objects.gang import HARD, Gang, TaskGroup, placeholder_timeout
 from yunikorn.objects.outbox import AskRelease, Outbox, Release
 from yunikorn.objects.state_log import StateLogEntry
 from yunikorn.objects.termination import TerminationType
@@ -89,7 +89,7 @@ class GangBook:
 
     def _group(self, app: Application, one: Ask | Allocation) -> TaskGroup:
         if app.gang is None:
-            app.gang = Gang(NOTHING, SOFT, placeholder_timeout(0, app.tags, self._clock.now()))
+            app.gang = Gang(NOTHING, app.gang_style, placeholder_timeout(0, app.tags, self._clock.now()))
         return app.gang.group(one.task_group, one.resource)
 
     def _hold_or_let_go(self, app: Application, group: TaskGroup, before: bool) -> None:
@@ -215,8 +215,9 @@ class GangBook:
         self._ledger.enter(real, on_node=on_its_node)
         gang = app.gang
         assert gang is not None
-        # The last placeholder has let the application start; its first real allocation goes without.
-        if app.state not in (STARTING, RUNNING) or len(app.allocations) > gang.placeholders + 1:
+        # The last placeholder lets an application start. Its first real allocation does not, also where other
+        # placeholders still wait: as in YuniKorn 1.9 it is Accepted until the second.
+        if app.state not in (ACCEPTED, STARTING, RUNNING) or len(app.allocations) > gang.placeholders + 1:
             self._ledger.start(app)
         self.announce(real)
         return True
@@ -243,17 +244,26 @@ class GangBook:
 
     def _time_out(self, app: Application, gang: Gang) -> None:
         gang.timer = None
-        if app.state != ACCEPTED:
-            self._drop_asks(app, placeholders_only=True)
-            self.end_all(app, "releasing allocated placeholders on placeholder timeout")
-            return
-        if gang.style == HARD:
-            app.reason = TIMED_OUT
-            app.fire("fail", TIMED_OUT)
-        else:
-            app.fire("resume", TIMED_OUT)
-        self._drop_asks(app, placeholders_only=gang.style != HARD)
+        fails = False
+        if not self._has_worked(app, gang) and app.state in (ACCEPTED, STARTING, RUNNING):
+            fails = gang.style == HARD
+            if fails:
+                app.reason = TIMED_OUT
+                app.fire("fail", TIMED_OUT)
+            elif app.state == ACCEPTED:
+                app.fire("resume", TIMED_OUT)
+        elif app.state == ACCEPTED:
+            app.run("its real allocations go on without the gang")
+        self._drop_asks(app, placeholders_only=not fails)
         self.end_all(app, "releasing allocated placeholders on placeholder timeout")
+
+    @staticmethod
+    def _has_worked(app: Application, gang: Gang) -> bool:
+        """Whether an application has, or had, a real allocation; of a gathered gang a promised one counts."""
+        if gang.worked or len(app.allocations) > gang.placeholders:
+            return True
+        promised = any(placeholder.replacement is not None for placeholder in app.allocations.values())
+        return promised and app.state != ACCEPTED
 
     def _drop_asks(self, app: Application, *, placeholders_only: bool) -> None:
         message = "releasing pending placeholders on placeholder timeout"
@@ -271,12 +281,15 @@ class GangBook:
         gang = app.gang
         if app.leaving or gang is None:
             return
+        if not gone.placeholder:
+            gang.worked = True
+            self._ledger.recount(app)
         if app.state == FAILING:
             app.conclude()
         elif app.state == RESUMING:
             if not gang.placeholders:
+                # With nothing real asked for yet it stays Accepted, for the tasks that come.
                 app.run("all placeholders are released")
-                app.conclude()
         elif app.state == COMPLETING:
             if not gang.placeholders and app.timer is not None and app.timer.call is None:
                 app.fire("complete", "all placeholders are released")

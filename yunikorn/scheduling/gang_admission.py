@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.atomic_gang import AtomicGang
-from yunikorn.objects.gang import ATOMIC, HARD, SOFT, STYLES, Gang, placeholder_timeout
+from yunikorn.objects.gang import ATOMIC, SOFT, STYLES, Gang, placeholder_timeout, style_named
 from yunikorn.resources import Resource, describe, fits, fits_quota, has_negative, smaller_of
 
 if TYPE_CHECKING:
@@ -17,16 +17,20 @@ GANG_POLICIES = ("fifo", "stateaware")
 """Sort policies under which placeholders are taken: under others two gangs could each hold half."""
 
 
-def make_gang(app: Application, total: Resource, style: str, timeout: int, partition: Partition) -> None:
-    """Make an application a gang of this size and style; a style that is unknown is Soft, and reported."""
-    if style == ATOMIC:
+def make_gang(app: Application, total: Resource, timeout: int, partition: Partition) -> None:
+    """Make an application a gang of this size, of its style."""
+    if app.gang_style == ATOMIC:
         app.atomic = AtomicGang(app, total, partition.ledger)
-        return
-    if style and style not in STYLES:
+    else:
+        timeout = placeholder_timeout(timeout, app.tags, partition.clock.now())
+        app.gang = Gang(total, app.gang_style, timeout)
+
+
+def report_style(app: Application, style: str, partition: Partition) -> None:
+    """Tell the resource manager of a style that is unknown, and taken as Soft."""
+    if style_named(style) is None:
         message = f"unknown gang scheduling style '{style}', taken as {SOFT}; known: {', '.join(STYLES)}"
-        partition.journal.record("APP", app.id, message=message)
-    timeout = placeholder_timeout(timeout, app.tags, partition.clock.now())
-    app.gang = Gang(total, HARD if style == HARD else SOFT, timeout)
+        partition.gangs.report(app, message)
 
 
 def gang_refusal(app: Application, queue: Queue) -> str:

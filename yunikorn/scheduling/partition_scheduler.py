@@ -10,7 +10,7 @@ import attrs
 from yunikorn.api import Context, ResourceManager
 from yunikorn.clock import SECOND
 from yunikorn.objects.application import Application
-from yunikorn.objects.gang import TIME_DIGITS
+from yunikorn.objects.gang import SOFT, TIME_DIGITS, style_named
 from yunikorn.objects.node import Node
 from yunikorn.objects.outbox import Refusal
 from yunikorn.objects.partition import Partition
@@ -21,7 +21,7 @@ from yunikorn.scheduling.ask_desk import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_desk import AskDesk, asks_of
 from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.existing import ExistingAllocations
-from yunikorn.scheduling.gang_admission import gang_refusal, make_gang, report_oversize
+from yunikorn.scheduling.gang_admission import gang_refusal, make_gang, report_oversize, report_style
 from yunikorn.scheduling.holds import Holds
 from yunikorn.scheduling.namespace_quota import apply_namespace_quota
 from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
@@ -169,14 +169,16 @@ class PartitionScheduler:
         )
         partition.journal.record("APP", app.id, change="ADD", detail="APP_NEW")
         app.forced = is_forced(submission.tags)
+        app.gang_style = style_named(submission.gang_style) or SOFT
         if not is_zero(submission.gang):
-            make_gang(app, submission.gang, submission.gang_style, submission.run_limit, partition)
+            make_gang(app, submission.gang, submission.run_limit, partition)
         elif submission.run_limit:
             app.run_limit = RunLimit(submission.run_limit)
         reason = self._take_in(app)
         if reason:
             partition.reject_application(app, reason, answered=not submission.implicit)
         else:
+            report_style(app, submission.gang_style, partition)
             self.existing.arrived(app)
         return app
 
