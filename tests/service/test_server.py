@@ -59,9 +59,10 @@ def test_health_is_told_of_the_whole_and_of_each_service(registry: Registry) -> 
 # -- reflection -------------------------------------------------------------------------------------------
 
 
-def test_reflection_describes_every_service_with_all_that_it_needs(registry: Registry) -> None:
+@pytest.mark.parametrize("version", ["v1", "v1alpha"])
+def test_reflection_describes_every_service_with_all_that_it_needs(registry: Registry, version: str) -> None:
     async def story(stand: Stand) -> None:
-        method = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+        method = f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo"
         call = stand.channel.stream_stream(method)()
 
         async def ask(**question: Any) -> reflection_pb2.ServerReflectionResponse:
@@ -70,12 +71,14 @@ def test_reflection_describes_every_service_with_all_that_it_needs(registry: Reg
 
         listed = await ask(list_services="")
         names = [service.name for service in listed.list_services_response.service]
-        assert {SCHEDULER, CALLBACKS, "grpc.health.v1.Health"} <= set(names)
+        reflections = {f"grpc.reflection.{version}.ServerReflection" for version in ("v1", "v1alpha")}
+        assert set(names) == {SCHEDULER, CALLBACKS, "grpc.health.v1.Health", *reflections}
         for name in names:
             found = (await ask(file_containing_symbol=name)).file_descriptor_response
             files = [FileDescriptorProto.FromString(one) for one in found.file_descriptor_proto]
             there = {file.name for file in files}
             assert all(set(file.dependency) <= there for file in files), name
+            assert name in {f"{file.package}.{one.name}" for file in files for one in file.service}
             if name == SCHEDULER:
                 [service] = [service for file in files for service in file.service]
                 assert [method.name for method in service.method] == [

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import grpc
 import grpc.aio
-from google.protobuf import descriptor_pb2
+from google.protobuf import descriptor_pb2, text_format
 from google.protobuf.descriptor_pool import DescriptorPool
 from grpc_health.v1 import health, health_pb2
 from grpc_reflection.v1alpha import reflection, reflection_pb2
@@ -17,12 +20,24 @@ from yunikorn.interface.wire.generated import (
 )
 from yunikorn.interface.wire.methods import CALLBACKS, SCHEDULER
 
-SERVICES = (SCHEDULER, CALLBACKS, health.SERVICE_NAME, reflection.SERVICE_NAME)
+V1 = "grpc.reflection.v1.ServerReflection"
+"""The service that tools of today ask first; its messages are those of v1alpha in another package."""
+METHOD = "ServerReflectionInfo"
+SERVICES = (SCHEDULER, CALLBACKS, health.SERVICE_NAME, V1, reflection.SERVICE_NAME)
 
 
 def reflect(server: grpc.aio.Server) -> None:
-    """Have a server describe its services."""
-    reflection.enable_server_reflection(SERVICES, server, pool=_pool())
+    """Have a server describe its services, in both versions of reflection."""
+    pool = _pool()
+    reflection.enable_server_reflection(SERVICES, server, pool=pool)
+    # The types of the library do not have its asyncio half.
+    servicer: Any = reflection.aio.ReflectionServicer(SERVICES, pool=pool)  # type: ignore[attr-defined]
+    handler = grpc.stream_stream_rpc_method_handler(
+        servicer.ServerReflectionInfo,
+        request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,
+        response_serializer=reflection_pb2.ServerReflectionResponse.SerializeToString,
+    )
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(V1, {METHOD: handler}),))
 
 
 def _pool() -> DescriptorPool:
@@ -39,4 +54,12 @@ def _pool() -> DescriptorPool:
         reflection_pb2,
     ):
         pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
+    pool.Add(_version_1())
     return pool
+
+
+def _version_1() -> descriptor_pb2.FileDescriptorProto:
+    """The file of reflection v1, which the package of today does not have."""
+    file = descriptor_pb2.FileDescriptorProto.FromString(reflection_pb2.DESCRIPTOR.serialized_pb)
+    text = text_format.MessageToString(file).replace("v1alpha", "v1")
+    return text_format.Parse(text, descriptor_pb2.FileDescriptorProto())
