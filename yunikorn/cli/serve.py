@@ -22,6 +22,7 @@ from yunikorn.config.quantities import parse_quantity
 from yunikorn.errors import QuantityError, UsageError
 from yunikorn.registry import Registry
 from yunikorn.service.config_files import ConfigFiles
+from yunikorn.service.descriptors import raise_descriptor_limit
 from yunikorn.service.handshakes import VERBOSITY, handshakes_logged
 from yunikorn.service.logs import AREAS, FORMATS, LEVELS, logging_to, parse_levels
 from yunikorn.service.run import Network, Options, serve
@@ -196,6 +197,7 @@ def command(
     reads = network is not None and settings.tls is not None and os.environ["GRPC_VERBOSITY"] == VERBOSITY
     handshakes = handshakes_logged() if reads else contextlib.nullcontext()
     with handshakes, logging_to(None, parse_levels(levels), log_format):
+        raise_descriptor_limit()
         return serve(options, Registry.load(), lambda bound: click.echo(_welcome(options, bound)))
 
 
