@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -79,11 +80,19 @@ def test_every_queue_below_the_shared_parent_keeps_its_guarantee() -> None:
     assert victims_of(rm, "root.p.b", 8) == []
 
 
-def test_work_under_the_same_guarantee_has_the_same_right() -> None:
-    """The parent uses more than it is guaranteed: taking from one child for another changes nothing."""
-    rm = cluster(tree("p", queue("a"), queue("b"), memory=90))
+@pytest.mark.parametrize("memory", [90, 100])
+def test_work_under_the_same_guarantee_has_the_same_right(memory: int) -> None:
+    """The parent uses its guarantee or more: taking from one child for another changes nothing."""
+    rm = cluster(tree("p", queue("a"), queue("b"), memory=memory))
     run(rm, "root.p.a", 10, 10)
     assert victims_of(rm, "root.p.b", 10) == []
+
+
+def test_a_guarantee_of_another_type_gives_no_right_to_a_neighbours_work() -> None:
+    inner = queue("m", queue("b"), resources={"guaranteed": {"gpu": "1"}})
+    rm = cluster(tree("p", queue("a"), inner, memory=100))
+    run(rm, "root.p.a", 10, 10)
+    assert victims_of(rm, "root.p.m.b", 10) == []
 
 
 def test_work_under_the_same_guarantee_goes_if_it_is_above_one_of_its_own() -> None:
@@ -115,6 +124,13 @@ def test_neighbours_make_room_where_the_request_would_exceed_the_guarantee_of_th
     run(rm, "root.q", 1, 30)
     # The latest to come is the work of q. With it one more of a would have to go, which is enough alone.
     assert victims_of(rm, "root.p.m.b", 20) == ["a", "a"]
+
+
+def test_a_fence_below_the_parent_holds_as_well() -> None:
+    inner = tree("m", queue("b"), queue("c"), memory=10, properties={"preemption.policy": "fence"})
+    rm = cluster(tree("p", tree("a", memory=10), inner, memory=20))
+    run(rm, "root.p.a", 10, 10)
+    assert victims_of(rm, "root.p.m.b", 8) == []
 
 
 def test_a_guarantee_that_is_used_up_helps_no_request() -> None:
