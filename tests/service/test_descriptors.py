@@ -46,6 +46,7 @@ def test_a_system_that_refuses_is_said_and_no_trouble(
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
     monkeypatch.setattr(resource, "setrlimit", refuse)
     raise_descriptor_limit()
-    assert caplog.messages == [
-        "1024 files may be open at a time; the limit cannot be raised to 4096: not allowed to raise maximum limit"
-    ]
+    (told,) = caplog.messages
+    assert told.startswith(
+        "1024 files may be open at a time; the limit cannot be raised to 4096: not allowed"
+    )

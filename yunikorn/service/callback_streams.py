@@ -52,7 +52,7 @@ class CallbackStreams:
             return
         ending = await self._converse(line, messages, context)
         if ending is not None:
-            await refuse(context, ending, f"the stream of callbacks of resource manager {line.remote.rm_id}")
+            await refuse(context, ending, f"the stream of callbacks of {line.remote.label}")
 
     async def _open(self, message: FromResourceManager) -> CallbackLine:
         if not message.HasField("open"):
@@ -72,7 +72,7 @@ class CallbackStreams:
             line.close()
             raise
         if before is not None:
-            text = f"a newer stream of callbacks of resource manager {remote.rm_id} took over"
+            text = f"a newer stream of callbacks of {remote.label} took over"
             before.end(Refusal(grpc.StatusCode.ABORTED, text))
         opened = Opened(
             timeout_milliseconds=round(self._settings.patience.callback * 1000),

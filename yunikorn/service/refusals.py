@@ -14,6 +14,9 @@ from yunikorn.interface.threaded import CoreStopped
 LARGEST = 6000
 """Bytes of a text. A status travels in a header, of which clients take 8 KiB, escaped byte by byte."""
 
+LONGEST_NAME = 256
+"""Characters of a name that a text quotes."""
+
 
 @attrs.frozen
 class Refusal(Exception):
@@ -44,6 +47,13 @@ class Refusal(Exception):
         return text
 
 
+def shown(name: str) -> str:
+    """A name that a client gave, as texts quote it: in one line, and short."""
+    # Before it is escaped, which would take long for a long one.
+    cut = name[:LONGEST_NAME]
+    return printable(cut) + ("..." if len(name) > len(cut) else "")
+
+
 def refusal_of(error: YunikornError) -> Refusal:
     """The status for an error of ours."""
     if isinstance(error, CoreStopped):
@@ -62,7 +72,5 @@ def refusal_of(error: YunikornError) -> Refusal:
 
 def not_registered(rm_id: str) -> Refusal:
     """Said to a stream that comes too early, or too late."""
-    return Refusal(
-        grpc.StatusCode.FAILED_PRECONDITION,
-        f"resource manager '{rm_id}' is not registered: call RegisterResourceManager, then open the stream",
-    )
+    text = "is not registered: call RegisterResourceManager, then open the stream"
+    return Refusal(grpc.StatusCode.FAILED_PRECONDITION, f"resource manager '{shown(rm_id)}' {text}")

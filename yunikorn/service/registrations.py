@@ -64,7 +64,7 @@ class Registrations:
         )
         if before is not None:
             # Also those that were told RESYNC: what was sent before it was read may still be on its way.
-            text = f"resource manager {request.rm_id} registered again: open a new stream and report on it"
+            text = f"{remote.label} registered again: open a new stream and report on it"
             before.end(Refusal(grpc.StatusCode.ABORTED, text))
         self._expect_stream(remote)
 

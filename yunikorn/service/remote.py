@@ -16,7 +16,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.service.entries import entries_of
 from yunikorn.service.forms import Form
 from yunikorn.service.line import Line
-from yunikorn.service.refusals import Refusal
+from yunikorn.service.refusals import Refusal, shown
 from yunikorn.service.rm_limits import RMAdmission
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ class RemoteRM:
 
     def __init__(self, rm_id: str, registrations: Registrations) -> None:
         self.rm_id = rm_id
+        self.label = f"resource manager {shown(rm_id)}"
+        """The name for texts."""
         self.lines: dict[str, Line] = {}
         """By kind: the streams that are open."""
         self.is_awaited = False
@@ -76,7 +78,7 @@ class RemoteRM:
     def check_current(self) -> None:
         """Raises `UsageError` if there is a later registration of the same RM. For the core's thread."""
         if not self.is_current:
-            raise UsageError(f"resource manager {self.rm_id} has registered again: open new streams")
+            raise UsageError(f"{self.label} has registered again: open new streams")
 
     def update(self, core: Scheduler, updates: list[UpdateRequest]) -> None:
         """Have the core take in updates, unless the RM has registered again meanwhile."""
@@ -157,11 +159,11 @@ class RemoteRM:
         if self.form is not None and self.form is not form:
             raise Refusal(
                 grpc.StatusCode.FAILED_PRECONDITION,
-                f"resource manager {self.rm_id} uses {self.form.name} already: use that, or register again",
+                f"{self.label} uses {self.form.name} already: use that, or register again",
             )
         before = self.lines.pop(line.kind, None)
         if before is not None:
-            text = f"a newer {line.kind} stream of resource manager {self.rm_id} took over"
+            text = f"a newer {line.kind} stream of {self.label} took over"
             before.end(Refusal(grpc.StatusCode.ABORTED, text))
             self._drop(before.clear())
         returning = self._lost or (line.kind in self._used)

@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from yunikorn.errors import ConfigError, UsageError, YunikornError, printable
+from yunikorn.errors import ConfigError, UsageError, YunikornError
 from yunikorn.interface.aio import AsyncScheduler
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.threaded import CoreStopped
@@ -25,7 +25,7 @@ from yunikorn.service.endings import Context, end_with
 from yunikorn.service.forms import FORMS, Form
 from yunikorn.service.health import Health
 from yunikorn.service.reflection import reflect
-from yunikorn.service.refusals import Refusal, refusal_of
+from yunikorn.service.refusals import Refusal, refusal_of, shown
 from yunikorn.service.registrations import Registrations, TooMany
 from yunikorn.service.settings import Settings
 from yunikorn.service.streams import UpdateStreams
@@ -152,7 +152,7 @@ class Server:
 
 
 def _named(request: RegisterResourceManagerRequest) -> str:
-    return f"resource manager {printable(request.rm_id)}" if request.rm_id else "a resource manager"
+    return f"resource manager {shown(request.rm_id)}" if request.rm_id else "a resource manager"
 
 
 def _registration_refused(error: YunikornError) -> Refusal:

@@ -20,7 +20,7 @@ from yunikorn.service.endings import Context, refuse, send_headers
 from yunikorn.service.entries import pieces
 from yunikorn.service.forms import Form
 from yunikorn.service.line import Line
-from yunikorn.service.refusals import Refusal, not_registered, refusal_of
+from yunikorn.service.refusals import Refusal, not_registered, refusal_of, shown
 from yunikorn.service.registrations import Registrations
 
 _log = logging.getLogger("yunikorn.grpc")
@@ -53,7 +53,7 @@ class UpdateStreams:
         _log.debug("resource manager %s: %s opened", printable(line.remote.rm_id), kind)
         ending = await self._converse(form, line, updates, messages, context)
         if ending is not None:
-            await refuse(context, ending, f"{kind} of resource manager {line.remote.rm_id}")
+            await refuse(context, ending, f"{kind} of {line.remote.label}")
 
     def _open(self, form: Form, kind: str, updates: list[UpdateRequest]) -> Line:
         rm_id = updates[0].rm_id if updates else ""
@@ -144,7 +144,7 @@ class UpdateStreams:
                     await send(context, encode(piece))
                 line.sent(response)
             except YunikornError as error:
-                _log.error("resource manager %s: a response cannot be sent: %s", remote.rm_id, error)
+                _log.error("%s: a response cannot be sent: %s", remote.label, error)
                 raise Refusal(grpc.StatusCode.INTERNAL, f"a response cannot be sent: {error}") from error
             finally:
                 remote.sent(response)
@@ -200,7 +200,9 @@ def _refusal_for(error: BaseException | None) -> Refusal:
 def _check_rm(updates: Iterable[UpdateRequest], line: Line) -> None:
     for update in updates:
         if update.rm_id and update.rm_id != line.remote.rm_id:
-            text = f"rmID: '{update.rm_id}' on a stream of resource manager '{line.remote.rm_id}'"
+            text = (
+                f"rmID: '{shown(update.rm_id)}' on a stream of resource manager '{shown(line.remote.rm_id)}'"
+            )
             raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
 
 
