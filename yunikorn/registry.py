@@ -144,6 +144,9 @@ class Registry:
         for caller in callers:
             if not caller.has_spec():
                 raise Unfit(f"unknown hook '{caller.name}'{suggest(caller.name, known)}")
+            for impl in caller.get_hookimpls():
+                if impl.plugin is plugin:
+                    _refuse_marks(caller.name, impl)
         marked = {caller.name for caller in callers}
         for name in sorted(vars(plugin)) if hasattr(plugin, "__dict__") else ():
             if name.startswith("yunikorn_") and name not in marked and callable(getattr(plugin, name)):
@@ -297,8 +300,25 @@ def _distribution_of(entry: metadata.EntryPoint) -> tuple[str, str]:
     return (entry.dist.name or "", entry.dist.version or "") if entry.dist else ("", "")
 
 
+MARKS = ("wrapper", "hookwrapper", "tryfirst", "trylast", "optionalhook")
+"""Options of `@hookimpl` that mean nothing where no hook is called for all plugins at once."""
+
+
+def _refuse_marks(hook: str, impl: pluggy.HookImpl) -> None:
+    given = [mark for mark in MARKS if getattr(impl, mark)]
+    if given:
+        raise Unfit(
+            f"{hook} is marked with {' and '.join(given)}, which {'is' if len(given) == 1 else 'are'}"
+            " not honoured: each hook is called by itself, in the order in which plugins are registered;"
+            " write @hookimpl alone"
+        )
+
+
 def _classes(kind: Kind, answer: object) -> Iterable[Any]:
-    if not isinstance(answer, (list, tuple, set, frozenset)):
+    if isinstance(answer, (set, frozenset)):
+        # Its order depends on where in memory the classes are.
+        return sorted(answer, key=lambda cls: (str(getattr(cls, "name", "")), repr(cls)))
+    if not isinstance(answer, (list, tuple)):
         raise Unfit(f"{kind.hook} returned {answer!r}; it must return a list of classes")
     return answer
 
