@@ -19,6 +19,8 @@ class EventRecords:
         self._queue_of = queue_of
         """Where an application is or was, empty when nobody knows (any more)."""
         self._queues: dict[str, str] = {}
+        self._roomy = 16
+        """So many are remembered before those of forgotten applications are looked for."""
 
     def of(self, events: Sequence[Event]) -> list[EventRecord]:
         """A record for each event, in order; those of types that records do not have are left out."""
@@ -27,9 +29,10 @@ class EventRecords:
                 # Beforehand: an application has events before it has its queue.
                 self._queues[event.reference_id] = event.object_id
         records = [self._record(event) for event in events if event.type in EventRecordType.__members__]
-        for app_id in {event.object_id for event in events if event.type == "APP"}:
-            if not self._queue_of(app_id):
-                self._queues.pop(app_id, None)
+        if len(self._queues) > self._roomy:
+            # No event says when a failed application, or one of a removed partition, is forgotten.
+            self._queues = {app_id: path for app_id, path in self._queues.items() if self._queue_of(app_id)}
+            self._roomy = max(16, 2 * len(self._queues))
         return records
 
     def _record(self, event: Event) -> EventRecord:

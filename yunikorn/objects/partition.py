@@ -188,6 +188,8 @@ class Partition:
         self.journal.record("QUEUE", queue.path, app.id, change="REMOVE", detail="QUEUE_APP")
         self.usage.part(app)
         app.leave()
+        if queue.is_cluttered:
+            self.queues.put_in_order(queue)
         self.queues.check_empty(queue)
 
     def _forget(self, app: Application) -> None:

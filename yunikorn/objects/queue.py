@@ -171,6 +171,11 @@ class Queue(Member):
         """Whether nothing is in it."""
         return not self.applications and not self.children
 
+    @property
+    def is_cluttered(self) -> bool:
+        """Whether most of the members that wait to be put in order have left."""
+        return len(self.stale) > 16 + 2 * (len(self.applications) + len(self.children))
+
     def waits(self) -> bool:
         """Whether anything is to be tried in it, as its parent sees it."""
         return self.waiting > 0 and self.state != STOPPED

@@ -28,6 +28,8 @@ class QueueTree:
         """Queues that are new or configured anew, for the scheduling layer to give them their order."""
         self.on_empty: Callable[[Queue], None] = lambda queue: None
         """Called when a queue that is not to stay has become empty."""
+        self.put_in_order: Callable[[Queue], None] = lambda queue: None
+        """Brings the order of a queue up to date, which forgets members that left."""
         self._queues: dict[str, Queue] = {}
         self.root = self._make(ROOT, None, is_leaf=False, managed=True)
         self.configure(config)
@@ -201,6 +203,8 @@ class QueueTree:
             return
         del self._queues[queue.path], parent.children[queue.name]
         parent.line.remove(queue)
+        if parent.is_cluttered:
+            self.put_in_order(parent)
         self._record(queue, "REMOVE", "DETAILS_NONE" if queue.managed else "QUEUE_DYNAMIC")
         self.check_empty(parent)
 

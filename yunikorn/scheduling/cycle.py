@@ -57,6 +57,7 @@ class Cycle:
         self.replacement = Replacement(partition, orders, self.parking, predicates)
         self.atomic = AtomicGangs(partition, orders, self.parking, predicates)
         self.backoff = BackOff(partition)
+        partition.queues.put_in_order = self.settle
         self._switches = 0
         """Stops and starts of the partition and its queues that are known here ..."""
         self._stopped = False

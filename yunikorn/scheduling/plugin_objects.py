@@ -64,6 +64,7 @@ class PluginObjects:
             told = faults.context_of(one.origin, context)
             if one.before is not None:
                 one.before.handed_on = one.opened = True
+                one.before = None
                 faults.guard(one.origin, "reloading", one.plugin.reloaded, told)
             else:
                 one.opened = faults.guard(one.origin, "opening", one.plugin.opened, told)

@@ -1,0 +1,158 @@
+"""What comes and goes leaves nothing behind: the core holds as much after many rounds as after a few."""
+
+from __future__ import annotations
+
+import gc
+import types
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from tests.core.gangs import GangRM
+from tests.core.kit import RM, configuration, document, partition, queue
+from tests.shim_plugins.shim import Listening
+from yunikorn.interface.messages import AddApplicationRequest, UserGroupInformation
+from yunikorn.resources import Resource
+
+LEFT_OUT = (type, types.ModuleType, types.CodeType)
+DAYS = 24 * 3600
+ROUNDS = 100
+
+
+def held(root: object) -> int:
+    """How many objects can be reached from `root`, code left out."""
+    seen: dict[int, object] = {id(root): root}
+    todo = [root]
+    while todo:
+        for found in _in(todo.pop()):
+            if id(found) not in seen and not isinstance(found, LEFT_OUT):
+                seen[id(found)] = found
+                todo.append(found)
+    return len(seen)
+
+
+def _in(here: object) -> Iterable[object]:
+    if isinstance(here, types.FunctionType):
+        # Its globals are code, its closure is not.
+        return here.__closure__ or ()
+    # Of a dict with texts as keys the collector sees the values only.
+    return [*here.keys(), *here.values()] if isinstance(here, dict) else gc.get_referents(here)
+
+
+def check(rm: RM, one_round: Callable[[int], None]) -> None:
+    """A round leaves nothing behind, once something was placed; until then some rounds may."""
+
+    def settled() -> int:
+        completes(rm, -1)
+        rm.responses.clear()
+        rm.__dict__.pop("all", None)
+        return held(rm.scheduler)
+
+    def some(first: int) -> tuple[int, int]:
+        for number in range(first, first + ROUNDS):
+            one_round(number)
+            rm.responses.clear()
+            rm.__dict__.pop("all", None)
+        return held(rm.scheduler), settled()
+
+    some(0)
+    before = settled()
+    after, settled_after = some(ROUNDS)
+    assert (after - before) / ROUNDS < 12
+    assert (settled_after - before) / ROUNDS < 0.5
+
+
+class ListeningGangs(Listening, GangRM):
+    """Takes events, and has gangs."""
+
+
+def completes(rm: RM, number: int) -> None:
+    """An application has its task placed, and ends it."""
+    rm.app(f"app{number}")
+    rm.ask(f"app{number}", vcore=1)
+    rm.schedule()
+    rm.release(f"app{number}", next(iter(rm.running)))
+    rm.pass_time(4 * DAYS)
+
+
+def fails(rm: RM, number: int) -> None:
+    """An application fails while its request waits."""
+    rm.app(f"app{number}")
+    rm.ask(f"app{number}", vcore=99)
+    rm.schedule()
+    rm.scheduler.fail_application("rm", "default", f"app{number}", "enough")
+    rm.pass_time(4 * DAYS)
+
+
+def is_rejected(rm: RM, number: int) -> None:
+    """An application names a queue that does not exist."""
+    rm.app(f"app{number}", "root.a.nowhere")
+    rm.pass_time(4 * DAYS)
+
+
+def is_removed(rm: RM, number: int) -> None:
+    """An application is removed while its task runs."""
+    rm.app(f"app{number}")
+    rm.ask(f"app{number}", vcore=1)
+    rm.schedule()
+    rm.remove_app(f"app{number}")
+    rm.pass_time(4 * DAYS)
+
+
+def comes_to_a_queue_of_its_own(rm: RM, number: int) -> None:
+    """An application is placed in a queue that is made for it, and removed."""
+    rm.app(f"app{number}", f"root.made.queue{number}")
+    rm.ask(f"app{number}", vcore=99)
+    rm.remove_app(f"app{number}")
+    rm.pass_time(3600)
+
+
+def has_no_room_for_its_gang(rm: RM, number: int) -> None:
+    """An Atomic gang finds no room for long, and is removed."""
+    app_id = f"app{number}"
+    request = AddApplicationRequest(
+        app_id, "root.a", "", UserGroupInformation("user", ["group"]), {}, 0, Resource(vcore=99), "Atomic"
+    )
+    rm.update(new_applications=[request])
+    rm.ask(app_id, "member", 99, tags={"yunikorn.apache.org/task-group-name": "all"}, vcore=1)
+    rm.schedule()
+    rm.pass_time(3600)
+    rm.schedule()
+    rm.remove_app(app_id)
+
+
+@pytest.mark.parametrize(
+    "one_round",
+    [
+        completes,
+        fails,
+        is_rejected,
+        is_removed,
+        comes_to_a_queue_of_its_own,
+        has_no_room_for_its_gang,
+    ],
+)
+@pytest.mark.parametrize("kind", [RM, ListeningGangs])
+def test_an_application_that_ends_leaves_nothing(
+    kind: type[RM], one_round: Callable[[RM, int], None]
+) -> None:
+    rules = [{"name": "provided", "create": True}]
+    leaf = queue("a", properties={"application.sort.policy": "stateaware"})
+    rm = kind(configuration(leaf, queue("made", parent=True), placementrules=rules))
+    rm.node("n1", vcore=10)
+    check(rm, lambda number: one_round(rm, number))
+
+
+def test_a_partition_that_comes_and_goes_leaves_nothing() -> None:
+    rm = ListeningGangs(document(partition(queue("a"))))
+    rm.node("n1", vcore=10)
+
+    def one_round(number: int) -> None:
+        rm.reload(document(partition(queue("a")), partition(queue("a"), name=f"p{number}")))
+        rm.app(f"app{number}", partition_name=f"p{number}")
+        rm.ask(f"app{number}", partition_name=f"p{number}", vcore=1)
+        rm.schedule()
+        rm.reload(document(partition(queue("a"))))
+        rm.pass_time(1)
+
+    check(rm, one_round)
