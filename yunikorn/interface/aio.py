@@ -63,6 +63,10 @@ class AsyncScheduler:
         """The same, but wait only until it has its place in the inbox; the result comes later."""
         return await self._enter(deed, tolerant=False)
 
+    async def load_ahead(self, text: str) -> None:
+        """Load a configuration beside the event loop and the core. See `Scheduler.load_ahead`."""
+        await asyncio.to_thread(self.threaded.load_ahead, text)
+
     async def halt(self) -> None:
         """See `ThreadedScheduler.halt`."""
         await asyncio.to_thread(self.threaded.halt)

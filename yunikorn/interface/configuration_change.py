@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.config.load import DEFAULT_TEXT, load_config
+from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import CallbackError, ConfigError
 from yunikorn.interface.messages import UpdateConfigurationRequest, UpdateConfigurationResponse
 from yunikorn.interface.refused_configuration import log_refusal
 
 if TYPE_CHECKING:
+    from yunikorn.interface.loaded_ahead import LoadedAhead
     from yunikorn.interface.session import Session
 
 
-def change_configuration(session: Session, text: str) -> UpdateConfigurationResponse:
+def change_configuration(session: Session, text: str, loaded: LoadedAhead) -> UpdateConfigurationResponse:
     """Use another configuration, if it is fit for use and the resource manager has saved it.
 
     The order: what is not fit for use is never saved, and what could not be saved is never used. Should what
@@ -23,7 +24,7 @@ def change_configuration(session: Session, text: str) -> UpdateConfigurationResp
     old = session.config.text
     text = text or DEFAULT_TEXT
     try:
-        config = load_config(text, session.registry)
+        config = loaded.load(text, session.registry)
         if config.checksum == session.config.checksum:
             return UpdateConfigurationResponse(True, old)
         session.check(config)

@@ -28,6 +28,7 @@ from yunikorn.interface.callback import Callback
 from yunikorn.interface.checks import check_registration
 from yunikorn.interface.configuration_change import change_configuration
 from yunikorn.interface.configurations import Basis, Configurations
+from yunikorn.interface.loaded_ahead import LoadedAhead
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
@@ -69,6 +70,8 @@ class Scheduler:
         self.clock = clock
         self.configurations = configurations
         """What registrations run on, by policy group; None leaves it to each to bring one (decision 35)."""
+        self.loaded = LoadedAhead(registry)
+        """Configurations that were loaded before a call that uses them."""
         self.faults = FaultLog()
         """What plugins did wrong while scheduling."""
         self._buffer_sinks = buffer_sinks
@@ -99,7 +102,7 @@ class Scheduler:
         self._number_allocations()
         basis = Basis.of(request, self.configurations)
         registry = registry_for(request.rm_id, callback, self.registry, self.faults)
-        config = load_config(basis.text, registry)
+        config = self.loaded.load(basis.text, registry)
         session = self._open(request, callback, config, registry)
         session.basis = basis
         known = self._sessions.pop(request.rm_id, None)
@@ -335,6 +338,14 @@ class Scheduler:
         session = self._session(rm_id)
         session.check(load_config(text or DEFAULT_TEXT, session.registry))
 
+    def load_ahead(self, text: str) -> None:
+        """Load a configuration of an RM that the next call will use; may be called in any thread.
+
+        That call raises what is wrong with it. Does nothing where RMs may not bring a configuration.
+        """
+        if self.configurations is None or self.configurations.allow_rm_config:
+            self.loaded.prepare(text)
+
     def update_configuration(
         self, rm_id: str, request: UpdateConfigurationRequest
     ) -> UpdateConfigurationResponse:
@@ -347,7 +358,7 @@ class Scheduler:
         reason = session.basis.refusal(self.configurations)
         if reason:
             return UpdateConfigurationResponse(False, session.config.text, reason)
-        answer = change_configuration(session, request.configs)
+        answer = change_configuration(session, request.configs, self.loaded)
         session.flush()
         return answer
 

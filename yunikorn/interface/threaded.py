@@ -187,6 +187,10 @@ class ThreadedScheduler:
         except Closed:
             raise self._stopped() from None
 
+    def load_ahead(self, text: str) -> None:
+        """Load a configuration in the thread of the caller. See `Scheduler.load_ahead`."""
+        self._scheduler.load_ahead(text)
+
     # -- getting in -----------------------------------------------------------------------------------
 
     def _put(

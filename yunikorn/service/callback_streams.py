@@ -20,6 +20,7 @@ from yunikorn.interface.wire.generated.callbacks_pb2 import (
     Opened,
 )
 from yunikorn.service.callback_line import CallbackLine
+from yunikorn.service.decoding import LARGE
 from yunikorn.service.endings import Context, refuse, send_headers
 from yunikorn.service.refusals import Refusal, not_registered, refusal_of
 from yunikorn.service.registrations import Registrations
@@ -146,8 +147,12 @@ class CallbackStreams:
     async def _carry_out(
         self, line: CallbackLine, message: FromResourceManager, room: asyncio.Semaphore
     ) -> None:
+        core = self._registrations.core
         try:
-            answer = await self._registrations.core.carry_out(
+            configs = message.update_configuration.configs
+            if len(configs) >= LARGE:
+                await core.load_ahead(configs)
+            answer = await core.carry_out(
                 lambda core: (
                     _fail(core, line.remote, message)
                     if message.HasField("fail_application")

@@ -15,6 +15,7 @@ from yunikorn.interface.aio import AsyncScheduler
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import CoreStopped
+from yunikorn.service.decoding import LARGE
 from yunikorn.service.refusals import Refusal, not_registered
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.settings import Settings
@@ -54,6 +55,8 @@ class Registrations:
             self.current[request.rm_id] = remote
             return before
 
+        if len(request.config) >= LARGE:
+            await self.core.load_ahead(request.config)
         before = await self.core.carry_out(deed)
         _log.info(
             "resource manager %s registered: version '%s', policy group '%s'%s",

@@ -1,0 +1,127 @@
+"""Large configurations of RMs are loaded beside the core: other RMs' decisions and health do not wait."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import grpc
+import pytest
+
+from tests.core.kit import configuration
+from tests.service.kit import CONFIG, PATIENCE, work
+from tests.service.stand import Ended, Stand, serve
+from tests.service.test_callbacks import connect
+from tests.service.test_server import health_of
+from yunikorn.config.load import load_config
+from yunikorn.config.schema import SchedulerConfig
+from yunikorn.interface import loaded_ahead, scheduler
+from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.wire.generated import si_v0_11_pb2 as si
+from yunikorn.registry import Registry
+from yunikorn.service.decoding import LARGE
+
+OPEN = Configurations({"": CONFIG}, allow_rm_config=True)
+PADDING = f"# {'x' * LARGE}\n"
+BIG = PADDING + configuration({"name": "a"}, {"name": "big"})
+BROKEN = f"{PADDING}partitions: 7"
+
+
+class SlowLoading:
+    """Loading of large configurations, which waits until it is let go, and the threads that did it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+        self.threads: list[str] = []
+        for module in (loaded_ahead, scheduler):
+            monkeypatch.setattr(module, "load_config", self._load)
+
+    def _load(self, text: Any, registry: Registry) -> SchedulerConfig:
+        if len(text) >= LARGE:
+            self.threads.append(threading.current_thread().name)
+            self.begun.set()
+            assert self.go.wait(PATIENCE)
+        return load_config(text, registry)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> SlowLoading:
+    """Loading that waits."""
+    return SlowLoading(monkeypatch)
+
+
+async def while_it_loads(stand: Stand, slow: SlowLoading, waiting: asyncio.Future[Any]) -> Any:
+    """Have another RM's work decided while a configuration is loaded; returns what comes of that."""
+    assert await asyncio.to_thread(slow.begun.wait, PATIENCE)
+    assert await health_of(stand) == 1
+    await stand.register("other")
+    stream = stand.stream()
+    await stream.send(work(2, rm_id="other"))
+    assert len(await stream.allocations(2)) == 2
+    slow.go.set()
+    return await waiting
+
+
+def test_decisions_go_on_while_a_registration_brings_a_large_configuration(
+    registry: Registry, slow: SlowLoading
+) -> None:
+    async def story(stand: Stand) -> None:
+        await while_it_loads(stand, slow, asyncio.ensure_future(stand.register(config=BIG)))
+        assert len(slow.threads) == 1, "the core uses what was loaded"
+        assert slow.threads != ["yunikorn-core"]
+        running = await stand.core.call(lambda core: core.configuration("rm"))
+        assert running.text == BIG
+
+    serve(registry, story, configurations=OPEN)
+
+
+def test_a_large_configuration_that_is_refused_does_not_hold_up_the_core(
+    registry: Registry, slow: SlowLoading
+) -> None:
+    async def story(stand: Stand) -> None:
+        with pytest.raises(Ended) as refused:
+            await while_it_loads(stand, slow, asyncio.ensure_future(stand.register(config=BROKEN)))
+        assert refused.value.code is grpc.StatusCode.INVALID_ARGUMENT
+        assert "partitions" in refused.value.text
+        assert await stand.state() == "Stopped"
+        assert len(slow.threads) == 1
+
+    serve(registry, story, configurations=OPEN)
+
+
+def test_one_that_is_passed_over_is_not_loaded(registry: Registry, slow: SlowLoading) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register(config=BROKEN)
+        assert slow.threads == []
+
+    serve(registry, story)
+
+
+@pytest.mark.parametrize("config", [BIG, BROKEN])
+def test_an_update_of_a_configuration_is_loaded_beside_the_core(
+    registry: Registry, slow: SlowLoading, config: str
+) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        callbacks = await connect(stand)
+        request = si.UpdateConfigurationRequest(configs=config)
+        await callbacks.send(call=7, update_configuration=request)
+        answer = await while_it_loads(stand, slow, asyncio.ensure_future(callbacks.read()))
+        assert answer.call == 7
+        assert answer.configuration_updated.success == (config is BIG)
+        assert ("partitions" in answer.configuration_updated.reason) == (config is BROKEN)
+        assert answer.configuration_updated.oldConfig == CONFIG
+        assert len(slow.threads) == 1
+
+    serve(registry, story, configurations=OPEN)
+
+
+def test_of_many_that_were_loaded_the_oldest_are_forgotten(registry: Registry) -> None:
+    ahead = loaded_ahead.LoadedAhead(registry)
+    texts = [f"# {number}\n{CONFIG}" for number in range(10)]
+    for text in texts:
+        ahead.prepare(text)
+    assert len(ahead._kept) == loaded_ahead.KEPT
+    assert [ahead.load(text, registry).text for text in texts] == texts
+    assert ahead._kept == {}
