@@ -13,6 +13,7 @@ from benchmarks import (
     claiming,
     cold_start,
     gangs,
+    idle_rms,
     lanes,
     recovery,
     reloading,
@@ -125,6 +126,7 @@ def _others() -> list[Case]:
     busy = attrs.evolve(MEDIUM, tasks=100_000, slack=1 / 0.9, spare=0, samples=60_000)
     gang = attrs.evolve(MEDIUM, applications=1_000)
     full = attrs.evolve(MEDIUM, nodes=1_000, tasks=10_000, queues=5)
+    small = Workload(100, 5_000, 2, 2, 1, "fifo", "fair", samples=5_000)
     tree = Workload(1_000, 2_000, 1_000, 1_000, samples=10)
     return [
         Case("T-stranded", "fair", stuck, stranded.tasks_per_second),
@@ -139,6 +141,16 @@ def _others() -> list[Case]:
         Case("X-preempt", "", full, claiming.tasks_per_second),
         Case("R-recover", "", LARGE, recovery.registration),
         Case("Q-reload", "", tree, reloading.load_and_reload, "reload_s"),
+        *[
+            Case(
+                "I-idle",
+                f"{number}",
+                attrs.evolve(small, idle_rms=number),
+                idle_rms.decision_latency,
+                "decision_p50_s",
+            )
+            for number in (0, 100, 990)
+        ],
         Case("W-wire", "update", MEDIUM, _wire("ONE")),
         Case("W-wire", "split", MEDIUM, _wire("SPLIT")),
         Case("S-start", "", Workload(samples=5), cold_start.seconds, "help_s"),

@@ -52,6 +52,8 @@ class Workload:
     spare: int = 2
     samples: int = attrs.field(default=1_000, validator=_positive)
     """How often a case measures a latency."""
+    idle_rms: int = 0
+    """Other resource managers that are registered and have nothing to do."""
 
     @property
     def asked(self) -> list[Resource]:

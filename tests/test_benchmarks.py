@@ -31,7 +31,7 @@ from benchmarks.workload import Workload  # noqa: E402
 NAMES = {
     "U-fair", "U-bin", "U-apps", "M-fair", "M-bin", "L-fair", "L-bin", "M-mixed", "L-mixed", "E-events",
     "O-own", "A-aware", "A-lanes", "P-predicates", "T-stranded", "B-backlog", "C-churn", "G-gang",
-    "X-preempt", "R-recover", "Q-reload", "W-wire", "S-start",
+    "X-preempt", "R-recover", "Q-reload", "I-idle", "W-wire", "S-start",
 }  # fmt: skip
 
 
@@ -47,6 +47,7 @@ def small(case: Case) -> Case:
             queues=min(load.queues, 6),
             applications=min(load.applications, 12),
             sizes=min(load.sizes, 5),
+            idle_rms=min(load.idle_rms, 5),
             samples=20 if case.name != "S-start" else 1,
         ),
     )

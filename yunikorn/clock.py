@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Protocol
 
 SECOND = 1_000_000_000
@@ -18,6 +18,9 @@ MILLISECOND = 1_000_000
 """Nanoseconds in a millisecond."""
 MICROSECOND = 1_000
 """Nanoseconds in a microsecond."""
+
+ROOMY = 64
+"""Entries of a heap that are kept before those that do not hold any more are looked for."""
 
 
 class Clock(Protocol):
@@ -74,29 +77,33 @@ class Timer:
 class Timers:
     """All timers of one scheduler; equal due times fire in the order they were set.
 
-    Each partition has a `branch` of its own, so that what goes takes its timers along. A branch is asked when
-    its own timers are due, and can be closed; whoever owns the clock asks and fires the whole.
+    Each partition has a `branch` of its own, so that its timers end with it. Setting and firing a timer takes
+    no longer when there are more branches.
     """
 
-    def __init__(self, clock: Clock, numbers: Iterator[int] | None = None) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._numbers = itertools.count(1)
         self._heap: list[tuple[int, int, Timer]] = []
-        self._numbers = itertools.count(1) if numbers is None else numbers
-        self._roomy = 64
+        self._roomy = ROOMY
         """So many entries are kept before cancelled ones are looked for."""
-        self._branches: list[Timers] = []
+        self._earliest = _Earliest()
+        self._listed = 0
+        """The number of the timer by which `_earliest` lists this branch; 0 if it does not."""
+        self._fires: Callable[[], object] | None = None
         self._closed = False
 
-    def branch(self) -> Timers:
-        """Timers that fire among all others, until they are closed."""
-        made = Timers(self._clock, self._numbers)
-        self._branches.append(made)
+    def branch(self, fires: Callable[[], object] | None = None) -> Timers:
+        """Timers that fire among all others, until they are closed; `fires` is called before each of them."""
+        made = Timers(self._clock)
+        made._numbers, made._earliest, made._fires = self._numbers, self._earliest, fires
         return made
 
     def close(self) -> None:
-        """Forget every timer; what is set from now on never happens."""
+        """Forget every timer of this branch; one that is set from now on never fires."""
         self._closed = True
         self._heap.clear()
+        self._listed, self._fires = 0, None
 
     def after(self, delay: int, call: Callable[[], None]) -> Timer:
         """Have `call` happen `delay` nanoseconds from now."""
@@ -112,39 +119,72 @@ class Timers:
             # Limits that are cancelled long before they are due would pile up otherwise.
             self._heap = [entry for entry in self._heap if entry[2].call is not None]
             heapq.heapify(self._heap)
-            self._roomy = max(64, 2 * len(self._heap))
-        heapq.heappush(self._heap, (due, next(self._numbers), timer))
+            self._roomy = max(ROOMY, 2 * len(self._heap))
+        number = next(self._numbers)
+        heapq.heappush(self._heap, (due, number, timer))
+        if self._heap[0][1] == number:
+            self._listed = number
+            self._earliest.put(due, number, self)
         return timer
 
     def __len__(self) -> int:
-        return len(self._heap) + sum(len(branch) for branch in self._branches)
+        return len(self._heap)
 
     def next_due(self) -> int | None:
-        """When the earliest live timer is due, or None."""
-        first = self._first()
+        """When the earliest live timer of the scheduler is due, or None."""
+        first = self._earliest.branch()
         return first._heap[0][0] if first is not None else None
 
-    def _first(self) -> Timers | None:
-        """The heap with the earliest live timer."""
-        first: Timers | None = None
-        if any(branch._closed for branch in self._branches):
-            self._branches = [branch for branch in self._branches if not branch._closed]
-        for one in (self, *self._branches):
-            heap = one._heap
-            while heap and heap[0][2].call is None:
-                heapq.heappop(heap)
-            if heap and (first is None or heap[0][:2] < first._heap[0][:2]):
-                first = one
-        return first
-
     def fire_due(self) -> int:
-        """Fire everything that is due by now, in order; returns how many fired."""
+        """Fire all timers of the scheduler that are due by now, in order; returns their number."""
         fired = 0
         now = self._clock.now()
-        while (first := self._first()) is not None and first._heap[0][0] <= now:
+        while (first := self._earliest.branch()) is not None and first._heap[0][0] <= now:
             timer = heapq.heappop(first._heap)[2]
             call, timer.call = timer.call, None
             if call is not None:
+                if first._fires is not None:
+                    first._fires()
                 call()
                 fired += 1
         return fired
+
+
+class _Earliest:
+    """The branches that have timers, as a heap by the earliest timer of each.
+
+    Entries that do not hold any more are dropped when they come first, or when too many have come together.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Timers]] = []
+        self._roomy = ROOMY
+
+    def put(self, due: int, number: int, branch: Timers) -> None:
+        """List a branch by a timer of it that is due before all others of it."""
+        if len(self._heap) >= self._roomy:
+            listed = {entry[1]: entry for entry in self._heap if entry[2]._listed == entry[1]}
+            self._heap = [entry for entry in listed.values() if not entry[2]._closed]
+            heapq.heapify(self._heap)
+            self._roomy = max(ROOMY, 2 * len(self._heap))
+        heapq.heappush(self._heap, (due, number, branch))
+
+    def branch(self) -> Timers | None:
+        """The branch with the earliest live timer, which is the first of its heap."""
+        heap = self._heap
+        while heap:
+            _, number, branch = heap[0]
+            timers = branch._heap
+            while timers and timers[0][2].call is None:
+                heapq.heappop(timers)
+            if branch._listed != number:
+                heapq.heappop(heap)
+            elif not timers:
+                branch._listed = 0
+                heapq.heappop(heap)
+            elif timers[0][1] == number:
+                return branch
+            else:
+                due, branch._listed, _ = timers[0]
+                heapq.heapreplace(heap, (due, branch._listed, branch))
+        return None

@@ -8,6 +8,7 @@ resource manager, if there is anything to say.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 
@@ -53,6 +54,19 @@ from yunikorn.scheduling.switches import start_partition, start_queue, stop_part
 from yunikorn.states import STOPPED
 from yunikorn.suggestions import suggest
 
+BEGINNING = (0, 0)
+"""A place before all others."""
+
+
+@attrs.frozen(slots=True)
+class Turn:
+    """A partition that takes turns with others."""
+
+    place: tuple[int, int]
+    """In the order of registrations, and of the configuration."""
+    session: Session
+    partition: PartitionScheduler
+
 
 class Scheduler:
     """One scheduler core for any number of resource managers."""
@@ -79,8 +93,14 @@ class Scheduler:
         self._environment = Environment.on(clock, periods)
         self._timers = self._environment.timers
         self._sessions: dict[str, Session] = {}
-        self._next: PartitionScheduler | None = None
-        """Whose turn it is when `schedule` is called again."""
+        self._active: dict[Session, None] = {}
+        """Sessions that may have something to decide or to say; no other is looked at."""
+        self._registered = 0
+        """Registrations so far."""
+        self._faults_seen = 0
+        """Kinds of failures of plugins that all sessions have sent to their sinks."""
+        self._last = BEGINNING
+        """The place of the partition that was served last, behind which `schedule` goes on."""
         self._deed = ""
         """What is being done now that no call may come in between of."""
 
@@ -109,6 +129,9 @@ class Scheduler:
         if known is not None:
             self._end(known, f"resource manager {request.rm_id} registered again")
         self._sessions[request.rm_id] = session
+        self._registered += 1
+        session.number, session.on_active = self._registered, self._activate
+        session.activate()
         session.when_over = lambda: self._end(session, "it has not registered again in time")
         return RegisterResourceManagerResponse()
 
@@ -119,6 +142,7 @@ class Scheduler:
         """
         self._stand_aside("update")
         session = self._session(request.rm_id)
+        session.activate()
         self._deed = "takes in an update"
         try:
             session.take(request)
@@ -204,8 +228,7 @@ class Scheduler:
     def _end(self, session: Session, reason: str) -> None:
         if self._sessions.get(session.rm_id) is session:
             del self._sessions[session.rm_id]
-        if self._next is not None and self._next in session.partitions:
-            self._next = None
+        self._active.pop(session, None)
         session.close(reason)
 
     # -- what a resource manager brings along ---------------------------------------------------------
@@ -256,45 +279,70 @@ class Scheduler:
         backlog of one does not delay the others.
         """
         self._stand_aside("schedule")
+        sessions = self._in_order()
         self._deed = "decides"
         try:
-            taken = self._decide(max_decisions)
+            taken = self._decide(sessions, max_decisions)
         finally:
             self._deed = ""
-        self._flush()
+        self._flush(sessions)
         return taken
 
-    def _decide(self, most: int | None) -> int:
+    def _activate(self, session: Session) -> None:
+        self._active[session] = None
+
+    def _in_order(self) -> list[Session]:
+        """The active sessions in the order in which they registered."""
+        return sorted(self._active, key=_number)
+
+    def _decide(self, sessions: list[Session], most: int | None) -> int:
         taken = 0
-        busy = self._in_turn()
+        last: Turn | None = None
+        busy = self._in_turn(sessions)
         while busy and (most is None or taken < most):
-            partition = busy.popleft()
+            turn = busy.popleft()
             if not busy:
                 # Nobody to take turns with.
-                taken += partition.decide_up_to(None if most is None else most - taken)
+                taken += turn.partition.decide_up_to(None if most is None else most - taken)
                 if most is not None and taken >= most:
-                    busy.append(partition)
-            elif partition.decide() is not None:
+                    last = turn
+                    busy.append(turn)
+            elif turn.partition.decide() is not None:
                 taken += 1
-                busy.append(partition)
-        self._next = busy[0] if busy else None
+                last = turn
+                busy.append(turn)
+        if most != 0:
+            self._last = last.place if last is not None and busy else BEGINNING
+        unfinished = {turn.session for turn in busy}
+        for session in sessions:
+            if session not in unfinished and not (session.absence is None and session.ages):
+                self._active.pop(session, None)
         return taken
 
-    def _flush(self) -> None:
-        for session in list(self._sessions.values()):
-            session.flush()
-
-    def _in_turn(self) -> deque[PartitionScheduler]:
-        partitions = deque(
-            partition
-            for session in self._sessions.values()
+    def _in_turn(self, sessions: list[Session]) -> deque[Turn]:
+        """The partitions that may have something to decide, beginning behind the one that was served last."""
+        turns = [
+            Turn((session.number, index), session, partition)
+            for session in sessions
             if session.absence is None
-            for partition in session.partitions
-        )
-        if self._next in partitions:
-            while partitions[0] is not self._next:
-                partitions.rotate(-1)
-        return partitions
+            for index, partition in enumerate(session.partitions)
+        ]
+        begin = bisect_right(turns, self._last, key=_place)
+        return deque(turns[begin:] + turns[:begin])
+
+    def _flush(self, sessions: list[Session]) -> None:
+        """Hand out what these sessions have to say, and all if sinks have to hear of a failure."""
+        faults = len(self.faults)
+        if faults != self._faults_seen:
+            self._faults_seen = faults
+            sessions = list(self._sessions.values())
+        try:
+            for session in sessions:
+                session.flush()
+        except BaseException:
+            # An interrupt: those that were not reached are as they were.
+            self._active.update((one, None) for one in sessions if self._sessions.get(one.rm_id) is one)
+            raise
 
     def next_timer(self) -> int | None:
         """When the earliest timer is due (ns), or None."""
@@ -305,7 +353,7 @@ class Scheduler:
         self._stand_aside("fire_timers")
         fired = self._timers.fire_due()
         if fired:
-            self._flush()
+            self._flush(self._in_order())
         return fired
 
     # -- configuration --------------------------------------------------------------------------------
@@ -471,8 +519,8 @@ class Scheduler:
         return whereabouts(thread_id, self._origin_of)
 
     def _origin_of(self, cls: type[object]) -> str:
-        registries = [self.registry, *(session.registry for session in list(self._sessions.values()))]
-        for registry in registries:
+        registries = (session.registry for session in list(self._sessions.values()))
+        for registry in itertools.chain((self.registry,), registries):
             for offer in registry.offers():
                 if offer.cls is cls:
                     return offer.origin
@@ -482,16 +530,21 @@ class Scheduler:
 
     def partition(self, rm_id: str, name: str = "default") -> PartitionScheduler | None:
         """A partition at work."""
-        return self._session(rm_id).partition(name)
+        return self._session_to_change(rm_id).partition(name)
 
     def partitions(self, rm_id: str) -> Iterator[PartitionScheduler]:
         """All partitions of a resource manager, in the order of its configuration."""
-        return self._session(rm_id).partitions
+        return self._session_to_change(rm_id).partitions
 
     def _session_for(self, call: str, rm_id: str) -> Session:
         """The session that a call is about to change."""
         self._stand_aside(call)
-        return self._session(rm_id)
+        return self._session_to_change(rm_id)
+
+    def _session_to_change(self, rm_id: str) -> Session:
+        session = self._session(rm_id)
+        session.activate()
+        return session
 
     def _session(self, rm_id: str) -> Session:
         session = self._sessions.get(rm_id)
@@ -499,3 +552,11 @@ class Scheduler:
             known = ", ".join(self._sessions) or "none"
             raise UsageError(f"no resource manager '{rm_id}' is registered; registered: {known}")
         return session
+
+
+def _number(session: Session) -> int:
+    return session.number
+
+
+def _place(turn: Turn) -> tuple[int, int]:
+    return turn.place

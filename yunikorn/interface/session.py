@@ -74,6 +74,10 @@ class Session:
         """How it registered: its version, policy group, and what it says of itself."""
         self.when_over: Callable[[], None] = lambda: self.close("it has not registered again in time")
         """What is done when it was paused for too long."""
+        self.number = 0
+        """Its place in the order of registrations."""
+        self.on_active: Callable[[Session], None] = lambda _: None
+        """Called when it may have something to decide or to say: see `activate`."""
         self.basis = Basis(config.text)
         self.reach = Reach(rm_id, callback, faults)
         self.config = config
@@ -115,7 +119,7 @@ class Session:
     def _make(self, config: PartitionConfig, registry: Registry) -> PartitionScheduler:
         # Partitions of different RMs may have one name: inside they carry their RM's (decision 39).
         name = f"[{self.rm_id}]{config.name}"
-        own = self._environment.branch()
+        own = self._environment.branch(self.activate)
         try:
             made = PartitionScheduler(name, config, registry, own, self.faults, self._link)
         except BaseException:
@@ -160,6 +164,15 @@ class Session:
         return None
 
     # -- working ------------------------------------------------------------------------------------
+
+    def activate(self) -> None:
+        """Have the scheduler look at this session: it may have something to decide, or to say."""
+        self.on_active(self)
+
+    @property
+    def ages(self) -> bool:
+        """True if time alone may give it something to decide, though no timer says when."""
+        return any(partition.cycle.ages for partition in self._partitions.values())
 
     def take(self, request: UpdateRequest) -> None:
         """Take in an update; while the session is paused it is answered by RESYNC instead.

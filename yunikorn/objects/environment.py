@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import attrs
 
@@ -26,6 +26,6 @@ class Environment:
         """A new one on this clock."""
         return cls(clock, Timers(clock), periods or Periods(), itertools.count(1))
 
-    def branch(self) -> Environment:
-        """The same with timers that go when their owner goes (`Timers.close`)."""
-        return attrs.evolve(self, timers=self.timers.branch())
+    def branch(self, fires: Callable[[], object] | None = None) -> Environment:
+        """The same with timers that go when their owner goes (`Timers.close`); see `Timers.branch`."""
+        return attrs.evolve(self, timers=self.timers.branch(fires))

@@ -128,6 +128,11 @@ class Cycle:
             if allocation is not None:
                 return allocation
 
+    @property
+    def ages(self) -> bool:
+        """True if time alone may open a queue, because its policy excludes applications by ageing keys."""
+        return any(leaf.held and leaf.order.ages for leaf in self._held)
+
     def _review_held(self) -> bool:
         """Review who takes part where keys changed though no application did; whether that found work."""
         now = self._partition.clock.now()

@@ -46,8 +46,10 @@ class Registrations:
         remote = RemoteRM(request.rm_id, self)
 
         def deed(core: Scheduler) -> RemoteRM | None:
-            self._forget_ended(core)
-            if request.rm_id not in self.current and len(self.current) >= self.settings.limits.rms:
+            most = self.settings.limits.rms
+            if request.rm_id not in self.current and len(self.current) >= most:
+                self._forget_ended(core)
+            if request.rm_id not in self.current and len(self.current) >= most:
                 text = f"{len(self.current)} resource managers are registered, which is as many as may be"
                 raise TooMany(text)
             core.register_resource_manager(request, remote)
@@ -72,7 +74,7 @@ class Registrations:
         self._expect_stream(remote)
 
     def _forget_ended(self, core: Scheduler) -> None:
-        # The core gives up sessions by itself, when nobody comes back.
+        # The core ends sessions of RMs that do not come back. Only looked for when there is no room left.
         for rm_id in [rm_id for rm_id in self.current if core.session_state(rm_id) == STOPPED]:
             del self.current[rm_id]
 

@@ -1,0 +1,143 @@
+"""Many registered resource managers: what one of them does costs the same however many others there are."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from tests.core.kit import configuration
+from tests.service.kit import Ears, work
+from yunikorn.clock import ManualClock
+from yunikorn.interface.messages import (
+    AllocationAsk,
+    RegisterResourceManagerRequest,
+    UpdateRequest,
+)
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.registry import Registry
+from yunikorn.resources import Resource
+
+FEW, MANY = 4, 64
+CONFIG = configuration({"name": "a"})
+
+
+class Crowd:
+    """A scheduler on a clock that stands still, with resource managers that have nothing to do."""
+
+    def __init__(self, registry: Registry, number: int) -> None:
+        self.clock = ManualClock()
+        self.scheduler = Scheduler(registry, self.clock)
+        self.ears: dict[str, Ears] = {}
+        for one in range(number):
+            self.join(f"idle-{one}")
+        self.join("busy")
+        self.settle()
+
+    def join(self, rm_id: str) -> None:
+        """Register a resource manager; it has a node that is full, and more work than fits."""
+        self.register(rm_id)
+        self.scheduler.update(work(2, rm_id))
+        self.scheduler.update(UpdateRequest(rm_id, asks=[ask("waits")]))
+
+    def register(self, rm_id: str) -> None:
+        """Register a resource manager, and no more."""
+        self.ears[rm_id] = Ears()
+        self.scheduler.register_resource_manager(
+            RegisterResourceManagerRequest(rm_id, config=CONFIG), self.ears[rm_id]
+        )
+
+    def settle(self) -> None:
+        """Decide until there is nothing left, and let the time pass that is waited for."""
+        for _ in range(20):
+            self.scheduler.schedule()
+            self.clock.advance(60)
+            self.scheduler.fire_timers()
+
+    def step(self) -> int:
+        """One step of a service."""
+        self.scheduler.fire_timers()
+        decided = self.scheduler.schedule(256)
+        self.scheduler.next_timer()
+        return decided
+
+
+def ask(key: str) -> AllocationAsk:
+    """One more request of the application that every resource manager has."""
+    return AllocationAsk(key, "app", resource_ask=Resource(vcore=1))
+
+
+def lines_of(deed: Callable[[], object]) -> int:
+    """The lines of Python that something takes."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    gc.disable()
+    sys.settrace(trace)
+    try:
+        deed()
+    finally:
+        sys.settrace(before)
+        gc.enable()
+    return count
+
+
+def update(crowd: Crowd) -> None:
+    crowd.scheduler.update(UpdateRequest("busy", asks=[ask("one-more")]))
+    crowd.step()
+
+
+def decide(crowd: Crowd) -> None:
+    crowd.scheduler.update(
+        UpdateRequest("busy", new_schedulable_nodes=work(1, app="another").new_schedulable_nodes)
+    )
+    assert crowd.step() == 1
+
+
+def pass_time(crowd: Crowd) -> None:
+    # Applications that have completed are forgotten days later: of the busy one only.
+    crowd.scheduler.stop("busy")
+    crowd.register("busy")
+    crowd.scheduler.update(work(1, "busy"))
+    crowd.step()
+    crowd.clock.advance(600)
+    assert crowd.scheduler.fire_timers()
+    crowd.step()
+
+
+def idle(crowd: Crowd) -> None:
+    crowd.step()
+
+
+def register(crowd: Crowd) -> None:
+    crowd.register("another")
+    crowd.step()
+
+
+def lose(crowd: Crowd) -> None:
+    crowd.scheduler.pause("busy")
+    crowd.step()
+    crowd.clock.advance(100_000)
+    crowd.step()
+
+
+@pytest.mark.parametrize("deed", [update, decide, pass_time, idle, register, lose])
+def test_what_one_does_costs_the_same_however_many_are_registered(
+    registry: Registry, deed: Callable[[Crowd], None]
+) -> None:
+    def lines(number: int) -> int:
+        crowd = Crowd(registry, number)
+        return lines_of(lambda: deed(crowd))
+
+    lines(0)  # with all that is done the first time only
+    few, many = lines(FEW), lines(MANY)
+    assert many - few < MANY - FEW, "less than a line of Python for each of the others"
