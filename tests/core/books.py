@@ -107,7 +107,8 @@ def _check_usage(partition: Partition, reference: Reference) -> None:
         allowance = found[key]
         assert allowance.members == len(apps), key
         assert plain(allowance.usage) == plain(total_of(app.allocated() for app in apps)), key
-        assert set(allowance.applications) == {app.id for app in apps if app.running}, key
+        run = {app.id for app in apps if app.counts_for_limits}
+        assert set(allowance.applications) == run, key
         assert allowance.full == allowance.is_full, key
 
 

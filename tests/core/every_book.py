@@ -147,7 +147,8 @@ def _check_allowances(partition: Partition) -> None:
         apps = [app for app in partition.applications.values() if allowance in app.tracked]
         assert allowance.members == len(apps)
         assert plain(allowance.usage) == total(app.allocated for app in apps), allowance.label
-        assert set(allowance.applications) == {app.id for app in apps if app.allocations}, allowance.label
+        run = {app.id for app in apps if not app.fresh and (app.allocations or app.has_waiting)}
+        assert set(allowance.applications) == run, allowance.label
         assert allowance.full == allowance.is_full, allowance.label
 
 
@@ -219,15 +220,19 @@ def check_bounds(before: Standing, after: Standing) -> None:
 
 
 def may_go_on(partition: Partition) -> dict[str, bool]:
-    """The applications that need no place among those that run, and whether they hold anything."""
-    return {app.id: bool(app.allocations) for app in partition.applications.values() if not app.fresh}
+    """The applications that need no place among those that run, and whether they hold or want anything."""
+    return {
+        app.id: bool(app.allocations) or app.has_waiting
+        for app in partition.applications.values()
+        if not app.fresh
+    }
 
 
 def check_starts(before: Mapping[str, bool], partition: Partition) -> None:
     """Applications started only where a limit of users or groups on how many may run allowed it."""
     for one in partition.usage:
         held = list(one.applications)
-        # Those that ran already and have something again were not held up: limits are asked once.
+        # Those that had ended and ask for something again were not held up: limits are asked once.
         again = [app_id for app_id in held if before.get(app_id) is False]
         started = [app_id for app_id in held if app_id not in before]
         if started and one.max_applications:

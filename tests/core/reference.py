@@ -84,6 +84,11 @@ class App:
         return max((ask.priority for ask in self.waiting), default=NO_PRIORITY)
 
     @property
+    def counts_for_limits(self) -> bool:
+        """Whether it has started, and still holds or asks for something."""
+        return self.state not in ("New", "Accepted") and bool(self.running or self.waiting)
+
+    @property
     def kept_priority(self) -> int:
         """Of its waiting asks, or if it waits for nothing of the allocation that it got last."""
         return self.priority if self.waiting else self.running[-1].priority if self.running else 0
@@ -471,7 +476,7 @@ class Reference:
             if 0 < level.max_apps <= len(running):
                 return False
         return all(
-            not 0 < limit.get("maxapplications", 0) <= sum(bool(other.running) for other in sharing)
+            not 0 < limit.get("maxapplications", 0) <= sum(other.counts_for_limits for other in sharing)
             for limit, sharing in self._limits(app)
         )
 

@@ -261,21 +261,6 @@ def test_so_many_applications_of_a_user_run_and_the_next_waits_for_its_turn() ->
     assert names(rm.schedule()) == ["a2"]
 
 
-def test_what_counts_is_having_something_not_the_state() -> None:
-    """Facts §5.9: an application that has lost all it had makes room, even if it asks for more."""
-    rm = rm_with(limited(limit(users=["ann"], apps=1)))
-    submit(rm, "a1", "ann")
-    rm.schedule()
-    submit(rm, "a2", "ann")
-    rm.ask("a1", "huge", memory=5000)
-    end_one(rm, "a1")
-    assert rm.state("a1") == "Starting"
-    assert names(rm.schedule()) == ["a2"]
-    # a1 has started already: it is not asked again whether it may.
-    rm.ask("a1", "small", memory=1)
-    assert names(rm.schedule()) == ["a1"]
-
-
 def test_applications_of_a_group_are_counted_together() -> None:
     rm = rm_with(limited(limit(groups=["dev"], apps=2)))
     for number, user in enumerate(("ann", "bob", "ann", "cid"), 1):

@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 from tests.core.kit import RM, configuration, document, partition, queue
+from yunikorn.clock import SECOND
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -120,6 +121,84 @@ def test_the_creation_time_keeps_the_order_of_what_was_there_before() -> None:
     rm.ask("old", vcore=1, tags={"creationTime": "100"})
     rm.node(vcore=1)
     assert rm.schedule() == [("old", "ask", "n1")]
+
+
+CREATED = "creationTime"
+
+
+def restarted(policy: str, *, forced: bool = False) -> RM:
+    """Two applications that run: `old` was there before `young`, and is reported after it."""
+    rm = RM(configuration(queue("a", properties={"application.sort.policy": policy})))
+    rm.pass_time(1000)
+    found = [
+        Allocation("t", "young", "u1", "n1", Resource(vcore=1), allocation_tags={CREATED: "900"}),
+        Allocation("t", "old", "u2", "n1", Resource(vcore=1), allocation_tags={CREATED: "100"}),
+        Allocation("t", "old", "u3", "n1", Resource(vcore=1), allocation_tags={CREATED: "300"}),
+    ]
+    if forced:
+        for one in found:
+            one.allocation_tags["application.create.force"] = "true"
+        rm.node(vcore=3, existing=found)
+    rm.app("young")
+    rm.app("old")
+    if not forced:
+        rm.node(vcore=3, existing=found)
+    rm.running = {one.uuid: one for one in found}
+    return rm
+
+
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("policy", ["fifo", "stateaware"])
+def test_recovered_allocations_keep_the_order_of_what_was_there_before(policy: str, forced: bool) -> None:
+    rm = restarted(policy, forced=forced)
+    assert rm.find_app("old").submitted == 100 * SECOND
+    assert rm.find_app("young").submitted == 900 * SECOND
+    rm.ask("young", "more", vcore=1)
+    rm.ask("old", "more", vcore=1)
+    rm.node("n2", vcore=1)
+    assert rm.schedule() == [("old", "more", "n2")]
+
+
+def test_an_allocation_that_the_resource_manager_placed_long_ago_keeps_the_order_as_well() -> None:
+    rm = RM()
+    rm.pass_time(1000)
+    rm.node(vcore=1)
+    rm.app("young")
+    rm.app("old")
+    tags = {CREATED: "100"}
+    rm.update(allocations=[Allocation("t", "old", "u1", "n1", Resource(vcore=1), allocation_tags=tags)])
+    rm.ask("young", "more", vcore=1)
+    rm.ask("old", "more", vcore=1)
+    rm.node("n2", vcore=1)
+    assert rm.schedule() == [("old", "more", "n2")]
+
+
+def test_stateaware_lets_the_oldest_application_start_after_a_restart() -> None:
+    rm = RM(configuration(queue("a", properties={"application.sort.policy": "stateaware"})))
+    rm.pass_time(1000)
+    for app_id in ("young", "old", "oldest"):
+        rm.app(app_id)
+    # Of each one allocation runs: all three are Starting, and one of these takes part.
+    existing_ones = [
+        Allocation("t", app_id, app_id, "n1", Resource(vcore=1), allocation_tags={CREATED: created})
+        for app_id, created in (("young", "900"), ("old", "500"), ("oldest", "100"))
+    ]
+    rm.running = {one.uuid: one for one in existing_ones}
+    rm.node(vcore=3, existing=existing_ones)
+    for app_id in ("young", "old", "oldest"):
+        rm.ask(app_id, "more", vcore=1)
+    rm.node("n2", vcore=3)
+    assert [app for app, _, _ in rm.schedule(1)] == ["oldest"]
+
+
+def test_a_creation_time_after_the_submission_changes_nothing() -> None:
+    rm = RM()
+    rm.app("first")
+    rm.pass_time(10)
+    tags = {CREATED: "9"}
+    found = Allocation("t", "first", "u1", "n1", Resource(vcore=1), allocation_tags=tags)
+    rm.node(vcore=1, existing=[found])
+    assert rm.find_app("first").submitted == 0
 
 
 def test_a_forced_application_is_taken_where_no_rule_places_it() -> None:

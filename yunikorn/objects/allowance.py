@@ -63,7 +63,7 @@ class Allowance:
 
     @property
     def applications(self) -> tuple[str, ...]:
-        """The ids of those that hold something, and so count as running for a limit."""
+        """The ids of those that count as running for a limit."""
         self.settle()
         return tuple(self._applications)
 
@@ -79,7 +79,7 @@ class Allowance:
 
     @property
     def is_full(self) -> bool:
-        """Whether as many applications hold something as may."""
+        """Whether as many applications run as may."""
         return 0 < self.max_applications <= len(self._applications)
 
     def set_limit(self, limit: LimitConfig | None) -> None:
@@ -89,14 +89,14 @@ class Allowance:
         self.max_applications = limit.max_applications if limit is not None else 0
 
     def start(self, app_id: str) -> bool:
-        """An application holds something; returns whether it did not before."""
+        """Count an application as running; returns whether it was not counted before."""
         if app_id in self._applications:
             return False
         self._applications[app_id] = None
         return True
 
     def stop(self, app_id: str) -> bool:
-        """An application holds nothing; returns whether it did before."""
+        """Count an application no more; returns whether it was counted before."""
         return self._applications.pop(app_id, app_id) is None
 
     def book(self, pairs: Iterable[tuple[str, int]]) -> None:

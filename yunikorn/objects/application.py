@@ -54,6 +54,7 @@ class Application(Member):
         "by_key",
         "chain",
         "counted",
+        "counted_by_limits",
         "finished",
         "forced",
         "fresh",
@@ -148,6 +149,8 @@ class Application(Member):
         """Its members, if it is a gang that is placed as a whole."""
         self.counted = False
         """Whether it counts as running in its queue and all above."""
+        self.counted_by_limits = False
+        """Whether it counts as running for its user and group; what is `owing` is counted later."""
         self.asks: dict[str, Ask] = {}
         self.group = ""
         """The one group whose limits count for it; empty when none does."""

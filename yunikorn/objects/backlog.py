@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.kept_nodes import KeptNodes
+    from yunikorn.objects.usage_book import UsageBook
 
 
 class Watcher(Protocol):
@@ -37,8 +38,9 @@ class Watcher(Protocol):
 class Backlog:
     """The requests of one partition that wait."""
 
-    def __init__(self, claims: ClaimTable, kept: KeptNodes, journal: Journal) -> None:
+    def __init__(self, claims: ClaimTable, usage: UsageBook, kept: KeptNodes, journal: Journal) -> None:
         self.claims = claims
+        self.usage = usage
         self.kept = kept
         self.journal = journal
         self.gangs: GangBook
@@ -75,6 +77,8 @@ class Backlog:
             self.gangs.waits(ask)
         else:
             app.requests.add(ask)
+        if not app.fresh and not app.counted_by_limits:
+            self.usage.recount(app)
         self.claims.wait(ask.claim)
         if ask.priority > app.priority:
             app.reprioritise()
@@ -114,9 +118,15 @@ class Backlog:
             if ask.priority >= app.priority:
                 app.reprioritise()
             if not app.has_waiting:
-                _count(app, -1)
+                self._nothing_waits(app)
         elif ask.priority >= app.priority and ask.priority != follower.priority:
             app.reprioritise()
+
+    def _nothing_waits(self, app: Application) -> None:
+        """An application asks for nothing any more."""
+        _count(app, -1)
+        if app.counted_by_limits and not app.allocations:
+            self.usage.recount(app)
 
     def park(self, ask: Ask) -> None:
         """A waiting ask is not to be tried until `unpark`."""
@@ -166,7 +176,7 @@ class Backlog:
         app = request.app
         app.requests.remove(request)
         if not app.has_waiting:
-            _count(app, -1)
+            self._nothing_waits(app)
         self.claims.leave(request.claim)
         app.reprioritise()
         app.learn_bits()

@@ -55,7 +55,7 @@ class Ledger:
         """Nodes whose room changed since the node orders were last brought up to date."""
         self.kept = KeptNodes(journal, self.node_changed)
         """Which nodes are kept for whom."""
-        self.backlog = Backlog(claims, self.kept, journal)
+        self.backlog = Backlog(claims, usage, self.kept, journal)
         """Who waits."""
         self._serial = serial
         self.gangs: GangBook
@@ -230,6 +230,8 @@ class Ledger:
     ) -> Allocation:
         """Book an allocation that an RM brought along; quotas are not asked (facts §10.8)."""
         allocation = Allocation(uuid, key, app, None, node, resource, priority, terms, now)
+        if now < app.submitted:
+            app.submitted = now
         self.allocations[uuid] = allocation
         app.obtain(allocation)
         node.take(allocation)
@@ -348,6 +350,8 @@ class Ledger:
         fresh = app.state == NEW or (app.state in (ACCEPTED, RESUMING) and not counts)
         if fresh != app.fresh:
             app.set_fresh(fresh)
+            if not app.owing:
+                self.usage.recount(app)
 
     def stop_counting(self, app: Application) -> None:
         """An application leaves its queue in whatever state it is: it counts as running no more."""

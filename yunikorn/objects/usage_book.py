@@ -109,8 +109,8 @@ class UsageBook:
         Where no limit counts for it nobody may ever ask: then it is only noted, until somebody does.
         """
         if app.owner:
-            if len(app.allocations) == 1:
-                self._start(app)
+            if not app.counted_by_limits:
+                self.recount(app)
             for allowance in app.tracked:
                 allowance.book(pairs)
         elif not app.owing:
@@ -119,23 +119,37 @@ class UsageBook:
         if self._journal.listening:
             self._record_usage(app, "ADD")
 
-    def _start(self, app: Application) -> None:
-        """It holds something, as it may not have done before."""
+    def recount(self, app: Application) -> None:
+        """Count an application as running for its user and group, or not any more.
+
+        It counts from its start, also while it holds nothing, until it neither holds nor asks for anything.
+        If it has no limits, the change is only noted.
+        """
+        if _runs(app) == app.counted_by_limits:
+            return
+        if app.owner:
+            self._count(app)
+        elif not app.owing:
+            app.owing = True
+            self._owing.append(app)
+
+    def _count(self, app: Application) -> None:
+        app.counted_by_limits = runs = _runs(app)
         for allowance in app.tracked:
-            if allowance.start(app.id) and allowance.max_applications:
+            changed = allowance.start(app.id) if runs else allowance.stop(app.id)
+            if changed and allowance.max_applications:
                 self._claims.count_changed(allowance)
 
     def unbook(self, app: Application, pairs: Pairs) -> None:
         """The application holds so much less."""
         if app.owner:
             less = [(name, -amount) for name, amount in pairs]
-            idle = not app.allocations
             for allowance in app.tracked:
                 allowance.book(less)
-                if idle and allowance.stop(app.id) and allowance.max_applications:
-                    self._claims.count_changed(allowance)
                 if allowance.over:
                     self._claims.room_grew(allowance)
+            if not app.allocations:
+                self.recount(app)
         elif not app.owing:
             app.owing = True
             self._owing.append(app)
@@ -152,10 +166,8 @@ class UsageBook:
             app.accounted = dict(app.allocated)
             for allowance in app.tracked:
                 allowance.book(pairs)
-                if app.allocations:
-                    allowance.start(app.id)
-                else:
-                    allowance.stop(app.id)
+            if _runs(app) != app.counted_by_limits:
+                self._count(app)
 
     def _record_usage(self, app: Application, change: str) -> None:
         for allowance in app.tracked:
@@ -181,9 +193,10 @@ class UsageBook:
             before = app.group
             self._find(app)
             app.accounted = dict(app.allocated)
+            app.counted_by_limits = _runs(app)
             for allowance in app.tracked:
                 allowance.book(app.allocated.items())
-                if app.allocations:
+                if app.counted_by_limits:
                     allowance.start(app.id)
                 allowance.full = allowance.is_full
             if app.group != before:
@@ -213,6 +226,11 @@ class UsageBook:
             detail=detail,
             resource=None if limit is None else limit.max_resources,
         )
+
+
+def _runs(app: Application) -> bool:
+    """Whether an application has started, and still holds or asks for something."""
+    return not app.fresh and (bool(app.allocations) or app.has_waiting)
 
 
 def _declared(queues: Iterable[Queue]) -> Declared:
