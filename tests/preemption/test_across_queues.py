@@ -510,3 +510,19 @@ def test_one_round_tries_so_many_queues_in_vain_and_the_next_the_others() -> Non
         found.append((len(rm.evicted), due is not None and due <= rm.clock.now()))
     # Who is last in line is reached in the round after the last in vain, without a wait.
     assert found == [(0, True), (0, True), (1, False)]
+
+
+def test_a_parent_of_low_priority_keeps_no_guarantee_below_it_from_being_restored() -> None:
+    """Both sides are below the parent: its offset is no difference between them."""
+    rm = RM(
+        configuration(queue("p", guaranteed("a", memory=2), queue("b"), properties={"priority.offset": "-5"}))
+    )
+    rm.node("n1", memory=4)
+    rm.app("big", "root.p.b")
+    rm.ask("big", "x", 4, memory=1)
+    rm.schedule()
+    rm.app("late", "root.p.a")
+    rm.ask("late", "y", memory=1)
+    rm.pass_time(31)
+    rm.schedule()
+    assert len(evicted(rm)) == 1

@@ -132,3 +132,21 @@ def test_offsets_and_fences_count() -> None:
     rm.pass_time(31)
     rm.schedule()
     assert keys(rm) == ["of-b", "of-c"]
+
+
+def test_the_offset_of_a_shared_parent_makes_no_request_more_important_than_its_neighbours() -> None:
+    inner = [queue(name, properties={"preemption.by.priority": "enabled"}) for name in ("a", "b")]
+    rm = RM(configuration(queue("p", *inner, properties={"priority.offset": "5"})))
+    rm.node("n1", memory=4)
+    rm.app("running", "root.p.a")
+    rm.ask("running", "x", 4, memory=1, priority=3)
+    rm.schedule()
+    rm.app("late", "root.p.b")
+    rm.ask("late", "y", memory=1, priority=3)
+    rm.pass_time(31)
+    rm.schedule()
+    assert rm.evicted == {}
+    rm.ask("late", "urgent", memory=1, priority=4)
+    rm.pass_time(31)
+    rm.schedule()
+    assert len(rm.evicted) == 1

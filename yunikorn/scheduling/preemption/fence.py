@@ -54,11 +54,12 @@ def reaches(leaf: Queue, root: Queue, priority: int, *, less: bool = False) -> I
     """
     on_path: dict[Queue, int] = {}
     for queue in leaf.chain:
-        settings = queue.settings
-        priority = settings.priority_offset + (0 if settings.priority_fence else priority)
+        # As the queues below this one are compared: its own offset moves all of them alike.
         on_path[queue] = priority
         if queue is root:
             break
+        settings = queue.settings
+        priority = settings.priority_offset + (0 if settings.priority_fence else priority)
     yield from _below(root, Reach(root, on_path[root], False), leaf, on_path, less)
 
 
