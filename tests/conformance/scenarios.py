@@ -18,6 +18,8 @@ from yunikorn.interface.messages import (
     NodeAction,
     PredicatesArgs,
     PreemptionPolicy,
+    RemoveApplicationRequest,
+    UpdateNodeInfo,
     UserGroupInformation,
 )
 from yunikorn.resources import Resource
@@ -301,6 +303,46 @@ def nodes_are_drained_and_come_back(rm: Story) -> None:
     assert rm.change("n1", NodeAction.DRAIN_TO_SCHEDULABLE) == ["y@n1"]
     assert rm.ask("one", "z", vcore=1) == []
     assert rm.change("n2", NodeAction.DRAIN_TO_SCHEDULABLE) == ["z@n2"]
+
+
+@scenario()
+def what_comes_with_a_drain_is_applied(rm: Story) -> None:
+    rm.node("n1", vcore=2)
+    rm.app("one")
+    rm.change("n1", NodeAction.DRAIN_NODE, vcore=4)
+    assert rm.ask("one", "x", vcore=3) == []
+    assert rm.change("n1", NodeAction.DRAIN_TO_SCHEDULABLE) == ["x@n1"]
+    rm.change("n1", NodeAction.DRAIN_NODE)
+    assert rm.ask("one", "y", vcore=3) == []
+    assert rm.change("n1", NodeAction.DRAIN_TO_SCHEDULABLE, vcore=6) == ["y@n1"]
+
+
+@scenario()
+def what_is_known_is_removed_before_it_is_registered_again(rm: Story) -> None:
+    rm.node("n1", vcore=2)
+    rm.app("one")
+    rm.ask("one", "x", vcore=1)
+    again = AddApplicationRequest("one", "root.a", ugi=UserGroupInformation("ann", ["ann"]))
+    rm.say(remove_applications=[RemoveApplicationRequest("one")], new_applications=[again])
+    assert rm.told("ended") == [("one", "x", "STOPPED_BY_RM")]
+    assert rm.ask("one", "y", vcore=1) == ["y@n1"]
+    gone = [UpdateNodeInfo("n1", NodeAction.DRAIN_NODE), UpdateNodeInfo("n1", NodeAction.DECOMMISSION)]
+    rm.say(updated_nodes=gone, new_schedulable_nodes=[NewNodeInfo("n1", {}, Resource(vcore=8))])
+    assert rm.told("ended")[1:] == [("one", "y", "STOPPED_BY_RM")]
+    assert rm.told("nodes") == [("accepted", "n1")] * 2
+    assert rm.ask("one", "z", vcore=8) == ["z@n1"]
+
+
+@scenario()
+def what_came_and_went_within_one_update_is_gone(rm: Story) -> None:
+    gone = [UpdateNodeInfo("n1", NodeAction.DECOMMISSION)]
+    rm.say(updated_nodes=gone, new_schedulable_nodes=[NewNodeInfo("n1", {}, Resource(vcore=8))])
+    rm.app("one")
+    assert rm.ask("one", "x", vcore=1) == []
+    again = AddApplicationRequest("two", "root.a", ugi=UserGroupInformation("ann", ["ann"]))
+    rm.say(remove_applications=[RemoveApplicationRequest("two")], new_applications=[again])
+    rm.ask("two", "x", vcore=1)
+    assert rm.told("asks refused") == [("two", "x", "failed to find application two")]
 
 
 @scenario()

@@ -5,8 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.core.kit import RM, configuration, queue
-from yunikorn.interface.messages import Allocation, NodeAction, TerminationType
+import pytest
+
+from tests.core.kit import RM, configuration, document, partition, queue
+from yunikorn.interface.constants import NODE_PARTITION
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    AllocationAsk,
+    NewNodeInfo,
+    NodeAction,
+    RemoveApplicationRequest,
+    TerminationType,
+    UpdateNodeInfo,
+    UserGroupInformation,
+)
 from yunikorn.resources import Resource
 
 
@@ -62,6 +75,143 @@ def test_a_drained_node_keeps_its_work_and_gets_no_more_until_it_is_schedulable_
     assert [one.reason for one in rm.heard().failed_node_updates] == [
         "node n1 is Schedulable: event schedule is not possible"
     ]
+
+
+@pytest.mark.parametrize("action", [NodeAction.DRAIN_NODE, NodeAction.DRAIN_TO_SCHEDULABLE])
+def test_attributes_and_resources_that_come_with_a_drain_are_applied(action: NodeAction) -> None:
+    rm = cluster()
+    rm.node("n2", {"zone": "a"}, schedulable=action == NodeAction.DRAIN_NODE, memory=4)
+    rm.change_node("n2", action, {"zone": "b"}, occupied={"memory": 1}, memory=8)
+    node = rm.find_node("n2")
+    assert node.attributes == {"zone": "b"}
+    assert (node.capacity, node.occupied, node.available) == ({"memory": 8}, {"memory": 1}, {"memory": 7})
+    assert rm.at_work().partition.cluster.total == {"memory": 12}
+    assert node.schedulable == (action == NodeAction.DRAIN_TO_SCHEDULABLE)
+    assert rm.heard().failed_node_updates == []
+
+
+@pytest.mark.parametrize("action", [NodeAction.DRAIN_NODE, NodeAction.DRAIN_TO_SCHEDULABLE])
+def test_a_drain_that_brings_nothing_along_leaves_the_node_as_it_is(action: NodeAction) -> None:
+    """Shims of Kubernetes send empty resources with every drain."""
+    rm = cluster()
+    rm.node(
+        "n2", {"zone": "a"}, schedulable=action == NodeAction.DRAIN_NODE, memory=4, occupied={"memory": 1}
+    )
+    rm.change_node("n2", action, {NODE_PARTITION: "default"}, capacity={}, occupied={})
+    node = rm.find_node("n2")
+    assert node.attributes == {"zone": "a"}
+    assert (node.capacity, node.available) == ({"memory": 4}, {"memory": 3})
+    assert node.schedulable == (action == NodeAction.DRAIN_TO_SCHEDULABLE)
+
+
+def test_a_drain_that_fails_applies_nothing_of_what_comes_along() -> None:
+    rm = cluster()
+    rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE, {"zone": "b"}, memory=8)
+    rm.change_node("n1", NodeAction.DRAIN_NODE, {"zone": "b"}, memory=-1)
+    assert [one.reason for one in rm.heard().failed_node_updates] == [
+        "node n1 is Schedulable: event schedule is not possible",
+        "node has negative resources",
+    ]
+    node = rm.find_node()
+    assert (node.attributes, node.capacity, node.schedulable) == ({}, {"memory": 4}, True)
+
+
+def test_room_that_comes_with_a_drained_node_made_schedulable_is_used_at_once() -> None:
+    rm = cluster()
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    rm.ask(memory=6)
+    assert rm.schedule() == []
+    rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE, memory=8)
+    assert rm.schedule() == [("app", "ask", "n1")]
+
+
+def test_the_name_of_its_partition_alone_leaves_the_attributes_of_a_node() -> None:
+    rm = cluster()
+    rm.node("n2", {"zone": "a"}, memory=4)
+    rm.change_node("n2", NodeAction.UPDATE, {NODE_PARTITION: "default"}, memory=5)
+    assert rm.find_node("n2").attributes == {"zone": "a"}
+
+
+# -- removal and registration in one update -----------------------------------------------------------
+
+
+def registered(node_id: str = "n1", **amounts: int) -> NewNodeInfo:
+    return NewNodeInfo(node_id, schedulable_resource=Resource(amounts))
+
+
+def test_a_node_is_removed_and_registered_again_in_one_update() -> None:
+    rm = cluster()
+    rm.ask(memory=1)
+    rm.schedule()
+    rm.heard()
+    rm.update(
+        new_schedulable_nodes=[registered(memory=8)],
+        updated_nodes=[
+            UpdateNodeInfo("n1", NodeAction.DRAIN_NODE),
+            UpdateNodeInfo("n1", NodeAction.DECOMMISSION),
+            UpdateNodeInfo("n1", schedulable_resource=Resource(memory=9)),
+        ],
+    )
+    heard = rm.heard()
+    assert [one.node_id for one in heard.accepted_nodes] == ["n1"]
+    assert not heard.rejected_nodes
+    assert not heard.failed_node_updates
+    assert [one.message for one in heard.released_allocations] == ["Node n1 Removed"]
+    assert (rm.find_node().capacity, rm.find_node().schedulable) == ({"memory": 9}, True)
+    assert rm.at_work().partition.cluster.total == {"memory": 9}
+
+
+def test_a_node_moves_to_another_partition_in_one_update() -> None:
+    rm = RM(document(partition(queue("a")), partition(queue("a"), name="other")))
+    rm.node(memory=4)
+    rm.update(
+        new_schedulable_nodes=[NewNodeInfo("n1", {NODE_PARTITION: "other"}, Resource(memory=4))],
+        updated_nodes=[UpdateNodeInfo("n1", NodeAction.DECOMMISSION)],
+    )
+    assert list(rm.at_work().partition.nodes) == []
+    assert list(rm.at_work("other").partition.nodes) == ["n1"]
+
+
+def test_a_node_that_came_and_went_between_two_updates_is_gone() -> None:
+    rm = cluster()
+    rm.update(
+        new_schedulable_nodes=[registered("n2", memory=8)],
+        updated_nodes=[UpdateNodeInfo("n2", NodeAction.DECOMMISSION)],
+    )
+    assert list(rm.at_work().partition.nodes) == ["n1"]
+    assert rm.heard().failed_node_updates == []
+
+
+def test_an_application_is_removed_and_submitted_again_in_one_update() -> None:
+    rm = cluster()
+    rm.ask(key="old", memory=1)
+    rm.schedule()
+    rm.heard()
+    rm.update(
+        new_applications=[AddApplicationRequest("app", "root.a", ugi=UserGroupInformation("user"))],
+        remove_applications=[RemoveApplicationRequest("app")],
+        asks=[AllocationAsk("new", "app", resource_ask=Resource(memory=4))],
+    )
+    heard = rm.heard()
+    assert [one.application_id for one in heard.accepted_applications] == ["app"]
+    assert not heard.rejected_applications
+    assert not heard.rejected_allocations
+    assert [one.message for one in heard.released_allocations] == ["Application app Removed"]
+    assert rm.schedule() == [("app", "new", "n1")]
+
+
+def test_an_application_that_has_ended_is_removed_and_submitted_again_in_one_update() -> None:
+    rm = cluster()
+    rm.ask(memory=1)
+    rm.schedule()
+    rm.release()
+    rm.pass_time(30)
+    assert rm.state() == "Completed"
+    rm.update(
+        new_applications=[AddApplicationRequest("app", "root.a", ugi=UserGroupInformation("user"))],
+        remove_applications=[RemoveApplicationRequest("app")],
+    )
+    assert rm.state() == "New"
 
 
 def test_a_decommissioned_node_ends_its_allocations_and_says_why() -> None:

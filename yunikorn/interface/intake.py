@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from yunikorn.clock import MILLISECOND
-from yunikorn.errors import StateError
 from yunikorn.interface.checks import (
     allocation_fault,
     application_fault,
     ask_fault,
     ask_release_fault,
     check_request,
+    name_fault,
     node_fault,
     node_update_fault,
     release_fault,
@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 
 NO_SIZE = "an Atomic gang needs a placeholderAsk: what its members take together"
 NO_PLACE = "the ask names no application, and no queue takes one made for it"
+Removals = Sequence["RemoveApplicationRequest"]
+NodeUpdates = Sequence["UpdateNodeInfo"]
+_MOVES = {NodeAction.DRAIN_NODE: "drain", NodeAction.DRAIN_TO_SCHEDULABLE: "schedule"}
+"""Events of a node's states, by the action that asks for them."""
 UNKNOWN_ACTION = "the action is not known here: nothing was changed"
 
 
@@ -61,13 +65,16 @@ class Intake:
     def take(self, request: UpdateRequest) -> None:
         """Applications, then asks and releases, then nodes; allocations that exist already at the end.
 
-        Raises `UsageError` before anything is taken in if the request is not made of the interface's
-        classes.
+        What is known under an id is removed before that id is registered again. Raises
+        `UsageError` before anything is taken in if the request is not made of the interface's classes.
         """
         check_request(request)
+        first, then = self._removals(request)
+        for gone in first:
+            self._remove_application(gone)
         for new in request.new_applications:
             self._add_application(new)
-        for gone in request.remove_applications:
+        for gone in then:
             self._remove_application(gone)
         self._asks.take(request.asks)
         for ask_release in request.releases.allocation_asks_to_release:
@@ -75,9 +82,12 @@ class Intake:
         for release in request.releases.allocations_to_release:
             self._release(release)
         recovered: list[tuple[PartitionScheduler, Allocation, str]] = []
+        before, after = self._node_updates(request)
+        for update in before:
+            self._update_node(update)
         for node in request.new_schedulable_nodes:
             self._add_node(node, recovered)
-        for update in request.updated_nodes:
+        for update in after:
             self._update_node(update)
         for partition, allocation, node_id in recovered:
             self._recover(partition, allocation, node_id)
@@ -91,6 +101,41 @@ class Intake:
         if partition is None:
             return None, f"failed to find partition {name or DEFAULT_PARTITION}"
         return partition, ""
+
+    # -- what is removed and registered at once -----------------------------------------------------
+
+    def _removals(self, request: UpdateRequest) -> tuple[Removals, Removals]:
+        """Divide the removals of applications into those before and those after the new ones."""
+        if not request.new_applications:
+            return (), request.remove_applications
+        first: list[RemoveApplicationRequest] = []
+        then: list[RemoveApplicationRequest] = []
+        for gone in request.remove_applications:
+            partition, _ = self._partition(gone.partition_name, removal_fault(gone))
+            known = partition is not None and partition.knows(gone.application_id)
+            (first if known else then).append(gone)
+        return first, then
+
+    def _node_updates(self, request: UpdateRequest) -> tuple[NodeUpdates, NodeUpdates]:
+        """Divide the updates of nodes likewise: those up to a removal come before the registration."""
+        updates = request.updated_nodes
+        if not (updates and request.new_schedulable_nodes):
+            return (), updates
+        new = {node.node_id for node in request.new_schedulable_nodes if not node_fault(node)}
+        removed: dict[object, int] = {}
+        for index, update in enumerate(updates):
+            if update.action == NodeAction.DECOMMISSION and not node_update_fault(update):
+                node_id = update.node_id
+                if node_id in new and self._session.node(node_id, _partition_of(update.attributes)):
+                    removed[node_id] = index
+        if not removed:
+            return (), updates
+        before: list[UpdateNodeInfo] = []
+        after: list[UpdateNodeInfo] = []
+        for index, update in enumerate(updates):
+            known = not name_fault("nodeID", update.node_id)
+            (before if known and index <= removed.get(update.node_id, -1) else after).append(update)
+        return before, after
 
     # -- applications -------------------------------------------------------------------------------
 
@@ -202,7 +247,7 @@ class Intake:
         self, new: NewNodeInfo, recovered: list[tuple[PartitionScheduler, Allocation, str]]
     ) -> None:
         fault = node_fault(new)
-        name = "" if fault else new.attributes.get(NODE_PARTITION, "")
+        name = "" if fault else _partition_of(new.attributes)
         partition, reason = self._partition(name, fault)
         if partition is None:
             self._session.stray.rejected_nodes.append(Refusal(told(new.node_id), reason))
@@ -255,7 +300,7 @@ class Intake:
         reason = node_update_fault(update)
         found = None
         if not reason:
-            found = self._session.node(update.node_id, update.attributes.get(NODE_PARTITION, ""))
+            found = self._session.node(update.node_id, _partition_of(update.attributes))
             reason = "" if found is not None else f"failed to find node {update.node_id}"
         if found is not None:
             reason = self._act(*found, update)
@@ -265,22 +310,24 @@ class Intake:
 
     @staticmethod
     def _act(partition: PartitionScheduler, node: Node, update: UpdateNodeInfo) -> str:
-        try:
-            if update.action == NodeAction.DRAIN_NODE:
-                partition.partition.move_node(node, "drain")
-            elif update.action == NodeAction.DRAIN_TO_SCHEDULABLE:
-                partition.partition.move_node(node, "schedule")
-            elif update.action == NodeAction.DECOMMISSION:
-                partition.remove_node(node)
-            elif update.action == NodeAction.UNKNOWN:
-                return UNKNOWN_ACTION
-            else:
-                return partition.update_node(
-                    node, update.schedulable_resource, update.occupied_resource, update.attributes or None
-                )
-        except StateError as error:
-            return str(error)
-        return ""
+        if update.action == NodeAction.UNKNOWN:
+            return UNKNOWN_ACTION
+        if update.action == NodeAction.DECOMMISSION:
+            partition.remove_node(node)
+            return ""
+        capacity, occupied = update.schedulable_resource, update.occupied_resource
+        move = _MOVES.get(update.action, "")
+        if move:
+            # Shims of Kubernetes send empty amounts with every drain: these say nothing.
+            capacity, occupied = capacity or None, occupied or None
+        only_partition = not update.attributes.keys() - {NODE_PARTITION}
+        attributes = None if only_partition else update.attributes
+        return partition.update_node(node, capacity, occupied, attributes, move)
+
+
+def _partition_of(attributes: Mapping[str, str]) -> str:
+    """The name of the partition in the attributes of a node, if there is one."""
+    return attributes.get(NODE_PARTITION, "")
 
 
 def _time_limit(milliseconds: int) -> int:

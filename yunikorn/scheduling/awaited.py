@@ -33,6 +33,9 @@ class AwaitedAllocations:
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
 
+    def __contains__(self, app_id: str) -> bool:
+        return app_id in self._waiting
+
     def put(self, one: Existing, node: Node) -> None:
         """Keep its room until its application comes."""
         named = attrs.evolve(one, uuid=one.uuid or self._partition.ledger.new_uuid(one.key))

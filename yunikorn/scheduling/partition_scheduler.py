@@ -9,6 +9,7 @@ import attrs
 
 from yunikorn.api import Context, ResourceManager
 from yunikorn.clock import SECOND
+from yunikorn.errors import StateError
 from yunikorn.objects.application import Application
 from yunikorn.objects.gang import SOFT, TIME_DIGITS, style_named
 from yunikorn.objects.node import Node
@@ -225,6 +226,11 @@ class PartitionScheduler:
         chosen = chosen or of_queue
         return chosen if chosen in self.orders.policies else DEFAULT
 
+    def knows(self, app_id: str) -> bool:
+        """Return whether there is an application of this id, also one that has ended or is awaited."""
+        holders = (self.partition.applications, self.partition.ended, self.existing.awaited)
+        return any(app_id in holder for holder in holders)
+
     def remove_application(self, app_id: str) -> None:
         """The RM takes an application away; unknown ones are ignored (facts §6.7)."""
         app, message = self.partition.applications.get(app_id), f"Application {app_id} Removed"
@@ -334,10 +340,21 @@ class PartitionScheduler:
         capacity: Resource | None,
         occupied: Resource | None,
         attributes: Mapping[str, str] | None,
+        move: str = "",
     ) -> str:
-        """Change a node; returns the reason if it cannot be."""
+        """Change a node, and its state by the event `move` if given; returns the reason if it cannot be.
+
+        None leaves that part of the node as it is. Of a change that cannot be nothing is applied.
+        """
         if any(amount is not None and has_negative(amount) for amount in (capacity, occupied)):
             return "node has negative resources"
+        if move:
+            try:
+                self.partition.move_node(node, move)
+            except StateError as error:
+                return str(error)
+            if capacity is None and occupied is None and attributes is None:
+                return ""
         if attributes is not None:
             node.attributes = dict(attributes)
             node.classes = self.policies.predicates.node_classes(node)

@@ -289,7 +289,10 @@ def to_application_response(response: UpdateResponse) -> wire.ApplicationRespons
 
 
 def from_node_request(message: wire.NodeRequest) -> list[UpdateRequest]:
-    """Nodes in their order: an update has the new ones first, so a new one after a change begins another."""
+    """Nodes in their order: an update has the new ones first, so a new one after a change begins another.
+
+    Within one update what is known is removed before it is registered again, here as in the other layout.
+    """
     request = UpdateRequest(message.rmID)
     requests = [request]
     for info in message.nodes:
