@@ -285,6 +285,8 @@ class Event:
     resource: Mapping[str, int] | None = None
     timestamp: int = 0
     """When it happened (ns)."""
+    reason: str = ""
+    """Why, in one word such as `InsufficientQueueResources`, where `detail` says nothing."""
 
 
 class ResourceManager(Protocol):

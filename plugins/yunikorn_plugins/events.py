@@ -90,6 +90,8 @@ def as_record(event: Event) -> dict[str, Any]:
         "eventChangeDetail": event.detail,
         "message": event.message,
     }
+    if event.reason:
+        record["reason"] = event.reason
     if event.resource is not None:
         record["resource"] = dict(sorted(event.resource.items()))
     return record
@@ -97,7 +99,7 @@ def as_record(event: Event) -> dict[str, Any]:
 
 def line_of(event: Event) -> str:
     """The event as text, what is empty left out: `APP app-1 ADD APP_ALLOC ask-7: message`."""
-    words = [event.type, event.object_id, event.change, event.detail, event.reference_id]
+    words = [event.type, event.object_id, event.change, event.detail, event.reason, event.reference_id]
     text = " ".join(word for word in words if word and word not in ("NONE", "DETAILS_NONE"))
     if event.resource:
         text += " (" + ", ".join(f"{name} {amount}" for name, amount in sorted(event.resource.items())) + ")"

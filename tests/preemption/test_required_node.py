@@ -71,7 +71,8 @@ def test_more_important_and_protected_work_stays_and_it_is_said() -> None:
     rm.schedule()
     assert keys(rm) == []
     message = "Unschedulable request 'agent' with required node 'n1', no preemption victim found"
-    assert [one.object_id for one in ear.events if one.message == message] == ["agent"]
+    told = [(one.object_id, one.reason) for one in ear.events if one.message == message]
+    assert told == [("agent", "PreemptionFailed")]
     rm.pass_time(3)
     rm.schedule()
     assert len([one for one in ear.events if one.message == message]) == 1
@@ -109,9 +110,9 @@ def test_events_tell_who_went_for_whom() -> None:
     rm.confirm()
     rm.schedule()
     told: list[Any] = [
-        (one.type, one.object_id, one.message) for one in ear.events if "Preempted" in one.message
+        (one.type, one.object_id, one.reason, one.message) for one in ear.events if "Preempted" in one.message
     ]
-    assert told == [("REQUEST", "x3", "Preempted by agent from application daemons in root.a")]
+    assert told == [("REQUEST", "x3", "Preempted", "Preempted by agent from application daemons in root.a")]
     assert ("work", "x3#4", "REMOVE", "ALLOC_PREEMPT") in ear.of("ALLOC_PREEMPT")
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 
 import pytest
 
 from tests.core.kit import RM, document, partition, queue
+from tests.documentation.pages import CHECKOUT
 from tests.shim_plugins.shim import Listening
-from yunikorn.interface.messages import EventRecord, EventRecordType, UpdateResponse
+from yunikorn.interface.messages import EventRecord, EventRecordType, PredicatesArgs, UpdateResponse
 
 
 @pytest.fixture
@@ -58,7 +60,54 @@ def test_the_group_of_a_request_is_its_application() -> None:
     (record,) = of(rm, EventRecordType.REQUEST, "k")
     assert record.group_id == "app"
     assert record.message.startswith("Request 'k' does not fit in queue 'root.a'")
-    assert record.reason == "NONE"
+    assert record.reason == "InsufficientQueueResources"
+
+
+class Picky(Listening):
+    """Refuses the requests that are called `hot`."""
+
+    def predicates(self, args: PredicatesArgs) -> str | None:
+        return "it is too warm" if args.allocation_key == "hot" else None
+
+
+def test_the_events_of_requests_say_their_reasons() -> None:
+    limits = [{"limit": "one user", "users": ["user"], "maxresources": {"vcore": "4m"}}]
+    rm = Picky(document(partition(queue("a", resources={"max": {"vcore": "3m"}}))))
+    rm.node("n1", vcore=9)
+    rm.app()
+    rm.ask(key="hot", vcore=1)
+    rm.ask(key="runs", vcore=2)
+    rm.ask(key="next", vcore=2)
+    rm.schedule()
+    rm.release_ask(key="hot")
+    rm.release(key="runs")
+    rm.schedule()
+    rm.reload(document(partition(queue("a", limits=limits))))
+    rm.ask(key="third", vcore=3)
+    rm.schedule()
+    rm.release(key="next")
+    rm.schedule()
+    told = [(one.object_id, one.reason) for one in rm.events if one.type is EventRecordType.REQUEST]
+    assert told == [
+        ("hot", "Unschedulable"),
+        ("next", "InsufficientQueueResources"),
+        ("next", "QueueResourcesAvailable"),
+        ("third", "InsufficientUserQuota"),
+        ("third", "UserQuotaAvailable"),
+    ]
+
+
+def test_no_event_is_recorded_without_a_change_a_detail_or_a_reason() -> None:
+    calls = [
+        (file.name, call.lineno, {keyword.arg for keyword in call.keywords})
+        for folder in ("objects", "scheduling")
+        for file in (CHECKOUT / "yunikorn" / folder).rglob("*.py")
+        for call in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "record"
+        if call.args and isinstance(call.args[0], ast.Constant)
+    ]
+    assert len(calls) > 30
+    assert [call for call in calls if not call[2] & {"change", "detail", "reason"}] == []
 
 
 def test_nodes_and_queues_have_no_group(rm: Listening) -> None:

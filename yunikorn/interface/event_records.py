@@ -40,7 +40,7 @@ class EventRecords:
             EventRecordType[event.type],
             event.object_id,
             self._group(event),
-            event.change if event.detail == "DETAILS_NONE" else event.detail,
+            event.reason or (event.change if event.detail == "DETAILS_NONE" else event.detail),
             _message(event),
             event.timestamp,
         )

@@ -138,7 +138,7 @@ class AtomicGang:
             return
         if self.is_too_large:
             self.rest()
-            self._ledger.gangs.report(self.app, self.too_large)
+            self._ledger.gangs.report(self.app, "GangTooLarge", self.too_large)
             return
         first = self.members[0][0]
         # Room for one member would be taken from others for nothing while there is none for the next.

@@ -45,11 +45,11 @@ class GangBook:
         self.announce: Callable[[Allocation], None]
         """Whom to tell of an allocation that took a placeholder's place, as the partition says."""
 
-    def report(self, app: Application, message: str) -> None:
+    def report(self, app: Application, reason: str, message: str) -> None:
         """Send the resource manager, and the sinks, a message about an application that keeps its state."""
         entered = app.state_log[-1].time if app.state_log else self._clock.now()
         self._outbox.updated_applications.append((app.id, StateLogEntry(app.state, entered, message)))
-        self._ledger.journal.record("APP", app.id, message=message)
+        self._ledger.journal.record("APP", app.id, message=message, reason=reason)
 
     # -- asks ---------------------------------------------------------------------------------------
 

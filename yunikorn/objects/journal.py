@@ -43,15 +43,19 @@ class Journal:
         detail: str = "DETAILS_NONE",
         message: str = "",
         resource: Mapping[str, int] | None = None,
+        reason: str = "",
     ) -> None:
-        """Note an event of the catalogue in facts §12.3; nothing happens while nobody listens."""
+        """Note an event of the catalogue in facts §12.3; nothing happens while nobody listens.
+
+        It has a `change`, a `detail` or a `reason`: an RM is told one of the three.
+        """
         if not self.listening:
             return
         message = shortened(message)
         # A tally would change under the reader: the event keeps the amount of this moment.
         amount = None if resource is None else dict(resource)
         self._events.append(
-            Event(kind, object_id, reference_id, message, change, detail, amount, self._clock.now())
+            Event(kind, object_id, reference_id, message, change, detail, amount, self._clock.now(), reason)
         )
 
     def listen(self, *, wanted: bool) -> None:

@@ -233,7 +233,7 @@ class AtomicGangs:
             total = describe(self._partition.cluster.total)
             never = "" if self._may_ever_run(gang) else f"; it never can as things are, with {total} in all"
             message = f"Gang of application '{gang.app.id}' ({size}) has no room: {why}{never}"
-            journal.record("REQUEST", request.key, gang.app.id, message=message)
+            journal.record("REQUEST", request.key, gang.app.id, message=message, reason="GangUnschedulable")
 
 
 def _shape_of(request: Ask) -> GangShape:

@@ -318,7 +318,9 @@ class Cycle:
                 f"Request '{ask.key}' does not fit in queue '{queue.path}' "
                 f"(requested {requested}, available {available})"
             )
-            journal.record("REQUEST", ask.key, ask.app.id, message=message)
+            journal.record(
+                "REQUEST", ask.key, ask.app.id, message=message, reason="InsufficientQueueResources"
+            )
 
     def _report_limit(self, ask: Ask, allowance: Allowance) -> None:
         ask.suffer().over_limit = True
@@ -329,22 +331,22 @@ class Cycle:
                 f"Request '{ask.key}' exceeds the available {allowance.kind} quota of {allowance.label} "
                 f"(requested {requested}, available {available})"
             )
-            journal.record("REQUEST", ask.key, ask.app.id, message=message)
+            reason = f"Insufficient{allowance.kind.capitalize()}Quota"
+            journal.record("REQUEST", ask.key, ask.app.id, message=message, reason=reason)
 
     def _report_room(self, ask: Ask, plight: Plight) -> None:
         journal, app = self._partition.journal, ask.app
         if journal.listening and plight.over_quota:
             message = f"Request '{ask.key}' has become schedulable in queue '{app.chain[0].path}'"
-            journal.record("REQUEST", ask.key, app.id, message=message)
+            journal.record("REQUEST", ask.key, app.id, message=message, reason="QueueResourcesAvailable")
         if journal.listening and plight.over_limit:
             message = f"Request '{ask.key}' fits in the available user quota"
-            journal.record("REQUEST", ask.key, app.id, message=message)
+            journal.record("REQUEST", ask.key, app.id, message=message, reason="UserQuotaAvailable")
         plight.over_quota = plight.over_limit = False
 
     def _report(self, ask: Ask, chain: PredicateChain) -> None:
         journal = self._partition.journal
         if journal.listening and ask.tries == 0 and ask.shape.tries == 0:
             why = "; ".join(f"{reason} ({count}x)" for reason, count in sorted(chain.refusals.items()))
-            journal.record(
-                "REQUEST", ask.key, ask.app.id, message=f"Unschedulable request '{ask.key}': {why}"
-            )
+            message = f"Unschedulable request '{ask.key}': {why}"
+            journal.record("REQUEST", ask.key, ask.app.id, message=message, reason="Unschedulable")

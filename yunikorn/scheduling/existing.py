@@ -162,6 +162,7 @@ class ExistingAllocations:
                 node.id,
                 one.key,
                 message=f"foreign allocation of unknown kind '{kind}': taken as '{ORDINARY}'",
+                reason="UnknownForeignKind",
             )
         partition.foreign.put(ForeignAllocation(one.key, node, one.resource, kind == FIXED))
         return ""

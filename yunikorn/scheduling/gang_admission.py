@@ -30,7 +30,7 @@ def report_style(app: Application, style: str, partition: Partition) -> None:
     """Tell the resource manager of a style that is unknown, and taken as Soft."""
     if style_named(style) is None:
         message = f"unknown gang scheduling style '{style}', taken as {SOFT}; known: {', '.join(STYLES)}"
-        partition.gangs.report(app, message)
+        partition.gangs.report(app, "UnknownGangStyle", message)
 
 
 def gang_refusal(app: Application, queue: Queue) -> str:
@@ -71,4 +71,4 @@ def report_oversize(app: Application, partition: Partition) -> None:
             f"the gang takes {describe(gang.total)}, and all nodes together have {describe(whole)}: "
             "it cannot run until more join"
         )
-        partition.journal.record("APP", app.id, message=message)
+        partition.journal.record("APP", app.id, message=message, reason="GangTooLarge")

@@ -221,7 +221,7 @@ class PartitionScheduler:
         if chosen and chosen not in self.orders.policies:
             known = ", ".join(name for name in self.orders.policies if name) or "none"
             message = f"unknown node sort policy '{chosen}' in tag {NODE_SORT_TAG}; known: {known}"
-            self.partition.journal.record("APP", app.id, message=message)
+            self.partition.journal.record("APP", app.id, message=message, reason="UnknownNodeSortPolicy")
             chosen = ""
         chosen = chosen or of_queue
         return chosen if chosen in self.orders.policies else DEFAULT

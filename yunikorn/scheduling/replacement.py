@@ -107,6 +107,8 @@ class Replacement:
                 f"'{describe(ask.resource)}' are not matching placeholder '{describe(placeholder.resource)}' "
                 f"allocation with ID '{placeholder.uuid}'"
             )
-            journal.record("REQUEST", placeholder.key, ask.app.id, message=message)
+            journal.record(
+                "REQUEST", placeholder.key, ask.app.id, message=message, reason="PlaceholderMismatch"
+            )
         message = "cancel placeholder: resource incompatible"
         self._gangs.end(placeholder, TerminationType.TIMEOUT, message)

@@ -39,7 +39,7 @@ class Evictor:
         for victim in victims:
             victim.foresee().releasing = TerminationType.PREEMPTED_BY_SCHEDULER
             partition.outbox.releases.append(Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message))
-            partition.journal.record("REQUEST", victim.key, victim.app.id, message=event)
+            partition.journal.record("REQUEST", victim.key, victim.app.id, message=event, reason="Preempted")
         if ask is not None:
             ask.suffer().eviction = eviction
             self._evictions[ask] = eviction

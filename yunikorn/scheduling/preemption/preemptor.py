@@ -362,7 +362,9 @@ class Preemptor:
                 f"Unschedulable request '{ask.key}' with required node '{node.id}', "
                 "no preemption victim found"
             )
-            self._partition.journal.record("REQUEST", ask.key, app.id, message=message)
+            self._partition.journal.record(
+                "REQUEST", ask.key, app.id, message=message, reason="PreemptionFailed"
+            )
 
 
 def _has_cause(leaf: Queue) -> bool:
