@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from tests.core.kit import RM, configuration, document, partition, queue
+from tests.core.predicates import DISK, ZONE, plugins
 from yunikorn.clock import SECOND
-from yunikorn.interface.messages import NodeAction, UpdateContainerSchedulingStateRequest
+from yunikorn.interface.messages import (
+    NodeAction,
+    PredicatesArgs,
+    UpdateContainerSchedulingStateRequest,
+)
 from yunikorn.objects.periods import Periods
 
 NO_NODE = "request is waiting for cluster resources become available"
@@ -219,3 +227,92 @@ def test_a_request_that_loses_the_node_that_was_kept_for_it_is_told_how_it_fares
     assert rm.settle() == [("waits", "FAILED")]
     rm.node("n3", memory=4)
     assert rm.settle() == [("waits", "SCHEDULED")]
+
+
+# -- requests that predicates refuse ---------------------------------------------------------------------
+
+
+class Choosy(Curious):
+    """Refuses nodes by their names."""
+
+    def __init__(self, refused: Mapping[str, str]) -> None:
+        self.refused = refused
+        super().__init__(configuration(), periods=Periods(reservation=None))
+
+    def predicates(self, args: PredicatesArgs) -> str | None:
+        """None, or the reason why not."""
+        return self.refused.get(args.node_id)
+
+    def why(self) -> list[tuple[str, str, str]]:
+        """Key, state and reason of all that was said since the last look, after a second."""
+        self.states.clear()
+        self.schedule()
+        self.pass_time(1)
+        return [(one.allocation_key, one.state.name, one.reason) for one in self.states]
+
+
+def choosy(*names: str, refused: Mapping[str, str]) -> Choosy:
+    rm = Choosy(refused)
+    for name in names:
+        rm.node(name, memory=4)
+    rm.app()
+    return rm
+
+
+def test_failed_says_what_predicates_refused_and_how_often() -> None:
+    rm = choosy("n1", "n2", "n3", refused={"n1": "it is tainted", "n2": "it is tainted", "n3": "it is hot"})
+    rm.ask(key="waits", memory=1)
+    reason = "no node that has room accepts the request: it is hot (1x); it is tainted (2x)"
+    assert rm.why() == [("waits", "FAILED", reason)]
+
+
+def test_failed_speaks_of_resources_only_where_nodes_have_too_little() -> None:
+    rm = choosy("n1", "n2", refused={"n1": "it is tainted"})
+    rm.ask(key="runs", memory=4)
+    rm.ask(key="waits", memory=4)
+    rm.ask(key="large", memory=5)
+    assert rm.why() == [
+        ("runs", "SCHEDULED", ""),
+        ("waits", "FAILED", "no node that has room accepts the request: it is tainted (1x)"),
+        ("large", "FAILED", NO_NODE),
+    ]
+
+
+def test_a_request_that_was_refused_and_then_finds_no_room_speaks_of_resources() -> None:
+    rm = choosy("n1", refused={"n1": "it is tainted"})
+    rm.ask(key="waits", memory=3)
+    rm.schedule()
+    rm.change_node("n1", memory=2)
+    assert rm.why() == [("waits", "FAILED", NO_NODE)]
+
+
+@pytest.mark.parametrize(
+    ("name", "tag", "refusal"), [("zone", ZONE, "not in zone fast"), ("disk", DISK, "no fast")]
+)
+def test_whatever_a_predicate_declares_failed_says_what_it_refused(name: str, tag: str, refusal: str) -> None:
+    rm = Curious(configuration(predicates=[name]), plugins(), periods=Periods(reservation=None))
+    rm.node("n1", {tag: "slow"}, memory=4)
+    rm.app()
+    for key in ("first", "second"):
+        rm.ask(key=key, memory=1, tags={tag: "fast"})
+    rm.ask(key="large", memory=5)
+    rm.schedule()
+    rm.pass_time(1)
+    reason = f"no node that has room accepts the request: {refusal} (1x)"
+    assert [(one.allocation_key, one.reason) for one in rm.states] == [
+        ("first", reason),
+        ("second", reason),
+        ("large", NO_NODE),
+    ]
+    rm.states.clear()
+    rm.node("n2", {tag: "fast"}, memory=4)
+    assert rm.settle() == [("first", "SCHEDULED"), ("second", "SCHEDULED")]
+
+
+def test_a_reason_is_as_long_as_a_message_of_an_event_at_the_most() -> None:
+    names = [f"n{number}" for number in range(50)]
+    rm = choosy(*names, refused={name: f"{name} is {'very ' * 20}tainted" for name in names})
+    rm.ask(key="waits", memory=1)
+    ((_, _, reason),) = rm.why()
+    assert len(reason) == 1024
+    assert reason.endswith("...")

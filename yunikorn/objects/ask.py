@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.plight import Plight
+from yunikorn.objects.shape import NOTHING_REFUSED
 from yunikorn.objects.terms import Terms, UnderTerms
 from yunikorn.resources import INT64_MIN, Resource
 from yunikorn.states import ASK
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from yunikorn.objects.application import Application
     from yunikorn.objects.atomic_gang import AtomicGang
     from yunikorn.objects.claim import Claim
@@ -140,6 +143,13 @@ class Ask(UnderTerms):
     def parked(self) -> bool:
         """Whether it is out of the running until something changes (see `scheduling.parking`)."""
         return False if self.plight is None else self.plight.parked
+
+    @property
+    def refusals(self) -> Mapping[str, int]:
+        """Reasons for which nodes with room were refused in the last search for it, or for its like."""
+        if self.plight is not None and self.plight.parked:
+            return self.plight.refusals
+        return self.shape.refusals if self.shape.closed else NOTHING_REFUSED
 
     @property
     def tries(self) -> int:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from yunikorn.objects.shape import NOTHING_REFUSED
 from yunikorn.resources import INT64_MIN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from yunikorn.objects.atomic_gang import AtomicGang
     from yunikorn.objects.eviction import Eviction
     from yunikorn.objects.node import Node
@@ -25,6 +28,7 @@ class Plight:
         "over_limit",
         "over_quota",
         "parked",
+        "refusals",
         "reserved",
         "tries",
     )
@@ -46,6 +50,8 @@ class Plight:
         """The node that is kept for it."""
         self.parked = False
         """Whether it is out of the running until something changes (see `scheduling.parking`)."""
+        self.refusals: Mapping[str, int] = NOTHING_REFUSED
+        """Reasons for which nodes with room were refused to this ask alone, each with its count."""
         self.tries = 0
         """How often it was parked."""
         self.held = False

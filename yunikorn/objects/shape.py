@@ -6,7 +6,8 @@ were found to answer to one of them holds for all, and is kept as a bit in an in
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.objects.thresholds import Thresholds
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 IDLE_SHAPES = 256
 """Shapes without a waiting request that are kept for the next one, before all idle ones are dropped."""
+
+NOTHING_REFUSED: Mapping[str, int] = MappingProxyType({})
 
 Pairs = tuple[tuple[str, int], ...]
 """Names and amounts of resources."""
@@ -42,6 +45,7 @@ class Shape:
         "key",
         "node_order",
         "pairs",
+        "refusals",
         "refused",
         "required",
         "resource",
@@ -63,6 +67,8 @@ class Shape:
         """The one of its requests that has reserved a node."""
         self.hopeless = -1
         """At which count of alterations of nodes none could have been kept for it."""
+        self.refusals: Mapping[str, int] = NOTHING_REFUSED
+        """Reasons for which nodes with room were refused in the last search, each with its count."""
         self.tries = 0
         """How often it was parked."""
         self.waiting = 0

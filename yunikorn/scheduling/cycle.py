@@ -8,13 +8,15 @@ worth trying; what was tried in vain is out until something changes for it. Noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from yunikorn.objects.shape import NOTHING_REFUSED
 from yunikorn.resources import describe
 from yunikorn.scheduling.atomic_gangs import AtomicGangs
 from yunikorn.scheduling.backoff import BackOff
 from yunikorn.scheduling.parking import Parking
+from yunikorn.scheduling.predicate_chain import counted
 from yunikorn.scheduling.replacement import Replacement
 from yunikorn.scheduling.reservations import Reservations
 from yunikorn.states import STOPPED
@@ -295,15 +297,19 @@ class Cycle:
         """No node took it: remember that for its whole shape, or park this one ask."""
         self.backoff.missed(ask.app)
         chain = self._predicates
-        if chain is None or not chain.refusals:
+        refusals = NOTHING_REFUSED if chain is None else chain.refusals
+        if chain is None or not refusals:
+            ask.shape.refusals = NOTHING_REFUSED
             self._claims.close(ask.shape)
             self.reservations.consider(ask)
             return
-        self._report(ask, chain)
+        self._report(ask, refusals)
         if chain.personal:
+            ask.suffer().refusals = refusals
             self._partition.ledger.backlog.park(ask)
             self.parking.park(ask)
         else:
+            ask.shape.refusals = refusals
             self._claims.close(ask.shape)
             self.reservations.consider(ask)
             if chain.passing:
@@ -344,9 +350,8 @@ class Cycle:
             journal.record("REQUEST", ask.key, app.id, message=message, reason="UserQuotaAvailable")
         plight.over_quota = plight.over_limit = False
 
-    def _report(self, ask: Ask, chain: PredicateChain) -> None:
+    def _report(self, ask: Ask, refusals: Mapping[str, int]) -> None:
         journal = self._partition.journal
         if journal.listening and ask.tries == 0 and ask.shape.tries == 0:
-            why = "; ".join(f"{reason} ({count}x)" for reason, count in sorted(chain.refusals.items()))
-            message = f"Unschedulable request '{ask.key}': {why}"
+            message = f"Unschedulable request '{ask.key}': {counted(refusals)}"
             journal.record("REQUEST", ask.key, ask.app.id, message=message, reason="Unschedulable")

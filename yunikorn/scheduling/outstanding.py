@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.clock import SECOND
+from yunikorn.objects.journal import shortened
 from yunikorn.objects.queue import Queue
 from yunikorn.resources import NOTHING, Tally, grow
 from yunikorn.scheduling.explain import of_application
+from yunikorn.scheduling.predicate_chain import counted
 from yunikorn.states import ALLOCATED
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 SKIPPED, SCHEDULED, RESERVED, FAILED = "SKIPPED", "SCHEDULED", "RESERVED", "FAILED"
 NO_NODE = "request is waiting for cluster resources become available"
+REFUSED = "no node that has room accepts the request: "
 EVERY = SECOND
 
 
@@ -135,7 +138,13 @@ class Outstanding:
                 del self._open[ask]
                 self._failed[ask] = count = self._fitting(ask)
                 self._claim(ask, count)
-                self._tell(ask, FAILED, NO_NODE)
+                self._tell(ask, FAILED, self._why(ask))
+
+    @staticmethod
+    def _why(ask: Ask) -> str:
+        """The reason why no node takes a request; refusals by predicates come before the lack of room."""
+        refusals = ask.refusals
+        return shortened(REFUSED + counted(refusals)) if refusals else NO_NODE
 
     def _obstacle(self, ask: Ask) -> str:
         """What but the lack of nodes keeps a request from running, in words; empty when nothing does."""

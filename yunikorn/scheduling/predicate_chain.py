@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.faults import FaultLog
 
 
+def counted(refusals: Mapping[str, int]) -> str:
+    """Reasons in words, each with its count."""
+    return "; ".join(f"{reason} ({count}x)" for reason, count in sorted(refusals.items()))
+
+
 Check = Callable[[api.Ask, api.Node], str | None]
 
 
