@@ -46,8 +46,14 @@ def check_every_book(rm: StrictRM) -> None:
 
 
 def _check_rm(rm: StrictRM, partition: Partition) -> None:
-    known = {uuid: (one.app.id, one.node.id) for uuid, one in partition.ledger.allocations.items()}
-    running = {uuid: (one.application_id, one.node_id) for uuid, one in rm.running.items()}
+    known = {
+        uuid: (one.app.id, one.node.id, plain(one.resource))
+        for uuid, one in partition.ledger.allocations.items()
+    }
+    running = {
+        uuid: (one.application_id, one.node_id, plain(one.resource_per_alloc))
+        for uuid, one in rm.running.items()
+    }
     assert known == running, "the RM believes something else to be running"
     told = {
         uuid: one.releasing for uuid, one in partition.ledger.allocations.items() if one.releasing is not None

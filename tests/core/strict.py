@@ -139,6 +139,8 @@ class StrictRM(GangRM):
         self.all_said: list[UpdateResponse] = []
         self.own: dict[str, bool] = {}
         """By uuid: what it placed or recovered itself, and whether that answers an ask."""
+        self.sizes: dict[str, Resource] = {}
+        """By uuid: how large it is, by what the RM itself said when it placed or recovered it."""
         self.taped = TapedScheduler(registry, ManualClock(), periods)
         super().__init__(config, scheduler=self.taped)
 
@@ -169,6 +171,7 @@ class StrictRM(GangRM):
             assert one.node_id in self.nodes, f"{one} is on a node that is not there"
             app = self.apps[one.application_id]
             ask = (one.application_id, one.allocation_key)
+            assert one.resource_per_alloc == self.sizes.get(one.uuid, one.resource_per_alloc)
             if one.uuid not in self.own:
                 assert app.state not in (*OVER, "Failing"), f"{one} is of an application that is {app.state}"
                 assert self.wanted[ask] > 0, f"{one} was asked for by nobody"

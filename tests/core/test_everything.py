@@ -295,6 +295,7 @@ class Everything(RuleBasedStateMachine):
         made.task_group_name, made.placeholder = task, placeholder
         ask = self.partition.applications[app_id].asks.get(key)
         self.rm.own[uuid] = ask is not None and ask.pending > 0
+        self.rm.sizes[uuid] = made.resource_per_alloc
         return made
 
     def _report(self, made: Allocation) -> None:

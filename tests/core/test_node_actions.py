@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
 import pytest
 
+from tests.core.ear import Ear
+from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.interface.constants import NODE_PARTITION
 from yunikorn.interface.messages import (
@@ -395,6 +398,62 @@ def test_an_rm_may_place_a_waiting_request_itself() -> None:
     assert rm.schedule() == [("app", "task", "n1")]
     assert rm.schedule() == []
     assert rm.find_queue().pending == {"memory": 0}
+
+
+LIMITS = [{"limit": "one user", "users": ["user"], "maxresources": {"memory": "50"}}]
+
+
+@pytest.mark.parametrize("limits", [[], LIMITS])
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_a_waiting_request_that_the_rm_places_with_another_size_is_booked_with_that(
+    size: int, limits: list[dict[str, Any]]
+) -> None:
+    ear = Ear()
+    rm = ear.rm(partition(queue("a", limits=limits)))
+    for node_id in ("n1", "n2"):
+        rm.node(node_id, memory=8)
+    rm.app()
+    rm.ask(key="task", count=2, memory=3)
+    rm.update(allocations=[placed("task", "n2", "task-a", memory=size)])
+    (made,) = rm.heard().new_allocations
+    assert made.resource_per_alloc == {"memory": size}
+    check_sums(rm, {"task-a": size}, pending=3)
+    assert [dict(one.resource or {}) for one in ear.events if one.detail == "APP_ALLOC"] == [{"memory": size}]
+    assert len(rm.schedule()) == 1
+    (other,) = {*rm.running} - {"task-a"}
+    check_sums(rm, {"task-a": size, other: 3}, pending=0)
+    rm.release(uuid="task-a")
+    rm.release(uuid=other)
+    check_sums(rm, {}, pending=0)
+    assert rm.find_app().asks == {}
+
+
+def check_sums(rm: RM, sizes: Mapping[str, int], *, pending: int) -> None:
+    """Every book has these allocations, and nothing else."""
+    at, total = rm.at_work().partition, sum(sizes.values())
+    app = rm.find_app()
+    assert {uuid: one.resource["memory"] for uuid, one in app.allocations.items()} == sizes
+    on_nodes = [one for node in at.nodes.values() for one in node.allocations.values()]
+    assert {one.uuid: one.resource["memory"] for one in on_nodes} == sizes
+    assert sum(node.available["memory"] for node in at.nodes.values()) == 16 - total
+    for holder in (app, rm.find_queue("root.a"), rm.find_queue("root")):
+        assert (holder.allocated["memory"], holder.pending["memory"]) == (total, pending), holder
+    for path in ("root.a", "root"):
+        usage = at.usage.of("user", "user", path)
+        at.usage.settle()
+        assert usage is not None
+        assert usage.usage["memory"] == total
+
+
+def test_a_gang_is_whole_only_when_the_sizes_that_the_rm_gave_its_placeholders_say_so() -> None:
+    rm = GangRM()
+    rm.node(vcore=10)
+    rm.gang("app", vcore=4)
+    rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
+    for uuid, size, state in (("a", 2, "Accepted"), ("b", 1, "Accepted")):
+        one = Allocation("ph", "app", uuid, "n1", Resource(vcore=size), task_group_name="workers")
+        rm.update(allocations=[attrs.evolve(one, placeholder=True)])
+        assert rm.state("app") == state
 
 
 def test_an_allocation_may_grow_and_shrink_where_it_is() -> None:

@@ -201,3 +201,15 @@ def test_events_sum_up_what_was_done() -> None:
             "claimed resources: memory 1, selected victims: 1, preempted victims: 1",
         ),
     ]
+
+
+def test_waiting_requests_that_the_rm_places_beyond_a_quota_go_like_what_it_places_anew() -> None:
+    rm = RM(text(capped("a", 5)))
+    rm.node("n1", memory=100)
+    rm.app("work")
+    rm.ask("work", "x", 7, memory=4)
+    for number in range(7):
+        rm.update(allocations=[Allocation("x", "work", f"u{number}", "n1", Resource(memory=1))])
+    assert rm.find_queue().allocated == {"memory": 7}
+    rm.pass_time(10)
+    assert len(rm.evicted) == 2

@@ -90,13 +90,10 @@ class Ledger:
             pass
         return uuid
 
-    def allocate(self, ask: Ask, node: Node, now: int, uuid: str = "") -> Allocation:
-        """Give one of the ask's pending repeats its place on `node`: the commit of a decision.
-
-        Without a `uuid` it gets one.
-        """
+    def allocate(self, ask: Ask, node: Node, now: int) -> Allocation:
+        """Give one of the ask's pending repeats its place on `node`: the commit of a decision."""
         app, terms, plight = ask.app, ask.terms, ask.plight
-        uuid = uuid or self.new_uuid(ask.key)
+        uuid = self.new_uuid(ask.key)
         allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, terms, now)
         if self._by_uuid is not None:
             self._by_uuid[uuid] = allocation
@@ -110,6 +107,7 @@ class Ledger:
             node.touched = True
             self.changed_nodes.append(node)
         if plight is not None:
+            plight.made += 1
             self._relieve(plight, allocation)
         app.waiting_since = now
         app.misses = 0
@@ -131,7 +129,6 @@ class Ledger:
         """A request that is not like any other gets an allocation."""
         ask, node = allocation.ask, allocation.node
         assert ask is not None
-        plight.made += 1
         if plight.reserved is node:
             self.kept.unreserve(ask)
         elif plight.reserved is not None:
@@ -139,14 +136,19 @@ class Ledger:
         if plight.held:
             self.gangs.joined(allocation)
 
-    def make(self, ask: Ask, node: Node, now: int) -> Allocation:
+    def make(self, ask: Ask, node: Node, now: int, uuid: str = "") -> Allocation:
         """An allocation for `ask` on `node` that is in no books yet."""
-        uuid = self.new_uuid(ask.key)
+        uuid = uuid or self.new_uuid(ask.key)
         return Allocation(uuid, ask.key, ask.app, ask, node, ask.resource, ask.priority, ask.terms, now)
 
     def promise(self, ask: Ask, node: Node, now: int) -> Allocation:
         """One of the ask's pending repeats waits no more, for an allocation to be entered later."""
         allocation = self.make(ask, node, now)
+        self._serve(ask)
+        return allocation
+
+    def _serve(self, ask: Ask) -> None:
+        """Take one of the ask's pending repeats, and its amount, out of what waits."""
         if ask.plight is not None:
             ask.plight.made += 1
         ask.live += 1
@@ -155,6 +157,19 @@ class Ledger:
             ask.state = _PENDING_NEXT
             self.backlog.unqueue(ask)
         self.backlog.book(ask.app, ask.resource, -1)
+
+    def allocate_sized(self, ask: Ask, node: Node, now: int, uuid: str, resource: Resource) -> Allocation:
+        """Give one of the ask's pending repeats its place as the RM did: with its `uuid`, and its size."""
+        allocation = self.make(ask, node, now, uuid)
+        allocation.resource = resource
+        self.enter(allocation, on_node=True)
+        if ask.plight is not None:
+            self._relieve(ask.plight, allocation)
+        self._serve(ask)
+        if allocation.placeholder:
+            self.gangs.placed(allocation)
+        elif ask.app.state != RUNNING:
+            self.start(ask.app)
         return allocation
 
     def enter(self, allocation: Allocation, *, on_node: bool) -> None:

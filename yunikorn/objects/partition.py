@@ -235,11 +235,15 @@ class Partition:
 
     # -- allocations --------------------------------------------------------------------------------
 
-    def place(self, ask: Ask, node: Node, uuid: str = "") -> Allocation:
-        """Carry out a decision, or one that the RM took and gave its own `uuid`."""
-        allocation = self.ledger.allocate(ask, node, self.clock.now(), uuid)
+    def place(self, ask: Ask, node: Node) -> Allocation:
+        """Carry out a decision."""
+        allocation = self.ledger.allocate(ask, node, self.clock.now())
         self._announce(allocation)
         return allocation
+
+    def place_sized(self, ask: Ask, node: Node, uuid: str, resource: Resource) -> None:
+        """Carry out a decision of the RM, which gave the allocation a size, and a `uuid` if it likes."""
+        self._announce(self.ledger.allocate_sized(ask, node, self.clock.now(), uuid, resource))
 
     def _announce(self, allocation: Allocation) -> None:
         """Tell the RM of a new allocation, and watch its time if that is limited."""

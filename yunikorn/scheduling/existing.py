@@ -118,9 +118,8 @@ class ExistingAllocations:
         if not answer:
             self._book(one, app, node)
         elif ask is not None and ask.pending:
-            placed = partition.place(ask, node, one.uuid)
-            if placed.resource != one.resource:
-                partition.ledger.resize(placed, one.resource)
+            partition.place_sized(ask, node, one.uuid, one.resource)
+            self._at.preemption.booked(app)
         else:
             partition.outbox.allocations.append(self._book(one, app, node))
         return ""
