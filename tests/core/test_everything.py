@@ -54,6 +54,7 @@ from yunikorn.objects.partition import Partition
 from yunikorn.objects.periods import Periods
 from yunikorn.resources import Resource
 from yunikorn.scheduling.explain import TURN, first_reasons
+from yunikorn.states import STOPPED
 
 Drawn = dict[str, Any]
 CONFIRMED = [
@@ -268,8 +269,13 @@ class Everything(RuleBasedStateMachine):
         one = self._draw_running(data)
         self.resized = self.resized or one.placeholder
         changed = Allocation(one.allocation_key, one.application_id, one.uuid, one.node_id, Resource(amount))
+        before = len(self.rm.responses)
         self.rm.update(allocations=[changed])
-        self.rm.running[one.uuid] = attrs.evolve(one, resource_per_alloc=Resource(amount))
+        refused = [one for said in self.rm.responses[before:] for one in said.rejected_allocations]
+        # A stopped partition takes none.
+        assert bool(refused) == (self.partition.state == STOPPED)
+        if not refused:
+            self.rm.running[one.uuid] = attrs.evolve(one, resource_per_alloc=Resource(amount))
 
     @precondition(lambda self: self.rm.apps)
     @rule(data=st.data(), node_id=st.sampled_from(NODES), amount=AMOUNTS, task=st.sampled_from(["", *TASKS]),
