@@ -19,9 +19,14 @@ from benchmarks.lanes import leave  # noqa: E402
 from benchmarks.stand import Stand  # noqa: E402
 from benchmarks.steps import count_steps, steps_of  # noqa: E402
 from benchmarks.workload import Workload  # noqa: E402
-from tests.core.kit import document, partition, queue  # noqa: E402
+from tests.core.kit import RM, configuration, document, partition, queue  # noqa: E402
 from yunikorn.build import PURE, kind_of_build  # noqa: E402
 from yunikorn.config.load import check_config  # noqa: E402
+from yunikorn.interface.messages import (  # noqa: E402
+    AllocationAskRelease,
+    AllocationReleasesRequest,
+    UpdateRequest,
+)
 from yunikorn.registry import Registry  # noqa: E402
 
 pytestmark = pytest.mark.skipif(kind_of_build() != PURE, reason="compiled code has no steps to count")
@@ -66,6 +71,24 @@ def test_all_steps_are_accounted_for() -> None:
     found = count_steps(MIXED, DECISIONS)
     assert found.pop("other", 0) < 10
     assert all(found.values())
+
+
+# -- taking updates in ---------------------------------------------------------------------------------------
+
+
+def test_a_release_of_an_ask_by_its_key_alone_costs_as_much_with_more_applications() -> None:
+    def cost_each(applications: int) -> float:
+        rm = RM(configuration(queue("a")))
+        for number in range(applications):
+            rm.app(f"app{number}")
+            rm.ask(f"app{number}", f"ask{number}", vcore=1)
+        gone = [AllocationAskRelease("", f"ask{number}") for number in range(applications)]
+        request = UpdateRequest("rm", releases=AllocationReleasesRequest([], gone))
+        steps = sum(steps_of(lambda: rm.scheduler.update(request)).values())
+        assert len(rm.said("released_allocation_asks")) == applications
+        return steps / applications
+
+    assert cost_each(320) < cost_each(20) * A_QUARTER_MORE
 
 
 # -- checking a configuration --------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.ask_index import AskIndex
     from yunikorn.objects.claim import Claim, ClaimTable
     from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
@@ -47,12 +48,16 @@ class Backlog:
         """The books of gangs; given by the partition."""
         self.watcher: Watcher | None = None
         """Wants to know how requests fare, if anybody does."""
+        self.index: AskIndex | None = None
+        """Applications by the keys of their asks, once an ask was looked for by its key alone."""
 
     def add(self, ask: Ask) -> None:
         """An ask with its `pending` repeats starts to wait."""
         app = ask.app
         ask.state = ASK.next(ask.label, ask.state, "ask")
         app.asks[ask.key] = ask
+        if self.index is not None:
+            self.index.add(app, ask.key)
         if ask.created < app.submitted:
             app.submitted = ask.created
         self._queue_up(ask)

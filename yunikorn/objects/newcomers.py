@@ -120,7 +120,11 @@ class Newcomers:
         return first
 
     def _tell(self, asks: Sequence[Ask]) -> None:
-        watcher, journal = self._partition.ledger.backlog.watcher, self._partition.journal
+        backlog, journal = self._partition.ledger.backlog, self._partition.journal
+        watcher, index = backlog.watcher, backlog.index
+        if index is not None:
+            for ask in asks:
+                index.add(ask.app, ask.key)
         if watcher is not None:
             for ask in asks:
                 watcher.waits(ask)

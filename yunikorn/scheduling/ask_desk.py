@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
+from yunikorn.objects.ask_index import AskIndex
 from yunikorn.objects.newcomers import Newcomers
 from yunikorn.objects.outbox import AskRelease, Refusal
 from yunikorn.objects.termination import TerminationType, is_own
@@ -173,7 +174,11 @@ class AskDesk:
         if app_id:
             app = applications.get(app_id)
             return [app] if app is not None else []
-        return [app for app in applications.values() if key in app.asks][:1]
+        backlog = self._partition.ledger.backlog
+        if backlog.index is None:
+            backlog.index = AskIndex(applications)
+        app = backlog.index.find(key)
+        return [app] if app is not None else []
 
 
 def _terms(demand: Demand) -> Terms:

@@ -1,0 +1,57 @@
+"""Applications by the keys of their asks, for an RM that releases asks without naming the application."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from yunikorn.objects.application import Application
+
+
+class AskIndex:
+    """Finds the application that has an ask with a key; of several the one that was submitted first.
+
+    An entry of an ask that has gone is dropped when its key is looked up, and all of those when the entries
+    have doubled: asks that go cost nothing here.
+    """
+
+    def __init__(self, applications: Mapping[str, Application]) -> None:
+        self._applications = applications
+        self._by_key: dict[str, list[tuple[int, int, Application]]] = {}
+        self._numbers = itertools.count()
+        self._entries = self._roomy = 0
+        self._fill()
+
+    def _fill(self) -> None:
+        self._by_key, self._entries, self._roomy = {}, 0, 0
+        for app in self._applications.values():
+            for key in app.asks:
+                self._enter(app, key)
+        self._roomy = max(64, 2 * self._entries)
+
+    def _enter(self, app: Application, key: str) -> None:
+        heapq.heappush(self._by_key.setdefault(key, []), (app.arrival, next(self._numbers), app))
+        self._entries += 1
+
+    def add(self, app: Application, key: str) -> None:
+        """An application has a new ask with this key."""
+        if self._entries < self._roomy:
+            self._enter(app, key)
+        else:
+            self._fill()
+
+    def find(self, key: str) -> Application | None:
+        """The first application that has an ask with this key."""
+        entries = self._by_key.get(key, [])
+        while entries:
+            app = entries[0][2]
+            if key in app.asks and self._applications.get(app.id) is app:
+                return app
+            heapq.heappop(entries)
+            self._entries -= 1
+        self._by_key.pop(key, None)
+        return None
