@@ -335,9 +335,9 @@ def test_sinks_change() -> None:
     heard.clear()
     rm.reload(config("two", "three"))
     assert [entry for entry in heard if "told" not in entry] == [
+        "one closed",
         "two reloaded",
         "three opened",
-        "one closed",
     ]
     heard.clear()
     rm.app()

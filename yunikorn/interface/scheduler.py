@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import attrs
 
@@ -45,6 +45,7 @@ from yunikorn.interface.sinks import Buffer
 from yunikorn.interface.whereabouts import Whereabouts, whereabouts
 from yunikorn.objects.application import Application
 from yunikorn.objects.environment import Environment
+from yunikorn.objects.partition import Partition
 from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
 from yunikorn.scheduling.explain import Explanation, Reason, explain, first_reasons
@@ -127,12 +128,18 @@ class Scheduler:
         session.basis = basis
         known = self._sessions.pop(request.rm_id, None)
         if known is not None:
+            # Before anything of the new one is opened: both may write to the same file.
             self._end(known, f"resource manager {request.rm_id} registered again")
         self._sessions[request.rm_id] = session
         self._registered += 1
         session.number, session.on_active = self._registered, self._activate
         session.activate()
         session.when_over = lambda: self._end(session, "it has not registered again in time")
+        try:
+            session.open()
+        except BaseException:
+            self._end(session, "it was interrupted while it registered")
+            raise
         return RegisterResourceManagerResponse()
 
     def update(self, request: UpdateRequest) -> None:
@@ -453,25 +460,31 @@ class Scheduler:
 
         It keeps its work and accepts applications. Raises `UsageError` where there is no such queue.
         """
-        return stop_queue(self._at_work(rm_id, partition).partition, path)
+        return self._switch("stop_queue", rm_id, partition, lambda at: stop_queue(at, path))
 
     def start_queue(self, rm_id: str, partition: str, path: str) -> bool:
         """Start a queue that `stop_queue` stopped; returns whether it was stopped.
 
         Raises `UsageError` where there is no such queue, or its own configuration stops it.
         """
-        return start_queue(self._at_work(rm_id, partition).partition, path)
+        return self._switch("start_queue", rm_id, partition, lambda at: start_queue(at, path))
 
     def stop_partition(self, rm_id: str, partition: str) -> bool:
         """Take and place nothing new in a partition until `start_partition`; its work goes on.
 
         Returns whether it ran until now. Raises `UsageError` where there is no such partition.
         """
-        return stop_partition(self._at_work(rm_id, partition).partition)
+        return self._switch("stop_partition", rm_id, partition, stop_partition)
 
     def start_partition(self, rm_id: str, partition: str) -> bool:
         """Start a stopped partition; returns whether it was stopped. Raises `UsageError` as above."""
-        return start_partition(self._at_work(rm_id, partition).partition)
+        return self._switch("start_partition", rm_id, partition, start_partition)
+
+    def _switch(self, call: str, rm_id: str, name: str, switch: Callable[[Partition], bool]) -> bool:
+        session = self._session_for(call, rm_id)
+        changed = switch(self._at_work(rm_id, name).partition)
+        session.flush()
+        return changed
 
     def _at_work(self, rm_id: str, name: str) -> PartitionScheduler:
         found = self.partition(rm_id, name)

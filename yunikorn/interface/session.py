@@ -84,6 +84,8 @@ class Session:
         self.state = SESSION.initial
         self._syncing = self._again = False
         """Whether the RM is told of its cache, and whether it calls from within."""
+        self._unsent: UpdateResponse | None = None
+        """A response that an interrupt kept from being sent."""
         self.absence: Absence | None = None
         """Set while it is paused."""
         self.registry = registry
@@ -97,14 +99,24 @@ class Session:
         enabled = registry.without(config.disabled)
         whole = with_rm(config, enabled, self.reach)
         self.sinks = Sinks(environment.clock, faults, self._link, buffer_sinks)
-        outlets = self.sinks.make(whole.sinks, enabled)
-        for partition in whole.partitions:
-            self._partitions[partition.name] = self._make(partition, enabled)
-        self.sinks.use(outlets)
-        self._listen()
+        self._outlets = self.sinks.make(whole.sinks, enabled)
+        """What `open` is going to use."""
+        try:
+            for partition in whole.partitions:
+                self._partitions[partition.name] = self._make(partition, enabled)
+        except BaseException:
+            discard(self._partitions, "the configuration was refused")
+            raise
         self._intake = Intake(self)
         version = self.introduction.version
         SESSION.fire(self, "register", f"version {version} of the interface" if version else "")
+
+    def open(self) -> None:
+        """Open its plugins and sinks: until then the session is only made, and can be discarded."""
+        for partition in self._partitions.values():
+            partition.open()
+        self.sinks.use(self._outlets)
+        self._listen()
 
     @property
     def label(self) -> str:
@@ -197,10 +209,17 @@ class Session:
         if self.absence is not None:
             self._hold_back(self.absence)
             return
+        unsent, self._unsent = self._unsent, None
+        self._deliver(unsent)
         changes = self._cache_changes()
         response = collect(self._outboxes())
         if changes is not None:
-            self._sync_cache(changes)
+            try:
+                self._sync_cache(changes)
+            except BaseException:
+                # An interrupt: what it kept from being sent is sent next time.
+                self._unsent = response
+                raise
         self._deliver(response)
         if self.reach.hears_states and self.absence is None:
             self._send_states()
@@ -216,8 +235,10 @@ class Session:
     def _sync_cache(self, changes: ReSyncSchedulerCacheArgs) -> None:
         """Tell of the cache before the response; what the RM does from within has its response after that."""
         self._syncing = True
-        self.reach.sync_cache(changes)
-        self._syncing = False
+        try:
+            self.reach.sync_cache(changes)
+        finally:
+            self._syncing = False
 
     def _deliver(self, response: UpdateResponse | None) -> None:
         """Hand over a response; one that the callback failed to take leaves the RM out of step."""
@@ -372,6 +393,8 @@ class Session:
             for partition in config.partitions
         }
         self.config = config
+        for one in prepared.made.values():
+            one.open()
         # Only now may anybody be called: who calls back finds everything in its place.
         for one in gone.values():
             self._send_events(one.partition.journal)

@@ -75,17 +75,17 @@ class Sinks:
         return made
 
     def use(self, outlets: list[Outlet]) -> None:
-        """Send to these from now on; the others are closed."""
+        """Send to these from now on; the others are closed, before any is opened that may have their file."""
         before, self._outlets = self._outlets, outlets
+        for outlet in before:
+            if not any(outlet is new for new in outlets):
+                self._guard(outlet, "closing", outlet.sink.closed)
         for outlet in outlets:
             told = self._faults.context_of(outlet.origin, self._context)
             if any(outlet is old for old in before):
                 self._guard(outlet, "reloading", outlet.sink.reloaded, told)
             else:
                 self._guard(outlet, "opening", outlet.sink.opened, told)
-        for outlet in before:
-            if not any(outlet is new for new in outlets):
-                self._guard(outlet, "closing", outlet.sink.closed)
 
     def send(self, batch: Sequence[Event]) -> None:
         """Hand a batch to every sink; one that raises is switched off and reported."""

@@ -87,7 +87,11 @@ class PartitionScheduler:
         tree = self.partition.queues
         self.policies = Policies(config, registry, tree, clock, faults)
         self.queue_policies = QueuePolicies(registry, faults, self.context)
-        made = self.queue_policies.prepare(config.root, registry)
+        self._prepared: tuple[Registry, Made] | None = (
+            registry,
+            self.queue_policies.prepare(config.root, registry),
+        )
+        """What `open` is going to use; None once it has."""
         self.orders = NodeOrders(
             self.policies.node_sorts, self.partition.nodes.values, self.partition.claims, clock, faults
         )
@@ -98,6 +102,11 @@ class PartitionScheduler:
         self.asks = AskDesk(self)
         self.outstanding: Outstanding | None = None
         """Tells the RM how its requests fare, if it wants to know."""
+
+    def open(self) -> None:
+        """Open its plugins and give its queues their orders; until then the partition is only made."""
+        assert self._prepared is not None
+        (registry, made), self._prepared = self._prepared, None
         self.policies.open(self.context, self.faults)
         self.queue_policies.use(registry, made)
         self.apply_queue_changes()
@@ -414,6 +423,9 @@ class PartitionScheduler:
         """Remove the partition: all its applications fail, its nodes leave."""
         partition = self.partition
         PARTITION.fire(partition, "remove")
+        if self._prepared is not None:
+            partition.timers.close()
+            return
         for app in list(partition.applications.values()):
             partition.fail_application(app, reason)
         for node in list(partition.nodes.values()):

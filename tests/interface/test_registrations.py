@@ -1,0 +1,210 @@
+"""What a registration opens, in which order, and what one that fails leaves behind; calls in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import attrs
+import pytest
+
+from tests.core.kit import RM, document, partition, queue, with_plugins
+from tests.core.test_memory import held
+from tests.shim_plugins.shim import Listening
+from yunikorn.api import Application, Ask, Context, Event, EventSink, Node, PlacementRule, Predicate
+from yunikorn.clock import ManualClock
+from yunikorn.errors import ConfigError, UsageError
+from yunikorn.interface.messages import RegisterResourceManagerRequest, ReSyncSchedulerCacheArgs
+from yunikorn.interface.scheduler import Scheduler
+
+told: list[str] = []
+"""What plugins were told, in order."""
+
+
+@pytest.fixture(autouse=True)
+def _clean() -> Iterator[None]:
+    yield
+    told.clear()
+    Rule.left = None
+
+
+@attrs.define(eq=False)
+class Rule(PlacementRule):
+    """Cannot be made any more when none is left."""
+
+    name = "rule"
+    left: ClassVar[int | None] = None
+
+    def __attrs_post_init__(self) -> None:
+        if Rule.left is not None:
+            Rule.left -= 1
+            if Rule.left < 0:
+                raise RuntimeError("no licence left")
+
+    def opened(self, context: Context) -> None:
+        told.append(f"rule opened in {context.partition}")
+
+    def closed(self) -> None:
+        told.append("rule closed")
+
+    def place(self, app: Application) -> str:
+        return "root.a"
+
+
+@attrs.define(eq=False)
+class File(EventSink):
+    """Has a file that only one may write to."""
+
+    name = "file"
+    mark: str = ""
+
+    def opened(self, context: Context) -> None:
+        told.append(f"file opened{self.mark}")
+
+    def send(self, batch: Sequence[Event]) -> None:
+        return None
+
+    def closed(self) -> None:
+        told.append(f"file closed{self.mark}")
+
+
+def two_partitions() -> str:
+    rules = [{"name": "rule"}]
+    first, second = (partition(queue("a"), name=name, placementrules=rules) for name in ("default", "second"))
+    return document(first, second)
+
+
+def made_by(config: str) -> int:
+    """How many rules a registration with this configuration makes: some to check it, some to be used."""
+    Rule.left = 100
+    RM(config, with_plugins(placement_rules=[Rule]))
+    used, Rule.left = 100 - Rule.left, None
+    told.clear()
+    assert used > 2
+    return used
+
+
+def test_a_registration_that_fails_leaves_nothing_open() -> None:
+    scheduler = Scheduler(with_plugins(placement_rules=[Rule]), ManualClock())
+    request = RegisterResourceManagerRequest("rm", config=two_partitions())
+    for left in range(made_by(two_partitions())):
+        Rule.left = left
+        with pytest.raises(ConfigError, match="no licence left"):
+            scheduler.register_resource_manager(request, RM())
+        assert told == []
+        assert scheduler.session_state("rm") == "Stopped"
+    Rule.left = None
+    scheduler.register_resource_manager(request, RM())
+    assert told == ["rule opened in default", "rule opened in second"]
+
+
+def test_registrations_that_fail_leave_no_timers_behind() -> None:
+    scheduler = Scheduler(with_plugins(placement_rules=[Rule]), ManualClock())
+    request = RegisterResourceManagerRequest("rm", config=two_partitions())
+    callback, made = RM(), made_by(two_partitions())
+
+    def fail(times: int) -> int:
+        for _ in range(times):
+            Rule.left = made - 1
+            with pytest.raises(ConfigError, match="no licence left"):
+                scheduler.register_resource_manager(request, callback)
+            assert scheduler.next_timer() is None
+        return held(scheduler)
+
+    before = fail(20)
+    assert fail(20) <= before + 5
+
+
+def test_a_configuration_that_is_only_checked_opens_nothing() -> None:
+    rm = RM(document(partition(queue("a"))), with_plugins(placement_rules=[Rule]))
+    rm.scheduler.check_configuration("rm", two_partitions())
+    assert told == []
+
+
+def test_what_an_rm_had_is_closed_before_anything_of_its_new_registration_is_opened() -> None:
+    config = document(partition(queue("a"), placementrules=[{"name": "rule"}]), events={"sinks": ["file"]})
+    rm = RM(config, with_plugins(event_sinks=[File], placement_rules=[Rule]))
+    begin = ["rule opened in default", "file opened"]
+    assert told == begin
+    rm.scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=config), rm)
+    assert told == [*begin, "rule closed", "file closed", *begin]
+
+
+def test_a_sink_with_other_options_is_opened_when_the_one_before_is_closed() -> None:
+    def config(mark: str) -> str:
+        return document(partition(queue("a")), events={"sinks": [{"name": "file", "mark": mark}]})
+
+    rm = RM(config(" 1"), with_plugins(event_sinks=[File]))
+    rm.reload(config(" 2"))
+    assert told == ["file opened 1", "file closed 1", "file opened 2"]
+
+
+# -- stopping and starting -----------------------------------------------------------------------------------
+
+CALLS = {
+    "stop_queue": ("rm", "default", "root.a"),
+    "start_queue": ("rm", "default", "root.a"),
+    "stop_partition": ("rm", "default"),
+    "start_partition": ("rm", "default"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_nothing_is_stopped_or_started_in_the_middle_of_a_decision(call: str) -> None:
+    refusals: list[str] = []
+
+    class Meddler(Predicate):
+        """Calls the scheduler that asks it."""
+
+        name = "meddler"
+
+        def check(self, ask: Ask, node: Node) -> None:
+            try:
+                getattr(rm.scheduler, call)(*CALLS[call])
+            except UsageError as error:
+                refusals.append(str(error))
+
+    rm = RM(document(partition(queue("a"), predicates=["meddler"])), with_plugins(predicates=[Meddler]))
+    rm.node("n1", vcore=1)
+    rm.app()
+    rm.ask(vcore=1)
+    assert len(rm.schedule()) == 1
+    assert refusals
+    assert refusals[0].startswith(f"{call} was called while the core decides: ")
+
+
+def test_what_follows_from_stopping_and_starting_is_said_at_once() -> None:
+    rm = Listening(document(partition(queue("a"))))
+    rm.node("n1", vcore=1)
+    for call, message in (("stop_queue", "queue stopped"), ("start_queue", "queue started")):
+        rm.everything.clear()
+        getattr(rm.scheduler, call)(*CALLS[call])
+        assert [event.message for event in rm.events] == [message]
+
+
+# -- an interrupt --------------------------------------------------------------------------------------------
+
+
+class Interrupted(Listening):
+    """Is interrupted while it is told of its cache."""
+
+    interrupts = True
+
+    def resync_scheduler_cache(self, args: ReSyncSchedulerCacheArgs) -> None:
+        if self.interrupts:
+            raise KeyboardInterrupt
+        super().resync_scheduler_cache(args)
+
+
+def test_an_interrupt_while_an_rm_is_told_of_its_cache_loses_no_response() -> None:
+    rm = Interrupted(document(partition(queue("a"))))
+    rm.node("n1", vcore=2)
+    rm.app()
+    rm.ask(key="first", vcore=1)
+    with pytest.raises(KeyboardInterrupt):
+        rm.schedule()
+    assert rm.said("new_allocations") == []
+    rm.interrupts = False
+    rm.ask(key="second", vcore=1)
+    assert rm.schedule() == [("app", "second", "n1")]
+    assert [one.allocation_key for one in rm.said("new_allocations")] == ["first", "second"]
