@@ -309,6 +309,21 @@ def test_whatever_a_predicate_declares_failed_says_what_it_refused(name: str, ta
     assert rm.settle() == [("first", "SCHEDULED"), ("second", "SCHEDULED")]
 
 
+@pytest.mark.parametrize(("name", "tag"), [("zone", ZONE), ("disk", DISK)])
+def test_what_predicates_refused_is_forgotten_when_room_is_what_lacks(name: str, tag: str) -> None:
+    rm = Curious(configuration(predicates=[name]), plugins(), periods=Periods(reservation=None))
+    rm.node("n1", {tag: "slow"}, memory=4)
+    rm.app()
+    rm.ask(key="waits", memory=3, tags={tag: "fast"})
+    rm.schedule()
+    rm.change_node("n1", memory=2)
+    rm.node("n2", {tag: "fast"}, memory=2)
+    rm.node("drained", {tag: "slow"}, schedulable=False, memory=9)
+    rm.schedule()
+    rm.pass_time(1)
+    assert [(one.allocation_key, one.reason) for one in rm.states] == [("waits", NO_NODE)]
+
+
 def test_a_reason_is_as_long_as_a_message_of_an_event_at_the_most() -> None:
     names = [f"n{number}" for number in range(50)]
     rm = choosy(*names, refused={name: f"{name} is {'very ' * 20}tainted" for name in names})

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.node import Node
+    from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 SKIPPED, SCHEDULED, RESERVED, FAILED = "SKIPPED", "SCHEDULED", "RESERVED", "FAILED"
@@ -130,6 +131,7 @@ class Outstanding:
 
     def _inspect(self) -> None:
         self._timer = None
+        rooms: dict[Shape, bool] = {}
         for ask in list(self._open):
             reason = self._obstacle(ask)
             if reason:
@@ -138,13 +140,18 @@ class Outstanding:
                 del self._open[ask]
                 self._failed[ask] = count = self._fitting(ask)
                 self._claim(ask, count)
-                self._tell(ask, FAILED, self._why(ask))
+                self._tell(ask, FAILED, self._why(ask, rooms))
 
-    @staticmethod
-    def _why(ask: Ask) -> str:
-        """The reason why no node takes a request; refusals by predicates come before the lack of room."""
-        refusals = ask.refusals
-        return shortened(REFUSED + counted(refusals)) if refusals else NO_NODE
+    def _why(self, ask: Ask, rooms: dict[Shape, bool]) -> str:
+        """The reason why no node takes a request: refusals by predicates, if some node has room.
+
+        `rooms` keeps the answers for classes of requests.
+        """
+        refusals, shape = ask.refusals, ask.shape
+        if refusals and shape not in rooms:
+            nodes = self._at.partition.nodes.values()
+            rooms[shape] = any(node.schedulable and shape.fits(node) for node in nodes)
+        return shortened(REFUSED + counted(refusals)) if refusals and rooms[shape] else NO_NODE
 
     def _obstacle(self, ask: Ask) -> str:
         """What but the lack of nodes keeps a request from running, in words; empty when nothing does."""
