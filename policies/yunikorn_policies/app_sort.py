@@ -76,7 +76,9 @@ class StateAware(AppSortPolicy):
         return app.submitted
 
     def lane(self, app: Application) -> Hashable:
-        """By its state."""
+        """By its state; one that is accepted and has and wants nothing keeps no other waiting."""
+        if app.state == "Accepted" and not any(app.demand.values()):
+            return "running"
         return LANES.get(app.state, "running")
 
     def admit(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:

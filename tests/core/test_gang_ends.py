@@ -125,6 +125,30 @@ def test_a_soft_gang_with_nothing_real_waits_for_its_tasks_after_its_timeout() -
     assert rm.state() == "Completing"
 
 
+@pytest.mark.parametrize("priorities", ["enabled", "disabled"])
+def test_a_gang_that_waits_for_its_tasks_keeps_no_other_of_a_queue_waiting(
+    priorities: str,
+) -> None:
+    policy = {"application.sort.policy": "stateaware", "application.sort.priority": priorities}
+    rm = GangRM(configuration(queue("a", properties=policy)))
+    rm.node("n1", vcore=3)
+    rm.gang("app", "Soft", seconds=MINUTE, vcore=4)
+    rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
+    rm.schedule()
+    rm.app("next")
+    rm.ask("next", "t", vcore=3)
+    rm.pass_time(MINUTE)
+    rm.confirmed()
+    assert rm.state() == "Accepted"
+    assert rm.schedule() == [("next", "t", "n1")]
+    # Its own tasks wait for their turn again.
+    rm.task("app", "t", "workers", vcore=1)
+    rm.node("n2", vcore=1)
+    assert rm.schedule() == []
+    rm.pass_time(5 * MINUTE)
+    assert rm.schedule() == [("app", "t", "n2")]
+
+
 def test_a_soft_gang_that_was_gathered_and_got_no_task_ends_like_any_application_with_nothing() -> None:
     rm = ready(3, "Soft", seconds=MINUTE)
     rm.pass_time(MINUTE)

@@ -13,6 +13,7 @@ from tests.core.test_atomic_gangs import cluster
 from yunikorn.interface.messages import NodeAction
 from yunikorn.objects import atomic_gang
 from yunikorn.objects.node import Node
+from yunikorn.resources import Resource
 from yunikorn.scheduling.explain import why
 from yunikorn.scheduling.remedies import remedies
 
@@ -183,3 +184,45 @@ def test_members_that_are_taken_back_one_by_one_are_replaced_by_those_that_remai
         rm.release_ask("app", f"t{number}")
     assert [key for _, key, _ in rm.schedule(1)] == ["t3", "t4", "t6"]
     assert rm.schedule() == [("app", "t7", "n1")]
+
+
+def test_members_that_are_taken_back_together_are_replaced_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rm = cluster(nodes=1)
+    rm.gang("app", "Atomic", vcore=3)
+    for number in range(40):
+        rm.task("app", f"t{number}", "members", vcore=1)
+    choices: list[int] = []
+    choose = atomic_gang.AtomicGang._choose
+
+    def count(gang: atomic_gang.AtomicGang) -> tuple[atomic_gang.Members, Resource]:
+        choices.append(len(gang.members))
+        return choose(gang)
+
+    monkeypatch.setattr(atomic_gang.AtomicGang, "_choose", count)
+    for number in range(30):
+        rm.release_ask("app", f"t{number}")
+    assert choices == []
+    waiting = rm.find_app("app").asks["t30"]
+    assert [reason.detail for reason in why(rm.at_work(), waiting)] == []
+    assert choices == [3]
+    assert [key for _, key, _ in rm.schedule(1)] == ["t30", "t31", "t32"]
+    assert choices == [3]
+
+
+def test_a_gang_that_has_just_lost_a_member_becomes_overdue_all_the_same() -> None:
+    rm = cluster(nodes=1)
+    rm.app("filler")
+    rm.ask("filler", "f", 4, vcore=1)
+    rm.schedule()
+    rm.gang("app", "Atomic", vcore=3)
+    rm.task("app", "one", "members", vcore=1)
+    rm.task("app", "two", "members", 3, vcore=1)
+    assert rm.schedule() == []
+    rm.release_ask("app", "one")
+    rm.pass_time(600)
+    rm.app("crowd")
+    rm.ask("crowd", "c", 9, vcore=1)
+    rm.release("filler", next(iter(rm.running)))
+    assert rm.schedule() == []
+    rm.remove_app("filler")
+    assert [app for app, _, _ in rm.schedule(1)] == ["app"] * 3

@@ -67,6 +67,7 @@ class AtomicGang:
         "_asks",
         "_ledger",
         "_needed",
+        "_unformed",
         "app",
         "deadline",
         "done",
@@ -88,6 +89,8 @@ class AtomicGang:
         """The sum of their pending repeats."""
         self._needed: dict[str, int] = {}
         """By key: repeats of each ask that are members."""
+        self._unformed = False
+        """Whether a member was lost and the members are to be chosen again."""
         self._alone = False
         self.members: Members = []
         """Those that are placed together; more of the task groups than the size needs come after them."""
@@ -117,12 +120,30 @@ class AtomicGang:
         elif not ask.pending:
             del self._asks[bisect_left(self._asks, ask.order, key=_ORDER)]
         # Members are chosen once: later asks add none, and only the loss of one calls for another choice.
-        if not self.members if difference > 0 else ask.pending < self._needed.get(ask.key, 0):
+        if difference > 0:
+            if not self.members:
+                self.form()
+        elif ask.pending < self._needed.get(ask.key, 0):
+            self._miss()
+
+    def _miss(self) -> None:
+        """Choose other members for one that was lost: once for all that are lost before the next decision."""
+        if not self.is_whole:
+            self.form()
+        elif not self._unformed:
+            self._withdraw()
+            self._unformed = True
+            self._ledger.gangs.unformed[self.app.id] = self
+
+    def settle(self) -> None:
+        """Let the members be chosen now if that is still to be done."""
+        if self._unformed:
             self.form()
 
     def form(self, *, alone: bool | None = None) -> None:
         """Let a request stand for the members if all are there; `alone` if nothing learnt of it is shared."""
         self._withdraw()
+        self._unformed = False
         if alone is not None:
             self._alone = alone
         if self.done or not self.is_whole:

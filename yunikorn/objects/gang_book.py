@@ -42,8 +42,16 @@ class GangBook:
         """Task groups in which a request may take a placeholder's place."""
         self.overdue: dict[str, AtomicGang] = {}
         """By application: atomic gangs that hold back later requests."""
+        self.unformed: dict[str, AtomicGang] = {}
+        """By application: atomic gangs whose members have to be chosen again before the next decision."""
         self.announce: Callable[[Allocation], None]
         """Whom to tell of an allocation that took a placeholder's place, as the partition says."""
+
+    def form(self) -> None:
+        """Choose the members of the gangs that lost some."""
+        gangs, self.unformed = list(self.unformed.values()), {}
+        for gang in gangs:
+            gang.settle()
 
     def report(self, app: Application, reason: str, message: str) -> None:
         """Send the resource manager, and the sinks, a message about an application that keeps its state."""

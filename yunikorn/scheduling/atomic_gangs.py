@@ -217,6 +217,7 @@ class AtomicGangs:
             gang.deadline = self._partition.timers.after(patience, lambda: self._overdue(gang))
 
     def _overdue(self, gang: AtomicGang) -> None:
+        gang.settle()
         if gang.request is None:
             return
         gang.overdue = True

@@ -88,6 +88,8 @@ class Cycle:
                 allocation = self.reservations.serve()
                 if allocation is not None:
                     return allocation
+        if self._gangs.unformed:
+            self._gangs.form()
         if self._gangs.ready:
             allocation = self.replacement.decide()
             if allocation is not None:
