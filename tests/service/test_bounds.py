@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import grpc
+import grpc.aio
 import pytest
+from grpc_health.v1 import health_pb2
 
 from tests.service.kit import work
-from tests.service.stand import HERE, Ended, Stand, serve
+from tests.service.stand import HERE, Ended, Stand, Stream, serve
 from yunikorn.interface.messages import (
     AcceptedApplication,
     AcceptedNode,
@@ -17,10 +22,11 @@ from yunikorn.interface.messages import (
     UpdateResponse,
     UserGroupInformation,
 )
+from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, SCHEDULER, UPDATE, path
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.service.entries import entries_of, pieces
-from yunikorn.service.settings import Limits, Settings
+from yunikorn.service.settings import Limits, Patience, Settings
 
 Code = grpc.StatusCode
 
@@ -150,6 +156,74 @@ def test_too_many_calls_are_refused(registry: Registry) -> None:
         assert (await third.end()).code is Code.RESOURCE_EXHAUSTED
 
     serve(registry, story, Settings(HERE, limits=Limits(streams=1)))
+
+
+async def first_of(endings: list[asyncio.Task[Ended]], number: int) -> list[Ended]:
+    """How the first so many streams end; they are taken from the list."""
+    found: list[Ended] = []
+    while len(found) < number:
+        done, _ = await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
+        found += [ending.result() for ending in done]
+        endings[:] = [ending for ending in endings if ending not in done]
+    return found
+
+
+def test_silent_streams_leave_room_for_registration_and_health_and_end(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        endings = [asyncio.create_task(stand.stream().end()) for _ in range(20)]
+        # Beyond the limit they are refused, so all of the others are open.
+        refused = await first_of(endings, 15)
+        assert {ended.code for ended in refused} == {Code.RESOURCE_EXHAUSTED}
+        await stand.register()
+        check = stand.channel.unary_unary("/grpc.health.v1.Health/Check")
+        answer = await check(health_pb2.HealthCheckRequest().SerializeToString())
+        assert health_pb2.HealthCheckResponse.FromString(answer).status == 1
+        for ended in await first_of(endings, 5):
+            assert ended.code is Code.DEADLINE_EXCEEDED
+            assert "no message came within" in ended.text
+        stream = stand.stream()
+        await stream.send(work(1))
+        assert len(await stream.allocations(1)) == 1
+
+    serve(registry, story, Settings(HERE, limits=Limits(streams=5), patience=Patience(message=3.0)))
+
+
+def test_a_silent_stream_of_callbacks_ends(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        stream = Stream(stand.channel.stream_stream(path(CALLBACKS, CONNECT))())
+        assert (await stream.end()).code is Code.DEADLINE_EXCEEDED
+
+    serve(registry, story, Settings(HERE, patience=Patience(message=0.02)))
+
+
+def test_one_connection_cannot_take_all_streams(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        many = [stand.stream() for _ in range(10)]
+        endings = [asyncio.create_task(stream.end()) for stream in many]
+        for ended in await first_of(endings, 7):
+            assert ended.code is Code.RESOURCE_EXHAUSTED
+            assert "streams of this connection are open" in ended.text
+        await stand.register()
+        separate: Any = grpc.aio.insecure_channel(stand.address, [("grpc.use_local_subchannel_pool", 1)])
+        async with separate:
+            stream = Stream(separate.stream_stream(path(SCHEDULER, UPDATE))())
+            await stream.send(work(1))
+            assert len(await stream.allocations(1)) == 1
+        for stream in many:
+            stream.cut()
+        await asyncio.wait(endings)
+        while True:
+            another = stand.stream()
+            await another.send(UpdateRequest("unknown"))
+            if (await another.end()).code is Code.FAILED_PRECONDITION:
+                break
+
+    serve(registry, story, Settings(HERE, limits=Limits(connection=3)))
+
+
+def test_there_is_room_for_all_streams_of_all_resource_managers() -> None:
+    # Three of the newer layout, and the callbacks.
+    assert Limits().streams >= 4 * Limits().rms
 
 
 def test_too_many_resource_managers_are_refused_until_one_is_gone(registry: Registry) -> None:

@@ -229,12 +229,18 @@ def test_who_does_not_register_after_resync_is_given_up_and_told(
     serve(registry, story, quick, periods=Periods(session=quick.patience.session_ns))
 
 
-def test_who_opens_no_stream_is_missed(registry: Registry) -> None:
+@pytest.mark.parametrize("session", [300.0, None])
+def test_a_registration_without_a_stream_ends_soon(registry: Registry, session: float | None) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
-        await stand.becomes("Paused")
+        await stand.becomes("Stopped")
+        late = stand.stream()
+        await late.send(work(1))
+        assert (await late.end()).code is Code.FAILED_PRECONDITION
+        await stand.register("other")
+        assert len(stand.server.registrations.current) == 1
 
-    serve(registry, story, Settings(HERE, patience=Patience(session=0.02)))
+    serve(registry, story, Settings(HERE, patience=Patience(session=session, stream=0.02)))
 
 
 def test_several_resource_managers_do_not_meet(registry: Registry) -> None:

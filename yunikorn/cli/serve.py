@@ -130,6 +130,11 @@ def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | No
 @click.option("--tls-cert", type=FILE, help="The server's certificate (PEM), with its chain.")
 @click.option("--tls-key", type=FILE, help="Its private key (PEM).")
 @click.option("--tls-client-ca", type=FILE, help="Let in only clients with a certificate of this authority.")
+@click.option(
+    "--rm-identity",
+    type=click.Choice(("cn", "san")),
+    help="Let a client use only the rmID that its certificate names: as common or alternative name.",
+)
 @click.option("--insecure-bind", is_flag=True, help="Listen to other machines without TLS.")
 @click.option("--record", type=FILE, metavar="FILE", help="Write all that comes in to FILE, for `replay`.")
 @click.option(
@@ -162,6 +167,7 @@ def command(
     tls_cert: Path | None,
     tls_key: Path | None,
     tls_client_ca: Path | None,
+    rm_identity: str | None,
     insecure_bind: bool,
     record: Path | None,
     record_size: int | None,
@@ -181,6 +187,8 @@ def command(
         raise click.BadParameter("the core cannot wait for ever", param_hint="--callback-timeout")
     patience = Patience(session=session_timeout, callback=callback_timeout)
     patience = attrs.evolve(patience, hang=max(patience.hang, 2 * callback_timeout))
+    if rm_identity and tls_client_ca is None:
+        raise UsageError("--rm-identity needs --tls-client-ca: without it clients show no certificate")
     settings = Settings(
         address,
         _tls(tls_cert, tls_key, tls_client_ca),
@@ -189,6 +197,7 @@ def command(
         Limits(per_rm=RMLimits.parse(limits)),
         patience,
         Budget(call=plugin_budget),
+        identity=rm_identity or "",
     )
     files = ConfigFiles(configs)
     network = None if address == OFF else _network(settings.tls)

@@ -24,6 +24,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.wire import callbacks
 from yunikorn.interface.wire.generated.callbacks_pb2 import Done, FromResourceManager, FromScheduler
+from yunikorn.service.peers import Peer
 from yunikorn.service.refusals import Refusal
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.settings import Settings
@@ -42,8 +43,9 @@ class CallbackLine:
     is not asked for a while, since everybody else would wait with it. Late answers are passed over.
     """
 
-    def __init__(self, remote: RemoteRM, methods: Iterable[str], settings: Settings) -> None:
+    def __init__(self, remote: RemoteRM, methods: Iterable[str], settings: Settings, peer: Peer) -> None:
         self.remote = remote
+        self.peer = peer
         self.methods = tuple(methods)
         self.ended: asyncio.Future[Refusal | None] = asyncio.get_running_loop().create_future()
         """Set once the service wants the stream to end."""

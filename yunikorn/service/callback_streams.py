@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import grpc
 
-from yunikorn.errors import ConfigError, UsageError, YunikornError, printable
+from yunikorn.errors import ConfigError, UsageError, YunikornError
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import CoreStopped
 from yunikorn.interface.wire import callbacks
@@ -22,6 +22,7 @@ from yunikorn.interface.wire.generated.callbacks_pb2 import (
 from yunikorn.service.callback_line import CallbackLine
 from yunikorn.service.decoding import LARGE
 from yunikorn.service.endings import Context, refuse, send_headers
+from yunikorn.service.open_streams import first_message
 from yunikorn.service.refusals import Refusal, not_registered, refusal_of
 from yunikorn.service.registrations import Registrations
 from yunikorn.service.remote import RemoteRM
@@ -42,12 +43,12 @@ class CallbackStreams:
 
     async def serve(self, messages: AsyncIterator[bytes], context: Context) -> None:
         """One stream from its first message to its end."""
-        data = await anext(messages, None)
+        data = await first_message(messages, self._settings.patience)
         if data is None:
             return
         await send_headers(context)
         try:
-            line = await self._open(_decode(data))
+            line = await self._open(_decode(data), context)
         except Refusal as refusal:
             await refuse(context, refusal, "a new stream of callbacks")
             return
@@ -55,16 +56,14 @@ class CallbackStreams:
         if ending is not None:
             await refuse(context, ending, f"the stream of callbacks of {line.remote.label}")
 
-    async def _open(self, message: FromResourceManager) -> CallbackLine:
+    async def _open(self, message: FromResourceManager, context: Context) -> CallbackLine:
         if not message.HasField("open"):
             text = "open: the first message has to say which resource manager it comes from, and what it does"
             raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
-        remote = self._registrations.current.get(message.open.rm_id)
-        if remote is None:
-            raise not_registered(message.open.rm_id)
+        remote, peer = self._registrations.of(message.open.rm_id, context)
         methods = callbacks.from_capabilities(message.open.capabilities)
         methods = tuple("node_predicates" if method == "predicates" else method for method in methods)
-        line = CallbackLine(remote, methods, self._settings)
+        line = CallbackLine(remote, methods, self._settings, peer)
         before = remote.callbacks
         try:
             await self._use(remote, line)
@@ -81,8 +80,10 @@ class CallbackStreams:
         )
         line.answer(FromScheduler(opened=opened))
         _log.info(
-            "resource manager %s opened its callbacks: %s",
-            printable(remote.rm_id),
+            "%s opened its callbacks from %s%s: %s",
+            remote.label,
+            peer,
+            "" if before is None else f", in place of those from {before.peer}",
             ", ".join(methods) or "none",
         )
         return line

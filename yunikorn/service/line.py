@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from yunikorn.interface.messages import UpdateResponse
 
 if TYPE_CHECKING:
+    from yunikorn.service.peers import Peer
     from yunikorn.service.refusals import Refusal
     from yunikorn.service.remote import RemoteRM
 
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 class Line:
     """A stream that belongs to a resource manager. Used in the event loop only."""
 
-    def __init__(self, kind: str, remote: RemoteRM) -> None:
+    def __init__(self, kind: str, remote: RemoteRM, peer: Peer) -> None:
         self.kind = kind
         """The method that was called."""
         self.remote = remote
         """The registration it belongs to."""
+        self.peer = peer
+        """The client that opened it."""
         self.is_stale = False
         """Whether the RM was told RESYNC: what comes is of no use until it has registered anew."""
         self.half_closed = False

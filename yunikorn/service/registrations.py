@@ -16,6 +16,8 @@ from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import CoreStopped
 from yunikorn.service.decoding import LARGE
+from yunikorn.service.endings import Context
+from yunikorn.service.peers import Peer
 from yunikorn.service.refusals import Refusal, not_registered
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.settings import Settings
@@ -41,9 +43,20 @@ class Registrations:
         """The latest registration of each RM; changed in the core's thread only."""
         self._loop = asyncio.get_running_loop()
 
-    async def register(self, request: RegisterResourceManagerRequest) -> None:
-        """A resource manager introduces itself; raises what the core raises, and `TooMany`."""
-        remote = RemoteRM(request.rm_id, self)
+    def of(self, rm_id: str, context: Context) -> tuple[RemoteRM, Peer]:
+        """The registration that a new stream belongs to, and its client; raises `Refusal`."""
+        peer = Peer.of(context, self.settings.identity)
+        peer.check(rm_id, self.settings.identity)
+        remote = self.current.get(rm_id)
+        if remote is None:
+            raise not_registered(rm_id)
+        return remote, peer
+
+    async def register(self, request: RegisterResourceManagerRequest, peer: Peer) -> None:
+        """A resource manager introduces itself; raises what the core raises, `TooMany`, and `Refusal`."""
+        if request.rm_id:
+            peer.check(request.rm_id, self.settings.identity)
+        remote = RemoteRM(request.rm_id, self, peer)
 
         def deed(core: Scheduler) -> RemoteRM | None:
             most = self.settings.limits.rms
@@ -61,11 +74,12 @@ class Registrations:
             await self.core.load_ahead(request.config)
         before = await self.core.carry_out(deed)
         _log.info(
-            "resource manager %s registered: version '%s', policy group '%s'%s",
+            "resource manager %s registered from %s: version '%s', policy group '%s'%s",
             printable(request.rm_id),
+            peer,
             printable(request.version),
             printable(request.policy_group),
-            ", again" if before is not None else "",
+            f", again, in place of the one from {before.peer}" if before is not None else "",
         )
         if before is not None:
             # Also those that were told RESYNC: what was sent before it was read may still be on its way.
@@ -80,15 +94,23 @@ class Registrations:
 
     def _expect_stream(self, remote: RemoteRM) -> None:
         # An RM that opens no stream would never be missed.
-        delay = self.settings.patience.session
-        if delay is not None and remote.is_deserted:
+        if remote.is_deserted:
             # A registration that another took the place of is not kept in memory until then.
+            delay = self.settings.patience.stream
             self._loop.call_later(delay, self._check_deserted, weakref.ref(remote))
 
     def _check_deserted(self, known: weakref.ref[RemoteRM]) -> None:
         remote = known()
-        if remote is not None and remote.is_deserted:
-            self.pause(remote, "it has opened no stream")
+        if remote is None or not remote.is_deserted:
+            return
+        _log.info("%s has opened no stream within %g s", remote.label, self.settings.patience.stream)
+
+        def end(core: Scheduler) -> None:
+            # It has reported nothing yet, so nothing is lost.
+            core.stop(remote.rm_id)
+            raise UsageError("it has opened no stream")
+
+        self._tell(remote, end)
 
     def expect_registration(self, remote: RemoteRM) -> None:
         """An RM that was told RESYNC and does not register is given up by the core: its streams end then."""

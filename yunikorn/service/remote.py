@@ -21,6 +21,7 @@ from yunikorn.service.rm_limits import RMAdmission
 
 if TYPE_CHECKING:
     from yunikorn.service.callback_line import CallbackLine
+    from yunikorn.service.peers import Peer
     from yunikorn.service.registrations import Registrations
 
 _log = logging.getLogger("yunikorn.grpc")
@@ -33,10 +34,12 @@ class RemoteRM:
     says otherwise.
     """
 
-    def __init__(self, rm_id: str, registrations: Registrations) -> None:
+    def __init__(self, rm_id: str, registrations: Registrations, peer: Peer) -> None:
         self.rm_id = rm_id
         self.label = f"resource manager {shown(rm_id)}"
         """The name for texts."""
+        self.peer = peer
+        """The client that registered it."""
         self.lines: dict[str, Line] = {}
         """By kind: the streams that are open."""
         self.is_awaited = False
@@ -166,6 +169,9 @@ class RemoteRM:
             text = f"a newer {line.kind} stream of {self.label} took over"
             before.end(Refusal(grpc.StatusCode.ABORTED, text))
             self._drop(before.clear())
+            _log.info("%s: %s from %s takes over from %s", self.label, line.kind, line.peer, before.peer)
+        elif line.peer != self.peer:
+            _log.info("%s: %s from %s, registered from %s", self.label, line.kind, line.peer, self.peer)
         returning = self._lost or (line.kind in self._used)
         self.form = form
         self._used.add(line.kind)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import grpc
@@ -21,9 +20,11 @@ from yunikorn.interface.wire.malformed import MalformedMessage
 from yunikorn.service.address import bind, socket_lock
 from yunikorn.service.callback_streams import CallbackStreams
 from yunikorn.service.certificates import ServerCertificates
-from yunikorn.service.endings import Context, end_with
+from yunikorn.service.endings import Context, end_with, refuse
 from yunikorn.service.forms import FORMS, Form
 from yunikorn.service.health import Health
+from yunikorn.service.open_streams import OpenStreams
+from yunikorn.service.peers import Peer
 from yunikorn.service.reflection import reflect
 from yunikorn.service.refusals import Refusal, refusal_of, shown
 from yunikorn.service.registrations import Registrations, TooMany
@@ -35,6 +36,8 @@ _log = logging.getLogger("yunikorn.grpc")
 
 LAST = 0.5
 """Seconds for calls that are under way when all streams of RMs have ended."""
+BESIDE = 100
+"""Calls at the same time of one connection beside the streams of its RMs."""
 STOPPING = Refusal(grpc.StatusCode.UNAVAILABLE, "the scheduler is being stopped: connect again later")
 DIED = Refusal(grpc.StatusCode.INTERNAL, "the scheduler has died of a bug, which is in its log")
 
@@ -46,15 +49,12 @@ class Server:
         self.registrations = Registrations(core, settings)
         self.health = Health()
         self._core, self._settings = core, settings
-        self._serving: set[asyncio.Task[None]] = set()
-        """The streams of RMs that are open."""
+        self._open = OpenStreams(settings.limits)
         self._streams = UpdateStreams(self.registrations)
         self._callbacks = CallbackStreams(self.registrations)
         self._socket_lock: SocketLock | None = None
         self._certificates: ServerCertificates | None = None
-        self._server = grpc.aio.server(
-            options=_options(settings), maximum_concurrent_rpcs=settings.limits.streams
-        )
+        self._server = grpc.aio.server(options=_options(settings))
         self._server.add_generic_rpc_handlers((self._scheduler(), self._callback_handler()))
         self.health.serve(self._server)
         reflect(self._server)
@@ -84,8 +84,8 @@ class Server:
         failure = self._core.threaded.failure
         for remote in list(self.registrations.current.values()):
             remote.wind_up(STOPPING if failure is None else DIED)
-        if self._serving:
-            await asyncio.wait(self._serving, timeout=self._settings.patience.stop)
+        if self._open.tasks:
+            await asyncio.wait(self._open.tasks, timeout=self._settings.patience.stop)
         # Whoever watches health would do so for ever.
         await self._server.stop(LAST)
         self._streams.close()
@@ -120,33 +120,36 @@ class Server:
         return grpc.method_handlers_generic_handler(methods.CALLBACKS, {methods.CONNECT: connect})
 
     async def _update(self, form: Form, kind: str, messages: AsyncIterator[bytes], context: Context) -> None:
-        with self._counted():
-            await self._streams.serve(form, kind, messages, context)
+        await self._serve(functools.partial(self._streams.serve, form, kind), messages, context)
 
     async def _connect(self, messages: AsyncIterator[bytes], context: Context) -> None:
-        with self._counted():
-            await self._callbacks.serve(messages, context)
+        await self._serve(self._callbacks.serve, messages, context)
 
-    @contextlib.contextmanager
-    def _counted(self) -> Iterator[None]:
-        task = asyncio.current_task()
-        assert task is not None
-        self._serving.add(task)
+    async def _serve(
+        self,
+        serve: Callable[[AsyncIterator[bytes], Context], Awaitable[None]],
+        messages: AsyncIterator[bytes],
+        context: Context,
+    ) -> None:
+        """Serve a stream if there is room for it; the connection's room is for all kinds together."""
         try:
-            yield
-        finally:
-            self._serving.discard(task)
+            with self._open.counted(context.peer()):
+                await serve(messages, context)
+        except Refusal as refusal:
+            await refuse(context, refusal, f"a new stream from {context.peer()}")
 
     async def _register(self, data: bytes, context: Context) -> bytes:
         request = RegisterResourceManagerRequest("")
         try:
             request = v0_11.REGISTER_REQUEST.decode(data)
-            await self.registrations.register(request)
-        except YunikornError as error:
-            refusal = _registration_refused(error)
+            await self.registrations.register(request, Peer.of(context, self._settings.identity))
+        except (YunikornError, Refusal) as error:
+            refusal = error if isinstance(error, Refusal) else _registration_refused(error)
             # Files of the service are no secret.
             reason = refusal.logged if request.config else refusal.details
-            _log.warning("the registration of %s was refused: %s", _named(request), reason)
+            _log.warning(
+                "the registration of %s by %s was refused: %s", _named(request), Peer.of(context), reason
+            )
             await end_with(context, refusal, "a registration")
         return b""
 
@@ -170,6 +173,8 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
     return [
         ("grpc.max_receive_message_length", settings.limits.message_bytes),
         ("grpc.max_send_message_length", -1),
+        # Beside the streams that are counted, a connection has calls such as registrations.
+        ("grpc.max_concurrent_streams", settings.limits.connection + BESIDE),
         # Two schedulers at one port would share its connections without a word.
         ("grpc.so_reuseport", 0),
         # A peer that vanished without a goodbye is found, and its session paused.

@@ -63,10 +63,12 @@ class Limits:
 
     message_bytes: int = 64 << 20
     """Largest message that is taken."""
-    streams: int = 1000
-    """Calls at the same time, of all resource managers."""
     rms: int = 1000
     """Resource managers that are registered."""
+    streams: int = 4000
+    """Streams at the same time, of all resource managers: of each up to three, and callbacks."""
+    connection: int = 400
+    """Streams at the same time of one connection."""
     in_flight: int = 16
     """Messages of one stream that are decoded and wait for the core; the rest waits at the sender."""
     waiting: int = 100_000
@@ -85,6 +87,10 @@ class Patience:
 
     session: float | None = 300.0
     """For a paused RM to register again before everything of it is removed; None is for ever."""
+    message: float = 30.0
+    """For the first message of a stream."""
+    stream: float = 60.0
+    """For the first stream of an RM that has registered."""
     callback: float = 5.0
     """For the answer to a callback, such as whether a node may take a request."""
     silence: float = 30.0
@@ -130,3 +136,5 @@ class Settings:
     limits: Limits = Limits()
     patience: Patience = Patience()
     budget: Budget = Budget()
+    identity: str = ""
+    """The part of a client's certificate that names its resource manager, `cn` or `san`; empty for none."""

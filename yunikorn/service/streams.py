@@ -20,6 +20,7 @@ from yunikorn.service.endings import Context, refuse, send_headers
 from yunikorn.service.entries import pieces
 from yunikorn.service.forms import Form
 from yunikorn.service.line import Line
+from yunikorn.service.open_streams import first_message
 from yunikorn.service.refusals import Refusal, not_registered, refusal_of, shown
 from yunikorn.service.registrations import Registrations
 
@@ -40,13 +41,13 @@ class UpdateStreams:
 
     async def serve(self, form: Form, kind: str, messages: AsyncIterator[bytes], context: Context) -> None:
         """One stream from its first message to its end."""
-        data = await anext(messages, None)
+        data = await first_message(messages, self._registrations.settings.patience)
         if data is None:
             return
         await send_headers(context)
         try:
             updates = await self._decode(form, kind, data)
-            line = self._open(form, kind, updates)
+            line = self._open(form, kind, updates, context)
         except Refusal as refusal:
             await refuse(context, refusal, f"a new {kind} stream")
             return
@@ -55,15 +56,13 @@ class UpdateStreams:
         if ending is not None:
             await refuse(context, ending, f"{kind} of {line.remote.label}")
 
-    def _open(self, form: Form, kind: str, updates: list[UpdateRequest]) -> Line:
+    def _open(self, form: Form, kind: str, updates: list[UpdateRequest], context: Context) -> Line:
         rm_id = updates[0].rm_id if updates else ""
         if not rm_id:
             text = f"rmID: the first message of {kind} has to say which resource manager it comes from"
             raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
-        remote = self._registrations.current.get(rm_id)
-        if remote is None:
-            raise not_registered(rm_id)
-        line = Line(kind, remote)
+        remote, peer = self._registrations.of(rm_id, context)
+        line = Line(kind, remote, peer)
         remote.attach(line, form)
         return line
 
