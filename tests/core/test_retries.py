@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import attrs
@@ -197,3 +198,30 @@ def test_an_idle_backlog_comes_to_rest() -> None:
         rm.pass_time(1)
     rm.schedule()
     assert rm.scheduler.next_timer() is None
+
+
+def test_a_request_that_is_refused_again_is_tried_at_twice_the_distance() -> None:
+    asked_at: list[int] = []
+
+    class Never(api.Predicate):
+        """Refuses one request, and says nothing of what its answer depends on."""
+
+        name = "never"
+
+        def check(self, ask: api.Ask, node: api.Node) -> str | None:
+            if ask.key != "refused":
+                return None
+            asked_at.append(len(rm.running))
+            return "not here"
+
+    rm = RM(configuration(queue("a"), predicates=["never"]), with_plugins(predicates=[Never]))
+    rm.node("n1", vcore=1000)
+    rm.app("first")
+    rm.ask("first", "refused", vcore=1)
+    rm.app("second")
+    rm.ask("second", "task", count=100, vcore=1)
+    for _ in range(80):
+        # One decision at a time: the core is never idle, when it would try what has waited at once.
+        assert len(rm.schedule(1)) == 1
+    distances = [later - earlier for earlier, later in itertools.pairwise(asked_at)]
+    assert distances == [1, 2, 4, 8, 16, 16, 16, 16]
