@@ -12,6 +12,7 @@ from tests.core.kit import RM, document, partition, queue, with_plugins
 from yunikorn.api import Context, Event, EventSink
 from yunikorn.clock import ManualClock
 from yunikorn.interface.buffered_sinks import BufferedSinks
+from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 
 LONG = 30.0
@@ -76,7 +77,7 @@ def test_a_sink_takes_everything_in_order_in_a_thread_of_its_own(sink: type[Slow
         rm.node(f"n{number}", vcore=1)
         if number == 20:
             rm.reload(text("a", "b"))
-    rm.scheduler.stop("rm")
+    rm.scheduler.close()
     nodes = [f"n{number}" for number in range(50)]
     assert sink.heard == ["opened", *nodes[:21], "reloaded", *nodes[21:], "closed"]
     assert sink.threads == {"MainThread", "yunikorn-sink-slow of test-plugin (yunikorn-test 1.0)"}
@@ -101,7 +102,7 @@ def test_what_finds_the_buffer_full_is_dropped_and_counted_and_nobody_waits(
     assert "event sink slow of test-plugin (yunikorn-test 1.0) is too slow" in warnings[0]
     assert len(warnings) < 12, "said again only when their number has doubled"
     sink.door.set()
-    rm.scheduler.stop("rm")
+    rm.scheduler.close()
     assert sink.heard[1:3] == ["first", "n0"]
     assert sink.heard[-1] == "closed"
 
@@ -121,7 +122,7 @@ def test_a_sink_that_raises_is_switched_off_and_reported_like_any_other(sink: ty
     sink.fails = False
     rm.reload(text("a", "b"))
     rm.node("n4", vcore=1)
-    rm.scheduler.stop("rm")
+    rm.scheduler.close()
     assert sink.heard == ["opened", "closed", "opened", "n4", "closed"]
 
 
@@ -133,8 +134,50 @@ def test_a_sink_that_hangs_at_its_end_is_left_behind(
     rm.node("n1", vcore=1)
     assert sink.busy.wait(LONG)
     rm.node("n2", vcore=1)
-    rm.scheduler.stop("rm")
+    rm.scheduler.close()
     assert "they are lost" in caplog.text
+
+
+def test_nobody_waits_for_the_end_of_a_sink_that_hangs(sink: type[Slow]) -> None:
+    buffers = BufferedSinks(patience=LONG)
+    rm = make(sink, buffers)
+    sink.door.clear()
+    rm.node("n1", vcore=1)
+    assert sink.busy.wait(LONG)
+    rm.node("n2", vcore=1)
+    rm.reload(document(partition(queue("a"))))
+    assert sink.heard == ["opened"], "it has its time to take what is left, and the core went on"
+    assert list(buffers) == []
+    sink.door.set()
+    buffers.finish()
+    assert sink.heard == ["opened", "n1", "n2", "closed"]
+
+
+def test_a_sink_is_opened_when_the_one_before_has_ended(sink: type[Slow]) -> None:
+    buffers = BufferedSinks(patience=LONG)
+    rm = make(sink, buffers)
+    sink.door.clear()
+    rm.node("n1", vcore=1)
+    assert sink.busy.wait(LONG)
+    rm.scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=text("a")), rm)
+    rm.node("n2", vcore=1)
+    assert sink.heard == ["opened"]
+    sink.door.set()
+    rm.scheduler.close()
+    assert sink.heard == ["opened", "n1", "closed", "opened", "n2", "closed"]
+
+
+def test_what_a_sink_raises_at_its_end_is_reported(sink: type[Slow]) -> None:
+    buffers = BufferedSinks()
+    rm = make(sink, buffers)
+    sink.door.clear()
+    rm.node("n1", vcore=1)
+    assert sink.busy.wait(LONG)
+    sink.fails = True
+    rm.scheduler.stop("rm")
+    sink.door.set()
+    buffers.finish()
+    assert rm.faults() == ["plugin slow of test-plugin (yunikorn-test 1.0): closing: OSError: no space left"]
 
 
 def test_a_sink_that_cannot_be_opened_is_found_at_once(sink: type[Slow]) -> None:

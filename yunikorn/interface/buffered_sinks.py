@@ -3,7 +3,9 @@
 A core that serves others must not wait for a disk or a network. `Scheduler(buffer_sinks=BufferedSinks())`
 puts a buffer and a thread of its own before each event sink of a configuration. When a sink is slower than
 events come, its buffer fills up, and what comes then is dropped and counted: the core neither waits nor
-grows. No decision depends on any of it.
+grows. No decision depends on any of it. Nor does the core wait for the end of a sink, which may hang: a
+second thread gives the sink its time to take what is left. Until that has passed no other sink of the same
+plugin is opened, because it may write to the same file.
 """
 
 from __future__ import annotations
@@ -50,13 +52,19 @@ class BufferedSinks:
             raise ValueError(f"a buffer needs room for something, not for {capacity} events")
         self._capacity, self._patience = capacity, patience
         self._sinks: list[BufferedSink] = []
+        self._endings: list[tuple[str, threading.Thread]] = []
 
     def __call__(self, sink: EventSink, origin: str) -> EventSink:
         """A sink that takes events for this one without ever waiting."""
-        return BufferedSink(sink, origin, self._capacity, self._patience, self._sinks)
+        return BufferedSink(sink, origin, self._capacity, self._patience, self._sinks, self._endings)
 
     def __iter__(self) -> Iterator[SinkLoad]:
         return iter([sink.load for sink in list(self._sinks)])
+
+    def finish(self) -> None:
+        """Wait for the sinks that were closed: until each has ended, or its time is over."""
+        for _, ending in list(self._endings):
+            ending.join()
 
 
 class BufferedSink(EventSink):
@@ -69,12 +77,21 @@ class BufferedSink(EventSink):
     name = "buffered"
 
     def __init__(
-        self, sink: EventSink, origin: str, capacity: int, patience: float, register: list[BufferedSink]
+        self,
+        sink: EventSink,
+        origin: str,
+        capacity: int,
+        patience: float,
+        register: list[BufferedSink],
+        endings: list[tuple[str, threading.Thread]],
     ) -> None:
         self._sink, self._origin = sink, origin
         self._capacity, self._patience = capacity, patience
         self._register = register
         """The sinks in use: this one is among them while it is open."""
+        self._endings = endings
+        """The sinks that are closed and have not ended, by origin, each with the thread that waits for it."""
+        self._context: Context | None = None
         self._changed = threading.Condition()
         self._events: deque[Event] = deque()
         self._calls: deque[tuple[int, Callable[[], None]]] = deque()
@@ -93,8 +110,16 @@ class BufferedSink(EventSink):
     # -- in the core's thread -------------------------------------------------------------------------
 
     def opened(self, context: Context) -> None:
-        """Open the sink here, so that one that cannot be opened is found at once; then start its thread."""
-        self._sink.opened(context)
+        """Open the sink here, so that one that cannot be opened is found at once; then start its thread.
+
+        While another sink of the plugin has not ended, it is opened in its thread.
+        """
+        self._context = context
+        before = [ending for origin, ending in list(self._endings) if origin == self._origin]
+        if before:
+            self._calls.append((0, lambda: self._open_after(before, context)))
+        else:
+            self._sink.opened(context)
         self._thread = threading.Thread(target=self._run, name=f"yunikorn-sink-{self._origin}", daemon=True)
         self._register.append(self)
         self._thread.start()
@@ -125,19 +150,37 @@ class BufferedSink(EventSink):
             self._changed.notify_all()
 
     def closed(self) -> None:
-        """Wait for the sink to take what waits for it, for a while, and close it."""
+        """Have the sink take what waits for it, for a while, and close it; does not wait for that."""
         if self._thread is None:
             return
+        self._register.remove(self)
+        ending = threading.Thread(
+            target=self._end, args=(self._thread,), name=f"yunikorn-ending-{self._origin}", daemon=True
+        )
+        self._endings.append((self._origin, ending))
+        ending.start()
         with self._changed:
             self._ending = True
             self._changed.notify_all()
-        self._thread.join(self._patience)
-        self._register.remove(self)
-        with self._changed:
-            self._dropped += len(self._events)
-            lost = len(self._events)
-            self._events.clear()
             self._fail()
+
+    def _fail(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    # -- in a thread that waits for its end -----------------------------------------------------------
+
+    def _end(self, thread: threading.Thread) -> None:
+        """Give the sink its time, and report what came of it."""
+        thread.join(self._patience)
+        with self._changed:
+            lost = len(self._events)
+            self._dropped += lost
+            self._events.clear()
+            failure, self._failure = self._failure, None
+        if failure is not None and self._context is not None:
+            self._context.report("closing", failure)
         if lost:
             _log.warning(
                 "event sink %s did not take %d events in %g seconds at its end: they are lost",
@@ -145,13 +188,14 @@ class BufferedSink(EventSink):
                 lost,
                 self._patience,
             )
-
-    def _fail(self) -> None:
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
+        self._endings.remove((self._origin, threading.current_thread()))
 
     # -- in its own thread ----------------------------------------------------------------------------
+
+    def _open_after(self, endings: Sequence[threading.Thread], context: Context) -> None:
+        for ending in endings:
+            ending.join()
+        self._sink.opened(context)
 
     def _run(self) -> None:
         try:

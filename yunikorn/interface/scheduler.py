@@ -25,6 +25,7 @@ from yunikorn.errors import (
     UnknownPlugin,
     UsageError,
 )
+from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.checks import check_registration
 from yunikorn.interface.configuration_change import change_configuration
@@ -218,6 +219,8 @@ class Scheduler:
         """Shut everything down."""
         for rm_id in list(self._sessions):
             self._end(self._session_for("close", rm_id), "the scheduler was shut down")
+        if isinstance(self._buffer_sinks, BufferedSinks):
+            self._buffer_sinks.finish()
 
     def session_state(self, rm_id: str) -> str:
         """`Running` or `Paused`; `Stopped` for one that is not registered, or not any more."""

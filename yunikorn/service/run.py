@@ -109,6 +109,7 @@ class _Service:
         self._signals_to_stop = StopSignals(asyncio.get_running_loop().time)
         self._tasks: set[asyncio.Task[None]] = set()
         self._recorder = _recorder(options)
+        self._sinks = BufferedSinks()
         loop = asyncio.get_running_loop()
         threaded = ThreadedScheduler(
             self._make, clock, died=lambda _: loop.call_soon_threadsafe(self._over.set)
@@ -123,7 +124,7 @@ class _Service:
             "clock": clock,
             "periods": Periods(session=self._options.settings.patience.session_ns),
             "configurations": self._configurations,
-            "buffer_sinks": BufferedSinks(),
+            "buffer_sinks": self._sinks,
         }
         return Scheduler(**parts) if self._recorder is None else TapedScheduler(self._recorder, **parts)
 
@@ -137,6 +138,7 @@ class _Service:
                 announce(address)
                 await self._over.wait()
                 await self._end()
+                await asyncio.to_thread(self._sinks.finish)
         finally:
             if self._recorder is not None:
                 self._recorder.close()
