@@ -255,6 +255,7 @@ class Session:
         `reachable` if it is there but out of step: then it is told RESYNC with the next flush.
         """
         SESSION.fire(self, "resync" if reachable else "lose", reason)
+        self.activate()
         if self.absence is None:
             self.absence = Absence(reason, reachable)
             self._give_up_after_a_while(self.absence)
@@ -295,6 +296,7 @@ class Session:
             absence.telling = False
             if not told:
                 absence.owes_resync = True
+                self.activate()
 
     def _send_states(self) -> None:
         for partition in self._partitions.values():
