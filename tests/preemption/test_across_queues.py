@@ -128,6 +128,19 @@ def test_the_victims_queue_keeps_its_guarantee() -> None:
     assert evicted(rm) == ["x#3", "x#4"]
 
 
+def test_a_victim_may_be_larger_than_what_is_left_of_the_guarantee() -> None:
+    rm = RM(configuration(guaranteed("a", memory=3), queue("b")))
+    rm.node("n1", memory=8)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 2, memory=4)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=3)
+    rm.pass_time(31)
+    rm.schedule()
+    assert evicted(rm) == ["x#2"]
+
+
 def test_all_types_or_nothing() -> None:
     rm = RM(configuration(guaranteed("a", memory=4, vcore=4), queue("b")))
     rm.node("n1", memory=4, vcore=4000)
