@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from yunikorn.objects.eviction import Eviction
 from yunikorn.objects.outbox import Release
 from yunikorn.objects.termination import TerminationType
-from yunikorn.scheduling.preemption.watchlist import SPACING
+from yunikorn.resources import INT64_MIN
+from yunikorn.scheduling.preemption.watchlist import NEVER, SPACING
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
@@ -58,12 +59,16 @@ class Evictor:
         It may try again when the room went to somebody else, which can be only where no node is kept
         for it: when that node left, or when only quotas were in its way.
         """
+        return self._partition.clock.now() < self.waits_until(ask)
+
+    def waits_until(self, ask: Ask) -> int:
+        """The time (ns) from which `ask` may preempt again; `NEVER` while it has victims or a node."""
         eviction = ask.eviction
         if eviction is None or not eviction.waits:
-            return False
+            return INT64_MIN
         if eviction.outstanding or (eviction.node is not None and ask.reserved is eviction.node):
-            return True
-        return self._partition.clock.now() < eviction.started + SPACING
+            return NEVER
+        return eviction.started + SPACING
 
     def promised(self) -> Iterator[Ask]:
         """The requests that wait for what they preempted, oldest first."""

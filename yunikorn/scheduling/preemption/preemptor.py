@@ -205,7 +205,11 @@ class Preemptor:
             for ask in run:
                 if not ask.may_preempt or ask.shape.required:
                     continue
-                if not self.evictor.is_waiting(ask):
+                until = self.evictor.waits_until(ask)
+                if until > now:
+                    # No change need come by then: the node that was kept may be gone.
+                    look.ripe = min(look.ripe, until)
+                else:
                     if not look.may_try(ask):
                         break
                     if not self._attempt(ask, look):
