@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.objects.node import Node
-from yunikorn.resources import shrink
+from yunikorn.resources import Tally, shrink
 from yunikorn.scheduling.preemption.pool import shortage
 
 if TYPE_CHECKING:
@@ -104,8 +104,23 @@ class Search:
     def _on_node(self, node: Node) -> list[Allocation] | None:
         """The victims that make room on `node`; None if they cannot, or if there is room coming already."""
         short = self._pool.shortage(node)
+        if not short:
+            return None
+        there = self._pool.by_node[node.id]
+        chosen, enough = self._first_that_may_go(self._alive(there), dict(short))
+        if not enough and len(chosen) < len(there):
+            candidates = list(self._alive(there))
+            # The first ones may leave their queues too little above the guarantee for any larger one.
+            candidates.sort(key=lambda one: -_part_of(short, one))
+            chosen, enough = self._first_that_may_go(candidates, dict(short))
+        return self._fewest_on(node, chosen) if enough else None
+
+    def _first_that_may_go(
+        self, candidates: Iterable[Allocation], short: Tally
+    ) -> tuple[list[Allocation], bool]:
+        """The victims in order until nothing is short any more, and whether that is so."""
         chosen: list[Allocation] = []
-        for victim in self._alive(self._pool.by_node[node.id]):
+        for victim in candidates:
             if not short:
                 break
             helps = [name for name in short if victim.resource.get(name, 0) > 0]
@@ -116,7 +131,7 @@ class Search:
                     if short[name] <= 0:
                         del short[name]
         self._put_back(chosen)
-        return self._fewest_on(node, chosen) if chosen and not short else None
+        return chosen, not short
 
     def _fewest_on(self, node: Node, chosen: list[Allocation]) -> list[Allocation]:
         kept = list(chosen)
@@ -199,6 +214,11 @@ class Search:
                 kept = rest
         self._put_back(kept)
         return kept
+
+
+def _part_of(short: Tally, victim: Allocation) -> float:
+    """The share of what is short that `victim` makes up for, added up over the types."""
+    return sum(min(victim.resource.get(name, 0), amount) / amount for name, amount in short.items())
 
 
 def without(node: Node, victims: Iterable[Allocation]) -> Node:
