@@ -281,3 +281,19 @@ def test_bad_values_of_known_properties_are_warnings(check_weighted: Callable[..
         "properties.preemption.delay",
         "childtemplate.properties.priority.offset",
     ]
+
+
+@pytest.mark.parametrize(
+    ("properties", "notes"),
+    [
+        ({POLICY: "weighted"}, ["YuniKorn 1.9 ignores this application sort policy"]),
+        ({"queue.sort.policy": "fair"}, ["YuniKorn 1.9 ignores this queue sort policy"]),
+        ({POLICY: "fifo"}, []),
+        ({POLICY: "stateaware"}, ["YuniKorn 1.9 takes stateaware for fifo"]),
+    ],
+)
+def test_what_yunikorn_does_not_do_with_a_policy_is_noted(
+    check_weighted: Callable[..., Outcome], properties: Mapping[str, str], notes: list[str]
+) -> None:
+    found = check_weighted(properties).notes
+    assert [note.message for note in found if note.path.startswith(f"{BELOW}.properties.")] == notes

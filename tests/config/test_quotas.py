@@ -56,6 +56,13 @@ def test_what_can_hold(check_queues: Check, text: str) -> None:
             "queues[0].queues[0].resources.max.memory",
             "more than the 10",
         ),
+        # Over the max of a queue between, which is lower than the one at the top.
+        (
+            "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, resources: {max: {memory: 5}}, "
+            "queues: [{name: c, resources: {max: {memory: 6}}}]}]}",
+            "queues[0].queues[0].resources.max.memory",
+            "the max 6 is more than the 5 that the queues above may have",
+        ),
         # A max of nothing but zeros is no quota, yet it binds here.
         (
             "{name: a, resources: {max: {memory: 0}}, queues: [{name: b, resources: {max: {memory: 1}}}]}",

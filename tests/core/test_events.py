@@ -80,3 +80,25 @@ def test_an_allocation_on_a_node_that_leaves_ends_with_the_node() -> None:
     rm.change_node("n1", NodeAction.DECOMMISSION)
     ends = ear.of("ALLOC_NODEREMOVED", "ALLOC_CANCEL")
     assert [end[2:] for end in ends] == [("REMOVE", "ALLOC_NODEREMOVED")]
+
+
+def test_a_request_over_a_quota_is_reported_once_and_again_when_there_is_room() -> None:
+    ear = Ear()
+    rm = ear.rm(partition(queue("a", resources={"max": {"vcore": "3m"}})))
+    rm.node("n1", vcore=9)
+    rm.app("app")
+    rm.ask("app", "one", vcore=1)
+    rm.ask("app", "two", vcore=2)
+    rm.schedule()
+    one, two = (allocation.uuid for allocation in rm.said("new_allocations"))
+    rm.ask("app", "waits", vcore=3)
+    rm.schedule()
+    over = "Request 'waits' does not fit in queue 'root.a' (requested vcore 3, available vcore 0)"
+    assert ear.messages("waits") == [over]
+    rm.release("app", one)
+    rm.schedule()
+    assert ear.messages("waits") == [over]
+    rm.release("app", two)
+    rm.schedule()
+    room = "Request 'waits' has become schedulable in queue 'root.a'"
+    assert ear.messages("waits") == [over, room]

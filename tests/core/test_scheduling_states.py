@@ -116,6 +116,13 @@ def test_no_more_is_called_for_than_the_quota_lets_in() -> None:
     assert rm.settle() == [("k1", "FAILED")]
 
 
+def test_a_quota_that_is_used_up_lets_in_not_even_the_smallest_amount() -> None:
+    rm = cluster(queue("a", resources={"max": {"memory": "4"}}), memory=4)
+    rm.ask(key="runs", memory=4)
+    rm.ask(key="waits", memory=1)
+    assert rm.settle() == [("runs", "SCHEDULED"), ("waits", "SKIPPED")]
+
+
 def test_repeats_of_one_request_count_too() -> None:
     rm = cluster(queue("a", resources={"max": {"memory": "7"}}), memory=4)
     rm.ask(key="runs", memory=3)

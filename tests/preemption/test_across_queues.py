@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.core.kit import RM, configuration, queue
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation, NodeAction, PreemptionPolicy, TerminationType
@@ -178,6 +180,23 @@ def test_originators_and_work_that_opted_out_are_never_taken() -> None:
     rm.pass_time(31)
     rm.schedule()
     assert [uuid.partition("#")[0] for uuid in evicted(rm)] == ["x"]
+
+
+@pytest.mark.parametrize("tags", [{}, {"any": "tag"}], ids=["plain", "tagged"])
+def test_an_originator_that_an_rm_reports_is_never_taken(tags: dict[str, str]) -> None:
+    rm = RM(configuration(guaranteed("a", memory=4), queue("b")))
+    rm.app("big", "root.b")
+    driver = Allocation(
+        "driver", "big", "driver#1", "n1", Resource(memory=1), originator=True, allocation_tags=tags
+    )
+    rm.node("n1", memory=2, existing=[driver])
+    rm.ask("big", "x", memory=1)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=2)
+    rm.pass_time(31)
+    rm.schedule()
+    assert evicted(rm) == []
 
 
 def test_a_request_that_must_not_preempt_does_not() -> None:
