@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import weakref
 from collections.abc import Callable
@@ -117,15 +118,21 @@ class Registrations:
         delay = self.settings.patience.session
         if delay is not None and not remote.is_awaited:
             remote.is_awaited = True
-            self._loop.call_later(delay + GRACE, self._check_given_up, remote)
+            self._loop.call_later(delay + GRACE, self._check_given_up, remote, delay)
 
-    def _check_given_up(self, remote: RemoteRM) -> None:
-        remote.is_awaited = False
-
+    def _check_given_up(self, remote: RemoteRM, delay: float) -> None:
         def check(core: Scheduler) -> None:
-            if core.session_state(remote.rm_id) == STOPPED:
+            state = core.session_state(remote.rm_id)
+            if state == STOPPED:
                 raise UsageError("it was given up")
+            if state == PAUSED:
+                # The core was busy, or its own time-out has begun again since: it is still to come.
+                self._loop.call_soon_threadsafe(self._loop.call_later, later, look_again)
+            else:
+                remote.is_awaited = False
 
+        later = max(GRACE, delay / 10)
+        look_again = functools.partial(self._check_given_up, remote, delay)
         self._tell(remote, check)
 
     # -- connections: from any thread -----------------------------------------------------------------
