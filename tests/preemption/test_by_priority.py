@@ -150,3 +150,25 @@ def test_the_offset_of_a_shared_parent_makes_no_request_more_important_than_its_
     rm.pass_time(31)
     rm.schedule()
     assert len(rm.evicted) == 1
+
+
+@pytest.mark.parametrize("where", ["leaf", "parent"])
+def test_an_order_without_priorities_lets_no_work_end_for_priority(where: str) -> None:
+    """What ended would go first again, and take the room back."""
+    ignored = {"application.sort.priority": "disabled"}
+    own = {"preemption.within.queue": "enabled", "preemption.by.priority": "enabled"}
+    if where == "leaf":
+        rm = RM(configuration(queue("p", queue("a", properties={**own, **ignored}), queue("b"))))
+        old = "root.p.a"
+    else:
+        rm = RM(configuration(queue("p", queue("a", properties=own), queue("b"), properties=ignored)))
+        old = "root.p.b"
+    rm.node("n1", memory=4)
+    rm.app("old", old)
+    rm.ask("old", "x", 4, memory=1)
+    rm.schedule()
+    rm.app("new", "root.p.a")
+    rm.ask("new", "y", memory=1, priority=9)
+    rm.pass_time(31)
+    rm.schedule()
+    assert rm.evicted == {}

@@ -65,9 +65,20 @@ def by_priority(ask: Ask, standings: Standings, *, outside: bool, inside: bool) 
     found: dict[Queue, int | None] = {}
     if outside:
         found = _outside(ask, standings, fence_root(leaf, ask.shape.pairs, standings), less=True)
-    if inside:
+        found = {queue: most for queue, most in found.items() if _shared(queue, leaf).settings.sort_priority}
+    if inside and leaf.settings.sort_priority:
         found[leaf] = ask.priority - 1
     return found
+
+
+def _shared(queue: Queue, other: Queue) -> Queue:
+    """The lowest queue above both.
+
+    Its order decides between them. Where that ignores priorities, work that ended for a more important
+    request would take the room back as soon as it is submitted again.
+    """
+    above = other.chain
+    return next(each for each in queue.chain if each in above)
 
 
 def candidates_on(grounds: Grounds) -> Iterator[Allocation]:
