@@ -1,0 +1,104 @@
+"""Make the golden recordings: `python -m tests.golden.record [NAME...]`, all of them without names.
+
+Run it only for a change that is meant to alter decisions or responses, and say in the commit which and why.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.golden import newer_layout
+from tests.recording.listening import Ear
+from tests.recording.living import Life
+from yunikorn.clock import ManualClock
+from yunikorn.interface.taped import TapedScheduler
+from yunikorn.interface.wire import v0_11
+from yunikorn.interface.wire.json_form import to_json
+from yunikorn.recording.reader import parse_recording
+from yunikorn.recording.recorder import Recorder
+from yunikorn.recording.replay import Replay
+from yunikorn.registry import Registry
+from yunikorn.simulation.engine import Simulation
+from yunikorn.simulation.reader import read_workload
+
+HERE = Path(__file__).parent
+RECORDINGS = HERE / "recordings"
+SCENARIOS = sorted(path.name for path in (HERE / "scenarios").iterdir())
+STEPS = 300
+"""Random operations of one recording of two resource managers."""
+
+
+def record_scenario(name: str, file: Path, registry: Registry) -> None:
+    """Run a scenario of `scenarios/` through the simulator on a recorded core."""
+    folder = HERE / "scenarios" / name
+    clock = ManualClock()
+    core = TapedScheduler(Recorder(file, print), registry, clock)
+    workload = read_workload(folder / "workload.yaml")
+    Simulation(workload, core, clock, config=(folder / "queues.yaml").read_text()).run()
+    core.close()
+
+
+def record_two_managers(seed: int, file: Path, registry: Registry) -> None:
+    """Run two resource managers that do at random all that can be recorded, lost connections included."""
+    Life(seed, file, registry).live(STEPS)
+
+
+def record_killed(file: Path, registry: Registry) -> None:
+    """Run two servers one after the other on one recording; the first is killed while it writes a line."""
+    Life(101, file, registry).live(STEPS // 2)
+    file.write_bytes(file.read_bytes()[:-25])
+    Life(102, file, registry).live(STEPS // 2)
+
+
+def record_newer_layout(file: Path, registry: Registry) -> None:
+    """Play hand-written messages of the newer layout, and write each response behind its cause."""
+    lines: list[str] = []
+    given = 0
+    for count, line in enumerate(newer_layout.LINES, 1):
+        lines.append(json.dumps(line))
+        ear = Ear()
+        played = "\n".join(json.dumps(one) for one in newer_layout.LINES[:count]).encode()
+        Replay(parse_recording(played, "newer layout").lines, registry, ear).run()
+        for _, rm_id, response in ear.responses[given:]:
+            content = to_json(v0_11.to_update_response(response))
+            lines.append(json.dumps({"rm": rm_id, "response": content}))
+        given = len(ear.responses)
+    file.write_text("\n".join(lines) + "\n")
+
+
+def recorders() -> dict[str, Callable[[Path, Registry], None]]:
+    """Every recording by name, with the function that makes it."""
+    found: dict[str, Callable[[Path, Registry], None]] = {}
+    for name in SCENARIOS:
+        found[name] = lambda file, registry, name=name: record_scenario(name, file, registry)  # type: ignore[misc]
+    for seed in range(6):
+        found[f"two-managers-{seed}"] = lambda file, registry, seed=seed: (  # type: ignore[misc]
+            record_two_managers(seed, file, registry)
+        )
+    found["killed"] = record_killed
+    found["newer-layout"] = record_newer_layout
+    return found
+
+
+def main(names: list[str]) -> None:
+    """Write the named recordings, or all."""
+    registry = Registry.load(third_party=False)
+    RECORDINGS.mkdir(exist_ok=True)
+    for name, record in recorders().items():
+        if names and name not in names:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"{name}.jsonl"
+            record(file, registry)
+            packed = gzip.compress(file.read_bytes(), mtime=0)
+        (RECORDINGS / f"{name}.jsonl.gz").write_bytes(packed)
+        print(f"{name}: {len(packed)} bytes")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
