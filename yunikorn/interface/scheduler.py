@@ -325,7 +325,7 @@ class Scheduler:
             self._last = last.place if last is not None and busy else BEGINNING
         unfinished = {turn.session for turn in busy}
         for session in sessions:
-            if session not in unfinished and not (session.absence is None and session.ages):
+            if session not in unfinished and not session.stays_active:
                 self._active.pop(session, None)
         return taken
 

@@ -182,9 +182,15 @@ class Session:
         self.on_active(self)
 
     @property
-    def ages(self) -> bool:
-        """True if time alone may give it something to decide, though no timer says when."""
-        return any(partition.cycle.ages for partition in self._partitions.values())
+    def stays_active(self) -> bool:
+        """True if it may have something to decide without a further call or timer of it.
+
+        Keys that age change with time though no timer says when, and a bounded look of preemption goes on in
+        the next call at the same instant.
+        """
+        return self.absence is None and any(
+            partition.cycle.ages or partition.preemption.is_due() for partition in self._partitions.values()
+        )
 
     def take(self, request: UpdateRequest) -> None:
         """Take in an update; while the session is paused it is answered by RESYNC instead.

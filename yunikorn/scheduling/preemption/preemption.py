@@ -40,6 +40,10 @@ class Preemption:
         """Nothing can be placed now: preempt where that is due."""
         self._preemptor.look()
 
+    def is_due(self) -> bool:
+        """Whether another look is due at this instant."""
+        return self._preemptor.is_due()
+
     def outlook(self, ask: Ask) -> int | None:
         """When preemption is first tried for a waiting request (ns); None when it is not."""
         return self._preemptor.outlook(ask)

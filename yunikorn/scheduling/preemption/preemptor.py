@@ -173,6 +173,10 @@ class Preemptor:
 
     # -- looking ------------------------------------------------------------------------------------
 
+    def is_due(self) -> bool:
+        """Whether another look is due at this instant: the last one reached its bounds."""
+        return self._partition.state != STOPPED and self._watchlist.is_due(self._partition.clock.now())
+
     def look(self) -> None:
         """Nothing can be placed now: preempt where that is due."""
         if not self._watchlist or self._partition.state == STOPPED:
@@ -189,7 +193,7 @@ class Preemptor:
                     in_vain += self._look_at_queue(watch, subject, prospects, now)
             else:
                 self._look_at_node(watch, subject, now)
-        if due:
+        if due or self._watchlist.is_due(now):
             self._watchlist.settle()
 
     def _look_at_queue(self, watch: Watch[Queue | str], leaf: Queue, prospects: Prospects, now: int) -> int:

@@ -78,6 +78,10 @@ class Watchlist(Generic[S]):
             return []
         return [watch for watch in self._watches.values() if watch.is_due(now, changes)]
 
+    def is_due(self, now: int) -> bool:
+        """Whether a look is due by time, without a change."""
+        return now >= self._ripe and bool(self._watches)
+
     def looked(self, watch: Watch[S], *, ripe: int, retry: int) -> None:
         """Schedule the next look: at `ripe`, or from `retry` on after a further change."""
         watch.ripe, watch.retry = ripe, retry
