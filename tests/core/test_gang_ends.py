@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.gangs import GangRM, picky, ready
 from tests.core.kit import configuration, queue
-from yunikorn.interface.messages import Allocation, NodeAction
+from yunikorn.interface.messages import Allocation, NodeAction, TerminationType
 from yunikorn.resources import Resource
 
 MINUTE = 60
@@ -468,3 +468,12 @@ def test_placeholders_have_their_time_also_beside_a_driver_that_runs(style: str)
     rm.confirm()
     rm.task("app", "task", "workers", 2, vcore=1)
     assert [key for _, key, _ in rm.schedule()] == ["task", "task"]
+
+
+def test_tasks_of_a_hard_gang_that_fails_have_not_timed_out() -> None:
+    rm = half("Hard")
+    rm.pass_time(MINUTE)
+    told = {one.allocation_key: one for one in rm.heard().released_allocation_asks}
+    assert told["ph"].termination_type == TerminationType.TIMEOUT
+    assert told["big"].termination_type == TerminationType.STOPPED_BY_RM
+    assert told["big"].message == "application app failed: ResourceReservationTimeout"

@@ -103,8 +103,9 @@ class Scheduler:
         """Kinds of failures of plugins that all sessions have sent to their sinks."""
         self._last = BEGINNING
         """The place of the partition that was served last, behind which `schedule` goes on."""
+        self._registering = False
         self._deed = ""
-        """What is being done now that no call may come in between of."""
+        """Operation in progress; re-entrant calls are refused while it is set."""
 
     def register_resource_manager(
         self, request: RegisterResourceManagerRequest, callback: Callback
@@ -120,6 +121,8 @@ class Scheduler:
         start, so its configuration may name them (see `register_plugin`).
         """
         self._stand_aside("register_resource_manager")
+        if self._registering:
+            raise UsageError("a plugin must not register a resource manager in `opened` or `closed`")
         check_registration(request)
         self._number_allocations()
         basis = Basis.of(request, self.configurations)
@@ -127,21 +130,29 @@ class Scheduler:
         config = self.loaded.load(basis.text, registry)
         session = self._open(request, callback, config, registry)
         session.basis = basis
-        known = self._sessions.pop(request.rm_id, None)
-        if known is not None:
-            # Before anything of the new one is opened: both may write to the same file.
-            self._end(known, f"resource manager {request.rm_id} registered again")
-        self._sessions[request.rm_id] = session
-        self._registered += 1
-        session.number, session.on_active = self._registered, self._activate
-        session.activate()
-        session.when_over = lambda: self._end(session, "it has not registered again in time")
-        try:
-            session.open()
-        except BaseException:
-            self._end(session, "it was interrupted while it registered")
-            raise
+        self._replace(request.rm_id, session)
         return RegisterResourceManagerResponse()
+
+    def _replace(self, rm_id: str, session: Session) -> None:
+        """End the session that an RM had, and open this one; no plugin may register in between."""
+        known = self._sessions.pop(rm_id, None)
+        self._registering = True
+        try:
+            if known is not None:
+                # Before anything of the new one is opened: both may write to the same file.
+                self._end(known, f"resource manager {rm_id} registered again")
+            self._sessions[rm_id] = session
+            self._registered += 1
+            session.number, session.on_active = self._registered, self._activate
+            session.activate()
+            session.when_over = lambda: self._end(session, "it has not registered again in time")
+            try:
+                session.open()
+            except BaseException:
+                self._end(session, "it was interrupted while it registered")
+                raise
+        finally:
+            self._registering = False
 
     def update(self, request: UpdateRequest) -> None:
         """Take in what a resource manager reports; raises `UsageError` if it is not registered.
@@ -508,7 +519,11 @@ class Scheduler:
         nothing. Raises `UsageError` where there is no such application.
         """
         at, app = self._application(rm_id, partition, app_id)
-        return {one.key: one for one in explain(at, app, allocation_key)}
+        before, self._deed = self._deed, "explains why requests wait"
+        try:
+            return {one.key: one for one in explain(at, app, allocation_key)}
+        finally:
+            self._deed = before
 
     def _application(self, rm_id: str, partition: str, app_id: str) -> tuple[PartitionScheduler, Application]:
         at = self._at_work(rm_id, partition)

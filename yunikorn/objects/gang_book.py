@@ -274,15 +274,19 @@ class GangBook:
         return promised and app.state != ACCEPTED
 
     def _drop_asks(self, app: Application, *, placeholders_only: bool) -> None:
-        message = "releasing pending placeholders on placeholder timeout"
         for ask in list(app.asks.values()):
             if placeholders_only and not ask.placeholder:
                 continue
+            if ask.placeholder:
+                termination = TerminationType.TIMEOUT
+                message = "releasing pending placeholders on placeholder timeout"
+            else:
+                # Its own time is not over: it ends because the application fails.
+                termination = TerminationType.STOPPED_BY_RM
+                message = f"application {app.id} failed: {TIMED_OUT}"
             if ask.pending or self.promised(ask):
-                self._outbox.ask_releases.append(
-                    AskRelease(app.id, ask.key, TerminationType.TIMEOUT, message)
-                )
-                self._ledger.backlog.drop(ask, TerminationType.TIMEOUT, message)
+                self._outbox.ask_releases.append(AskRelease(app.id, ask.key, termination, message))
+                self._ledger.backlog.drop(ask, termination, message)
 
     def rest(self, app: Application, gone: Allocation) -> None:
         """An allocation of an application with a gang ended: see what that means for its state."""
