@@ -75,12 +75,12 @@ def test_a_complete_name_skips_the_parent_rule(place: Any, make_tree: Any) -> No
     assert place(rules, make_tree(), tags={"q": "root.y"}).queue == "root.y"
 
 
-def test_a_parent_rule_that_gives_a_leaf_ends_the_placement(place: Any, make_tree: Any) -> None:
+def test_a_parent_rule_that_gives_a_leaf_is_no_match_and_the_next_rule_is_tried(place: Any, make_tree: Any) -> None:
     rules = [{**PROVIDED, "parent": {"name": "user"}}, {"name": "fixed", "value": "root.other"}]
     placement = place(rules, make_tree("root.developer", "root.other"), queue_name="x")
-    assert (placement.queue, placement.rule) == ("", "provided")
-    assert placement.reason == "parent rule returned a leaf queue: root.developer"
-    assert [step.outcome for step in placement.steps] == ["error"]
+    assert (placement.queue, placement.rule) == ("root.other", "fixed")
+    assert placement.steps[0].reason == "parent rule returned a leaf queue: root.developer"
+    assert [step.outcome for step in placement.steps] == ["no match", "match"]
 
 
 @pytest.mark.parametrize(

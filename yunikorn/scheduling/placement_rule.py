@@ -134,7 +134,7 @@ class BoundRule:
             return attrs.evolve(choice, reason=f"parent rule {self.parent.title}: {choice.reason}")
         queue = self._tree.queue(choice.queue)
         if queue is not None and queue.is_leaf:
-            return Choice(reason=f"parent rule returned a leaf queue: {queue.path}", failed=True)
+            return Choice(reason=f"parent rule returned a leaf queue: {queue.path}")
         return choice
 
 
