@@ -26,12 +26,13 @@ from yunikorn.interface.wire.methods import REGISTER, SCHEDULER, UPDATE, path
 class Service:
     """A service in a process of its own."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, without_stderr: bool = False) -> None:
         places = os.pathsep.join(filter(None, sys.path))
         # The command sets this in its own process, which may be that of the tests.
         given = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
+        command = [sys.executable, "-m", "yunikorn", "serve", *arguments]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "yunikorn", "serve", *arguments],
+            ["sh", "-c", 'exec "$@" 2>&-', "sh", *command] if without_stderr else command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

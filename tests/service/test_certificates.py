@@ -187,6 +187,19 @@ def test_what_else_is_written_to_standard_error_arrives(
     assert "partitions[0].queues" in "".join(service.log)
 
 
+@UNIX
+def test_a_service_without_standard_error_serves(certificates: Certificates, config: Path) -> None:
+    pair = ("--tls-cert", str(certificates.certificate), "--tls-key", str(certificates.key))
+    service = Service("--config", str(config), "--grpc", "127.0.0.1:0", *pair, without_stderr=True)
+    try:
+        assert " over TLS" in service.welcome
+        assert serial_of(address_of(service))
+        service.signal(signal.SIGTERM)
+        assert service.end() == 0
+    finally:
+        service.close()
+
+
 # -- lines of gRPC ------------------------------------------------------------------------------------------
 
 FAILED = (

@@ -69,11 +69,16 @@ def handshakes_logged() -> Iterator[None]:
     """Log failed handshakes of this process, for as long as this holds.
 
     Standard error of the process goes through here, and that of Python past it: what Python writes when it
-    crashes must not wait for a thread.
+    crashes must not wait for a thread. Without standard error (`2>&-`) there is no log to write to, and gRPC
+    writes to the null device.
     """
+    before = sys.stderr
+    if before is None:
+        _occupy(2)
+        yield
+        return
     kept = os.dup(2)
     reading, writing = os.pipe()
-    before = sys.stderr
     before.flush()
     sys.stderr = io.TextIOWrapper(
         os.fdopen(os.dup(kept), "wb", 0), errors="backslashreplace", line_buffering=True, write_through=True
@@ -92,6 +97,17 @@ def handshakes_logged() -> Iterator[None]:
         ours.close()
         # A child process that still runs may keep the other end open.
         reader.join(PATIENCE)
+
+
+def _occupy(descriptor: int) -> None:
+    """Open the null device as this descriptor if it is closed: gRPC would write to the next file opened."""
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        opened = os.open(os.devnull, os.O_WRONLY)
+        if opened != descriptor:
+            os.dup2(opened, descriptor)
+            os.close(opened)
 
 
 def _read(reading: int, kept: int) -> None:
