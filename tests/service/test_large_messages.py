@@ -14,7 +14,10 @@ from tests.service.kit import PATIENCE, work
 from tests.service.stand import Ended, Stand, serve
 from tests.service.test_server import health_of
 from yunikorn.interface.messages import AllocationAsk, UpdateRequest
-from yunikorn.interface.wire.methods import UPDATE
+from yunikorn.interface.wire import callbacks, v0_11
+from yunikorn.interface.wire.codec import Decoder
+from yunikorn.interface.wire.generated import callbacks_pb2 as wire
+from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 from yunikorn.registry import Registry
 from yunikorn.service import decoding, forms, server
 from yunikorn.service.forms import ONE_STREAM
@@ -117,3 +120,78 @@ def test_the_service_ends_while_a_message_is_decoded(registry: Registry, slow: S
         slow.go.set()
 
     serve(registry, story)
+
+
+class Threads:
+    """Records the threads in which messages of a codec are decoded."""
+
+    def __init__(self, codec: Decoder[Any, Any]) -> None:
+        self.names: list[str] = []
+        self.codec = attrs.evolve(codec, from_wire=self._decode)
+        self._from_wire = codec.from_wire
+
+    def _decode(self, message: Any) -> Any:
+        self.names.append(threading.current_thread().name)
+        return self._from_wire(message)
+
+    @property
+    def beside_the_loop(self) -> list[bool]:
+        """True for each message that a thread of decoding decoded."""
+        return [name.startswith("yunikorn-decoding") for name in self.names]
+
+
+def test_a_large_registration_is_decoded_beside_the_event_loop(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = Threads(v0_11.REGISTER_REQUEST)
+    monkeypatch.setattr(v0_11, "REGISTER_REQUEST", threads.codec)
+
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        await stand.register("large", build_info={"text": "x" * decoding.LARGE})
+
+    serve(registry, story)
+    assert threads.beside_the_loop == [False, True]
+
+
+def test_a_large_registration_that_is_malformed_is_refused(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        call = stand.channel.unary_unary(path(SCHEDULER, REGISTER))
+        with pytest.raises(grpc.aio.AioRpcError, match="are no RegisterResourceManagerRequest") as error:
+            await call(b"\xff" * (2 * decoding.LARGE))
+        assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+    serve(registry, story)
+
+
+@pytest.mark.parametrize(("field", "name"), [("build_info", "buildInfo"), ("extra_config", "extraConfig")])
+def test_a_registration_with_too_many_entries_is_refused(registry: Registry, field: str, name: str) -> None:
+    async def story(stand: Stand) -> None:
+        entries: Any = {f"key-{number}": "value" for number in range(1001)}
+        with pytest.raises(Ended, match=f"INVALID_ARGUMENT: {name}: has 1001 entries, and may have 1000"):
+            await stand.register(**{field: entries})
+        entries.popitem()
+        await stand.register(**{field: entries})
+
+    serve(registry, story)
+
+
+def test_large_messages_of_callbacks_are_decoded_beside_the_event_loop(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = Threads(callbacks.FROM_RESOURCE_MANAGER)
+    monkeypatch.setattr(callbacks, "FROM_RESOURCE_MANAGER", threads.codec)
+
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        call = stand.channel.stream_stream(path(CALLBACKS, CONNECT))()
+        opening = wire.FromResourceManager(open=wire.Open(rm_id="rm"))
+        await call.write(opening.SerializeToString())
+        await call.read()
+        request = wire.FromResourceManager(call=1)
+        request.fail_application.reason = "x" * decoding.LARGE
+        await call.write(request.SerializeToString())
+        await call.read()
+
+    serve(registry, story)
+    assert threads.beside_the_loop == [False, True]

@@ -20,7 +20,7 @@ from yunikorn.interface.wire.generated.callbacks_pb2 import (
     Opened,
 )
 from yunikorn.service.callback_line import CallbackLine
-from yunikorn.service.decoding import LARGE
+from yunikorn.service.decoding import LARGE, Decoding
 from yunikorn.service.endings import Context, refuse, send_headers
 from yunikorn.service.open_streams import first_message
 from yunikorn.service.refusals import Refusal, not_registered, refusal_of
@@ -37,8 +37,9 @@ CALLS = 16
 class CallbackStreams:
     """Serves the streams of callbacks."""
 
-    def __init__(self, registrations: Registrations) -> None:
+    def __init__(self, registrations: Registrations, decoding: Decoding) -> None:
         self._registrations = registrations
+        self._decoding = decoding
         self._settings = registrations.settings
 
     async def serve(self, messages: AsyncIterator[bytes], context: Context) -> None:
@@ -48,7 +49,7 @@ class CallbackStreams:
             return
         await send_headers(context)
         try:
-            line = await self._open(_decode(data), context)
+            line = await self._open(await self._decode(data), context)
         except Refusal as refusal:
             await refuse(context, refusal, "a new stream of callbacks")
             return
@@ -122,7 +123,7 @@ class CallbackStreams:
         calls: set[asyncio.Task[None]] = set()
         try:
             async for data in messages:
-                message = _decode(data)
+                message = await self._decode(data)
                 content = message.WhichOneof("content")
                 if content in ("update_configuration", "fail_application"):
                     await room.acquire()
@@ -142,6 +143,12 @@ class CallbackStreams:
         if line.remote.callbacks is line:
             await self._use(line.remote, None)
         line.finish()
+
+    async def _decode(self, data: bytes) -> FromResourceManager:
+        try:
+            return await self._decoding.decode(callbacks.FROM_RESOURCE_MANAGER.decode, data)
+        except YunikornError as error:
+            raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from error
 
     # -- calls of the RM ----------------------------------------------------------------------------------
 
@@ -180,13 +187,6 @@ def _configure(core: Scheduler, remote: RemoteRM, message: FromResourceManager) 
     remote.check_current()
     answer = core.update_configuration(remote.rm_id, request)
     return FromScheduler(configuration_updated=callbacks.to_configured(answer))
-
-
-def _decode(data: bytes) -> FromResourceManager:
-    try:
-        return callbacks.FROM_RESOURCE_MANAGER.decode(data)
-    except YunikornError as error:
-        raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from error
 
 
 async def _tell(line: CallbackLine, context: Context) -> None:

@@ -16,6 +16,9 @@ from yunikorn.interface.aio import AsyncScheduler
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import CoreStopped
+from yunikorn.interface.wire import v0_11
+from yunikorn.interface.wire.codec import Decoder
+from yunikorn.interface.wire.generated import si_v0_11_pb2 as wire
 from yunikorn.service.decoding import LARGE
 from yunikorn.service.endings import Context
 from yunikorn.service.peers import Peer
@@ -26,6 +29,9 @@ from yunikorn.states import PAUSED, STOPPED
 
 GRACE = 1.0
 """Seconds that are left to the core to give up a session by itself."""
+
+MOST_ENTRIES = 1000
+"""Entries of `buildInfo` and of `extraConfig`: the core checks and copies each of them."""
 
 _log = logging.getLogger("yunikorn.grpc")
 
@@ -188,3 +194,22 @@ class Registrations:
 
         with contextlib.suppress(CoreStopped):
             self.core.threaded.notify(told)
+
+
+def decode_registration(data: bytes) -> RegisterResourceManagerRequest:
+    """Decode a registration; raises `MalformedMessage`, and `Refusal` for too many entries."""
+    codec = v0_11.REGISTER_REQUEST
+
+    def convert(message: wire.RegisterResourceManagerRequest) -> RegisterResourceManagerRequest:
+        # Before the conversion, which stops the other threads for as long as it takes to copy the entries.
+        _check_entries(message)
+        return codec.from_wire(message)
+
+    return Decoder(codec.wire, convert).decode(data)
+
+
+def _check_entries(message: wire.RegisterResourceManagerRequest) -> None:
+    for name, entries in (("buildInfo", message.buildInfo), ("extraConfig", message.extraConfig)):
+        if len(entries) > MOST_ENTRIES:
+            text = f"{name}: has {len(entries)} entries, and may have {MOST_ENTRIES}"
+            raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)

@@ -15,11 +15,12 @@ from yunikorn.errors import ConfigError, UsageError, YunikornError
 from yunikorn.interface.aio import AsyncScheduler
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.threaded import CoreStopped
-from yunikorn.interface.wire import methods, v0_11
+from yunikorn.interface.wire import methods
 from yunikorn.interface.wire.malformed import MalformedMessage
 from yunikorn.service.address import bind, socket_lock
 from yunikorn.service.callback_streams import CallbackStreams
 from yunikorn.service.certificates import ServerCertificates
+from yunikorn.service.decoding import Decoding
 from yunikorn.service.endings import Context, end_with, refuse
 from yunikorn.service.forms import FORMS, Form
 from yunikorn.service.health import Health
@@ -27,7 +28,7 @@ from yunikorn.service.open_streams import OpenStreams
 from yunikorn.service.peers import Peer
 from yunikorn.service.reflection import reflect
 from yunikorn.service.refusals import Refusal, refusal_of, shown
-from yunikorn.service.registrations import Registrations, TooMany
+from yunikorn.service.registrations import Registrations, TooMany, decode_registration
 from yunikorn.service.settings import Settings
 from yunikorn.service.streams import UpdateStreams
 from yunikorn.service.unix_socket import SocketLock
@@ -50,8 +51,9 @@ class Server:
         self.health = Health()
         self._core, self._settings = core, settings
         self._open = OpenStreams(settings.limits)
-        self._streams = UpdateStreams(self.registrations)
-        self._callbacks = CallbackStreams(self.registrations)
+        self._decoding = Decoding()
+        self._streams = UpdateStreams(self.registrations, self._decoding)
+        self._callbacks = CallbackStreams(self.registrations, self._decoding)
         self._socket_lock: SocketLock | None = None
         self._certificates: ServerCertificates | None = None
         self._server = grpc.aio.server(options=_options(settings))
@@ -88,7 +90,7 @@ class Server:
             await asyncio.wait(self._open.tasks, timeout=self._settings.patience.stop)
         # Whoever watches health would do so for ever.
         await self._server.stop(LAST)
-        self._streams.close()
+        self._decoding.close()
         self._release()
 
     def _release(self) -> None:
@@ -141,7 +143,7 @@ class Server:
     async def _register(self, data: bytes, context: Context) -> bytes:
         request = RegisterResourceManagerRequest("")
         try:
-            request = v0_11.REGISTER_REQUEST.decode(data)
+            request = await self._decoding.decode(decode_registration, data)
             await self.registrations.register(request, Peer.of(context, self._settings.identity))
         except (YunikornError, Refusal) as error:
             refusal = error if isinstance(error, Refusal) else _registration_refused(error)

@@ -30,14 +30,10 @@ _log = logging.getLogger("yunikorn.grpc")
 class UpdateStreams:
     """Serves the streams on which an RM reports and hears."""
 
-    def __init__(self, registrations: Registrations) -> None:
+    def __init__(self, registrations: Registrations, decoding: Decoding) -> None:
         self._registrations = registrations
         self._limits = registrations.settings.limits
-        self._decoding = Decoding()
-
-    def close(self) -> None:
-        """Decode nothing more."""
-        self._decoding.close()
+        self._decoding = decoding
 
     async def serve(self, form: Form, kind: str, messages: AsyncIterator[bytes], context: Context) -> None:
         """One stream from its first message to its end."""
