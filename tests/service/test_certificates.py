@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import signal
 import ssl
 import sys
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,9 @@ import grpc.aio
 import pytest
 import trustme
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.service.process import Service, Start
 from tests.service.stand import HERE, Stand, serve
@@ -120,6 +126,60 @@ def test_an_authority_that_is_none_is_refused(certificates: Certificates) -> Non
     certificates.client_authority.write_text("-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----\n")
     with pytest.raises(UsageError, match=r"--tls-client-ca .*clients\.pem cannot be used"):
         ServerCertificates(Tls(certificates.certificate, certificates.key, certificates.client_authority))
+
+
+def give_key(certificates: Certificates, key: Any) -> None:
+    """A certificate of its own for this key, at the place of the old one."""
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(datetime(2020, 1, 1)).not_valid_after(datetime(2120, 1, 1))
+    digest = None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+    signed = builder.add_extension(names, critical=False).sign(key, digest)
+    certificates.roots = signed.public_bytes(Encoding.PEM)
+    certificates.certificate.write_bytes(certificates.roots)
+    certificates.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+
+
+UNSERVED: dict[str, Callable[[], Any]] = {
+    "EC secp256k1": lambda: ec.generate_private_key(ec.SECP256K1()),
+    "EC P-521": lambda: ec.generate_private_key(ec.SECP521R1()),
+    "EC of another curve": lambda: ec.generate_private_key(ec.BrainpoolP256R1()),
+    "Ed25519": ed25519.Ed25519PrivateKey.generate,
+}
+SERVED: dict[str, Callable[[], Any]] = {
+    "EC P-256": lambda: ec.generate_private_key(ec.SECP256R1()),
+    "EC P-384": lambda: ec.generate_private_key(ec.SECP384R1()),
+    "RSA": lambda: rsa.generate_private_key(65537, 2048),
+}
+
+
+@pytest.mark.parametrize("kind", UNSERVED)
+def test_keys_that_grpc_does_not_serve_are_refused(
+    registry: Registry, certificates: Certificates, kind: str
+) -> None:
+    async def story(stand: Stand) -> None:
+        roots = certificates.roots
+        give_key(certificates, UNSERVED[kind]())
+        with pytest.raises(UsageError, match=rf"gRPC does not serve keys of this kind \({kind}\)"):
+            stand.server.reload_certificates()
+        certificates.roots = roots
+        await register_over(certificates.channel(stand.address))
+
+    serve(registry, story, Settings(HERE, tls_of(certificates)))
+    give_key(certificates, UNSERVED[kind]())
+    with pytest.raises(UsageError, match=kind):
+        ServerCertificates(tls_of(certificates))
+
+
+@pytest.mark.parametrize("kind", SERVED)
+def test_keys_that_grpc_serves_are_used(registry: Registry, certificates: Certificates, kind: str) -> None:
+    async def story(stand: Stand) -> None:
+        give_key(certificates, SERVED[kind]())
+        assert stand.server.reload_certificates()
+        await register_over(certificates.channel(stand.address))
+
+    serve(registry, story, Settings(HERE, tls_of(certificates)))
 
 
 # -- in a process -------------------------------------------------------------------------------------------

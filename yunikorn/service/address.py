@@ -82,12 +82,15 @@ def bind(server: grpc.aio.Server, settings: Settings, certificates: ServerCertif
         else:
             port = server.add_secure_port(address.target, certificates.credentials())
     except RuntimeError as error:
-        raise _unbound(address) from error
+        raise _unbound(address, certificates) from error
     if not port:
-        raise _unbound(address)
+        raise _unbound(address, certificates)
     return address.at_port(port)
 
 
-def _unbound(address: Address) -> UsageError:
+def _unbound(address: Address, certificates: ServerCertificates | None) -> UsageError:
     what = "the address is taken, or is not one of this machine's"
+    if certificates is not None:
+        # gRPC raises one error for all of these.
+        what += ", or gRPC refuses the certificates (GRPC_VERBOSITY=ERROR shows why)"
     return UsageError(f"cannot listen at {address.target}: {what}. Choose another with --grpc")

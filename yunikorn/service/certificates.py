@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 
 from yunikorn.errors import UsageError
+from yunikorn.service.certificate_keys import SERVED, unserved_key
 from yunikorn.service.settings import Tls
 
 
@@ -60,6 +61,10 @@ def _read(tls: Tls) -> tuple[bytes, bytes, bytes | None]:
         None if authority is None else _pem(authority, "--tls-client-ca", "CERTIFICATE"),
     )
     _check(tls)
+    unserved = unserved_key(files[1])
+    if unserved:
+        text = f"gRPC does not serve keys of this kind ({unserved}): the kinds are {SERVED}"
+        raise UsageError(f"--tls-cert {tls.certificate}: {text}")
     return files
 
 
