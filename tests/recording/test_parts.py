@@ -14,6 +14,7 @@ from tests.recording.listening import Ear
 from tests.recording.test_recorder import contents, silent
 from yunikorn.cli.main import main
 from yunikorn.clock import ManualClock
+from yunikorn.errors import UsageError
 from yunikorn.interface.taped import TapedScheduler
 from yunikorn.recording.reader import RecordingError, read_recording
 from yunikorn.recording.recorder import Recorder
@@ -223,7 +224,6 @@ def three_parts(file: Path, registry: Registry) -> list[Path]:
     [
         ((1, 2), "run.jsonl.2:1: part: is part 2 of a recording that began at 2001-09-09T01:46:40Z: name"),
         ((0, 2), "run.jsonl:1: part: is part 3 of the core that began at 2001-09-09T01:46:40Z, and part 2"),
-        ((0, 1, 1), "run.jsonl.2:1: part: is part 2 of the core"),
         ((2,), "run.jsonl:1: part: is part 3 of a recording"),
     ],
 )
@@ -234,6 +234,32 @@ def test_parts_that_are_missing_or_out_of_order_are_named(
     with pytest.raises(RecordingError) as refused:
         read_recording(*(files[index] for index in order))
     assert told in str(refused.value)
+
+
+def test_a_file_that_is_named_twice_is_refused(file: Path, registry: Registry) -> None:
+    files = three_parts(file, registry)
+    link = file.with_name("link")
+    link.symlink_to(files[0])
+    for twice in ([files[0], *files], [*files, link], [files[0], files[0]]):
+        with pytest.raises(UsageError) as refused:
+            read_recording(*twice)
+        assert "is named twice" in str(refused.value)
+
+
+def test_the_end_of_a_former_core_is_left_out_with_a_remark(file: Path, registry: Registry) -> None:
+    files = three_parts(file, registry)
+    recorder = Recorder(file, silent)
+    work(begin(recorder, registry), 4)
+    recorder.close()
+    for path in files[:2]:
+        path.unlink()
+    recording = read_recording(file)
+    (remark,) = recording.remarks
+    start = next(n for n, line in enumerate(contents(file), 1) if "recording" in line)
+    assert remark.startswith(f"{file}:{start}: the lines above are left out")
+    assert "2001-09-09T01:46:40Z" in remark
+    _, ear = replayed(registry, file)
+    assert [key for key, _ in ear.placed()] == ["k4"]
 
 
 def test_a_part_of_another_recording_is_refused(file: Path, registry: Registry, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def read_recording(*paths: Path) -> Recording:
     Raises `RecordingError`, or `UsageError` if a file cannot be read.
     """
     reader = _Reader(has_parts=len(paths) > 1)
+    _check_named_once(paths)
     for path in paths:
         try:
             data = path.read_bytes()
@@ -62,6 +63,17 @@ def parse_recording(data: bytes, file: str) -> Recording:
     reader = _Reader(has_parts=False)
     reader.read(data, file)
     return reader.finished()
+
+
+def _check_named_once(paths: Iterable[Path]) -> None:
+    """Raise `UsageError` if two of these paths are the same file."""
+    named: dict[Path, Path] = {}
+    for path in paths:
+        real = path.resolve()
+        if real in named:
+            other = "" if named[real] == path else f", also as {named[real]}"
+            raise UsageError(f"{path}: is named twice{other}: name each file of a recording once")
+        named[real] = path
 
 
 class _Duplicate(Exception):
@@ -81,6 +93,8 @@ class _Reader:
         """Whose a line is that names no RM: the one that registered last."""
         self._part: Part | None = None
         """The part of a core's recording that is being read; None if no core has begun."""
+        self._former: tuple[Part, int] | None = None
+        """The part, and its line, of a former core with which the first file starts, until a core begins."""
         self._cut_off = ""
         """The file whose last line was cut off, if nothing was read after it."""
 
@@ -100,6 +114,8 @@ class _Reader:
             else:
                 self._take(document, number)
                 self._cut_off = ""
+        if self._former is not None:
+            self._problems.append(_orphan(*self._former))
         if self._problems:
             raise RecordingError(file, self._problems)
 
@@ -124,15 +140,28 @@ class _Reader:
         if line is None:
             return
         line.file = self._file if self._has_parts else ""
+        if self._former is not None:
+            if line.kind != "recording":
+                return
+            self._leave_out(self._former[0], number)
         if line.kind == "recording":
             self._at = 0
             self._part = None if line.content is None else Part(1, line.content.start)
         self._set_time(line, report)
         if line.kind == "part":
-            self._follow(line.content, report)
+            if line.content is not None and not self._lines:
+                self._former = (line.content, number)
+            else:
+                self._follow(line.content, report)
             return
         self._set_rm(line, report)
         self._lines.append(line)
+
+    def _leave_out(self, part: Part, number: int) -> None:
+        """Report that the lines above are of a core whose beginning is in no file."""
+        text = f"the lines above are left out: they are of the core that began at {part.start}"
+        self._remarks.append(f"{self._file}:{number}: {text}, and its beginning is not there")
+        self._former = None
 
     def _follow(self, part: Part | None, report: Any) -> None:
         """Check that a part follows the one before it."""
@@ -140,8 +169,7 @@ class _Reader:
         if part is None:
             return
         if before is None or before.start != part.start:
-            text = f"is part {part.number} of a recording that began at {part.start}:"
-            report(Problem("part", f"{text} name the files before it as well, oldest first"))
+            report(_orphan(part, 0))
         elif part.number != before.number + 1:
             text = (
                 f"is part {part.number} of the core that began at {part.start}, and part {before.number + 1}"
@@ -178,6 +206,12 @@ class _Reader:
             if line.kind in UPDATES:
                 for request in line.content:
                     request.rm_id = line.rm_id
+
+
+def _orphan(part: Part, number: int) -> Problem:
+    """The problem of a part, at the line of this number, without the beginning of its core."""
+    text = f"is part {part.number} of a recording that began at {part.start}:"
+    return Problem("part", f"{text} name the files before it as well, oldest first", number)
 
 
 def _named(line: Line) -> Iterator[str]:
