@@ -21,6 +21,7 @@ from yunikorn.interface.messages import (
     AllocationRelease,
     AllocationReleasesRequest,
     NewNodeInfo,
+    RemoveApplicationRequest,
     UpdateNodeInfo,
     UpdateRequest,
     UpdateResponse,
@@ -55,15 +56,17 @@ async def partition_of(stand: Stand) -> Partition:
     return partition.partition
 
 
-async def told(stand: Stand, *requests: UpdateRequest) -> list[UpdateResponse]:
-    """The responses to these updates, sent on a stream of their own in this order."""
-    stream = stand.stream()
+async def told(stand: Stand, *requests: UpdateRequest, on: Any = None) -> list[UpdateResponse]:
+    """The responses to these updates, sent in this order on a stream, by default one of their own."""
+    stream = on or stand.stream()
     heard: list[UpdateResponse] = []
     for request in requests:
         await stream.send(request)
     marker = UpdateRequest("rm", new_schedulable_nodes=[NewNodeInfo("end", schedulable_resource=Resource())])
     await stream.send(marker)
-    while not any(node.node_id == "end" for response in heard for node in response.accepted_nodes):
+    while not any(one.node_id == "end" for answer in heard for one in answer.accepted_nodes) and not any(
+        one.node_id == "end" for answer in heard for one in answer.rejected_nodes
+    ):
         heard.append(await stream.read())
     return heard
 
@@ -175,19 +178,189 @@ def test_allocations_that_end_make_room_for_asks(registry: Registry) -> None:
     serve(registry, story, limited(asks=3))
 
 
-def test_asks_of_the_newer_layout_count_and_allocations_do_not(registry: Registry) -> None:
-    def allocation(key: str, node_id: str = "") -> Allocation:
-        return Allocation(key, "app", key if node_id else "", node_id, ONE)
+def placed(key: str, node_id: str = "n1", **fields: Any) -> Allocation:
+    """An allocation of one core on a node."""
+    return Allocation(key, "app", **{"uuid": key, "node_id": node_id, "resource_per_alloc": ONE, **fields})
+
+
+def joining(*existing: Allocation) -> NewNodeInfo:
+    """A large node with these allocations."""
+    return NewNodeInfo("n1", schedulable_resource=Resource(vcore=100), existing_allocations=list(existing))
+
+
+def keys(heard: list[UpdateResponse]) -> list[str]:
+    """Keys of all that was rejected."""
+    return [key for key, _ in rejected(heard)]
+
+
+def update(**fields: Any) -> UpdateRequest:
+    """An update of the resource manager rm."""
+    return UpdateRequest("rm", **fields)
+
+
+def released(*ends: AllocationRelease | AllocationAskRelease) -> AllocationReleasesRequest:
+    """The release of these allocations and asks."""
+    return AllocationReleasesRequest(
+        [one for one in ends if isinstance(one, AllocationRelease)],
+        [one for one in ends if isinstance(one, AllocationAskRelease)],
+    )
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_recovered_allocations_take_the_room_of_asks(registry: Registry, together: bool) -> None:
+    existing = [placed(f"r{number}") for number in range(7)]
 
     async def story(stand: Stand) -> None:
         await stand.register()
-        request = UpdateRequest("rm", new_applications=[app("app")])
-        request.new_schedulable_nodes = [NewNodeInfo("n1", schedulable_resource=Resource(vcore=2))]
-        existing = [allocation("a", "n1"), allocation("b", "n1")]
-        request.allocations = [*existing, allocation("k1"), allocation("k2")]
-        heard = await told(stand, request)
-        assert [key for key, _ in rejected(heard)] == ["k2"]
-        assert len((await partition_of(stand)).applications["app"].allocations) == 2
+        stream = stand.stream()
+        recovery = update(new_applications=[app("app")], new_schedulable_nodes=[joining(*existing)])
+        more = update(asks=[ask("more")])
+        if together:
+            recovery.asks, more.asks = more.asks, []
+        heard = await told(stand, recovery, more, on=stream)
+        reason = "the resource manager has 5 asks, which is as many as it may have (--limit asks)"
+        assert rejected(heard) == [("more", reason)]
+        assert len((await partition_of(stand)).applications["app"].allocations) == 7, "what runs is kept"
+        ends = [AllocationRelease("app", one.uuid) for one in existing[:3]]
+        heard = await told(
+            stand, update(releases=released(*ends)), update(asks=[ask("k1"), ask("k2")]), on=stream
+        )
+        assert keys(heard) == ["k2"]
+
+    serve(registry, story, limited(asks=5))
+
+
+def test_recovered_allocations_that_await_their_application_count(registry: Registry) -> None:
+    tags = {"application.create.force": "true"}
+    existing = [placed(f"r{number}", allocation_tags=tags) for number in range(3)]
+
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        heard = await told(
+            stand,
+            update(new_schedulable_nodes=[joining(*existing)], new_applications=[app("other")]),
+            update(asks=[ask("k1", "other")]),
+            update(new_applications=[app("app", tags=tags)]),
+            update(asks=[ask("k2")]),
+        )
+        assert keys(heard) == ["k1", "k2"]
+        assert len((await partition_of(stand)).applications["app"].allocations) == 3
+
+    serve(registry, story, limited(asks=3))
+
+
+def test_what_the_resource_manager_places_itself_is_limited(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        heard = await told(
+            stand,
+            update(new_applications=[app("app")], new_schedulable_nodes=[joining()]),
+            update(allocations=[placed(f"p{number}") for number in range(5)]),
+            update(allocations=[placed("p5")], asks=[ask("k")]),
+            on=stream,
+        )
+        assert sorted(keys(heard)) == ["k", "p3", "p4", "p5"]
+        foreign = [placed(f"f{number}", allocation_tags={"foreign": "static"}) for number in range(5)]
+        resized = placed("p1", resource_per_alloc=Resource(vcore=2))
+        by_key = placed("p2", uuid="", node_id="", resource_per_alloc=Resource(vcore=3))
+        assert keys(await told(stand, update(allocations=[*foreign, resized, by_key]), on=stream)) == []
+        held = (await partition_of(stand)).applications["app"].allocations
+        assert {key: one.resource["vcore"] for key, one in held.items()} == {"p0": 1, "p1": 2, "p2": 3}
+        end = released(AllocationRelease("app", "p0"))
+        assert keys(
+            await told(stand, update(releases=end, allocations=[placed("p6"), placed("p7")]), on=stream)
+        ) == ["p7"]
+
+    serve(registry, story, limited(asks=3))
+
+
+def test_a_waiting_ask_that_the_resource_manager_places_takes_its_own_room(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        heard = await told(
+            stand,
+            update(new_applications=[app("app")], asks=[ask("k0"), ask("k1")]),
+            update(new_schedulable_nodes=[joining()], allocations=[placed("k0"), placed("u", uuid="u")]),
+            update(allocations=[placed("k0", uuid="another")]),
+        )
+        assert keys(heard) == ["u", "k0"]
+
+    serve(registry, story, limited(asks=2))
+
+
+def test_allocations_whose_ask_was_released_count(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(3))
+        assert len(await stream.allocations(3)) == 3
+        ends = [AllocationAskRelease("app", f"app-{number}") for number in range(3)]
+        heard = await told(stand, update(releases=released(*ends)), update(asks=[ask("more")]), on=stream)
+        assert keys(heard) == ["more"]
+
+    serve(registry, story, limited(asks=3))
+
+
+@pytest.mark.parametrize("next_id", ["one", "two"])
+def test_an_application_removed_in_the_same_update_makes_room(registry: Registry, next_id: str) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        asks = [ask("k1", next_id), ask("k2", next_id), ask("k3", next_id)]
+        change = update(new_applications=[app(next_id)], asks=asks)
+        change.remove_applications = [RemoveApplicationRequest("one")] * 2
+        change.remove_applications.append(RemoveApplicationRequest("unknown"))
+        first = update(new_applications=[app("one")], asks=[ask("k1", "one"), ask("k2", "one")])
+        heard = await told(stand, first, change, update(new_applications=[app("three")]))
+        assert accepted(heard) == ["one", next_id]
+        assert [name for name, _ in rejected(heard, "applications")] == ["three"]
+        assert keys(heard) == ["k3"]
+
+    serve(registry, story, limited(applications=1, asks=2))
+
+
+def test_what_is_released_in_the_same_update_makes_room(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(3))
+        held: list[Allocation] = []
+        while len(held) < 3:
+            held += (await stream.read()).new_allocations
+        ends = released(*(AllocationRelease("app", one.uuid) for one in held[:2]))
+        heard = await told(stand, update(releases=ends, asks=[ask("k1"), ask("k2"), ask("k3")]), on=stream)
+        assert keys(heard) == ["k3"]
+        # By key.
+        ends = released(AllocationRelease("app", allocation_key="app-2"))
+        heard = await told(stand, update(releases=ends, asks=[ask("k4"), ask("k5")]), on=stream)
+        assert len(keys(heard)) == 1
+        assert len((await partition_of(stand)).applications["app"].asks) == 3
+
+    serve(registry, story, limited(asks=3))
+
+
+def test_an_ask_that_is_renewed_while_its_allocation_ends_keeps_its_room(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        await stream.send(work(1))
+        held: list[Allocation] = []
+        while not held:
+            held += (await stream.read()).new_allocations
+        again = AllocationAsk("app-0", "app", resource_ask=ONE, max_allocations=2)
+        end = released(AllocationRelease("app", held[0].uuid))
+        heard = await told(stand, update(releases=end, asks=[again, ask("more")]), on=stream)
+        assert keys(heard) == ["more"]
+
+    serve(registry, story, limited(asks=1))
+
+
+def test_asks_of_the_newer_layout_count(registry: Registry) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        request = update(new_applications=[app("app")])
+        request.allocations = [placed(key, uuid="", node_id="") for key in ("k1", "k2")]
+        assert keys(await told(stand, request)) == ["k2"]
 
     serve(registry, story, limited(asks=1))
 

@@ -36,6 +36,7 @@ from yunikorn.states import ACTIVE, PARTITION
 if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig
     from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.ask import Ask
     from yunikorn.objects.environment import Environment
     from yunikorn.objects.periods import Periods
     from yunikorn.registry import Registry
@@ -281,21 +282,12 @@ class PartitionScheduler:
                 return True
             self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
             return False
-        if uuid:
-            found = [app.allocations[uuid]] if uuid in app.allocations else []
-        else:
-            found = app.of_key(key) if key else list(app.allocations.values())
-        replaced = termination == TerminationType.PLACEHOLDER_REPLACED
-        told = [one for one in found if one.releasing == termination]
-        if replaced or (told and not uuid):
-            # A confirmation by key is for those of its allocations that were told to go.
-            found = told
+        found, asks = ended_by(app, uuid, key, termination)
         asked = key in app.asks if key else bool(app.asks)
         if not found and (uuid or (key and not asked)):
             self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
-        if not uuid and not replaced and not told and termination != TerminationType.TIMEOUT:
-            for ask in asks_of(app, key):
-                self.partition.end_ask(ask, TerminationType.STOPPED_BY_RM, message or ASK_AS_REQUESTED)
+        for ask in asks:
+            self.partition.end_ask(ask, TerminationType.STOPPED_BY_RM, message or ASK_AS_REQUESTED)
         for allocation in found:
             if own:
                 self.partition.release(allocation, TerminationType.STOPPED_BY_RM, told_back)
@@ -435,3 +427,21 @@ class PartitionScheduler:
         self.policies.close(self.faults)
         self.queue_policies.close()
         partition.timers.close()
+
+
+def ended_by(
+    app: Application, uuid: str, key: str, termination: TerminationType
+) -> tuple[list[Allocation], list[Ask]]:
+    """The allocations and asks of an application that a release by its RM ends."""
+    if uuid:
+        found = [app.allocations[uuid]] if uuid in app.allocations else []
+    else:
+        found = app.of_key(key) if key else list(app.allocations.values())
+    replaced = termination == TerminationType.PLACEHOLDER_REPLACED
+    told = [one for one in found if one.releasing == termination]
+    if replaced or (told and not uuid):
+        # A confirmation by key is for those of its allocations that were told to go.
+        found = told
+    if uuid or replaced or told or termination == TerminationType.TIMEOUT:
+        return found, []
+    return found, asks_of(app, key)

@@ -21,8 +21,8 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.objects.application import Application
 from yunikorn.resources import Resource
+from yunikorn.service.rm_asks import AskCount, existing_in, removed_applications
 from yunikorn.service.settings import RMLimits
 from yunikorn.states import RUNNING
 
@@ -38,7 +38,7 @@ class RMAdmission:
         self._rm_id = rm_id
         self._limits = limits
         self._asks = 0
-        """At least as many as the core has; counted exactly when that would be too many."""
+        """At least as many as the core has (see `AskCount`); counted exactly when that would be too many."""
         self._types: set[str] = set()
         self._logged: set[str] = set()
 
@@ -47,7 +47,7 @@ class RMAdmission:
         if core.session_state(self._rm_id) != RUNNING:
             return None  # nothing is taken in
         refused = UpdateResponse()
-        update.new_applications = self._applications(core, update.new_applications, refused)
+        update.new_applications = self._applications(core, update, refused)
         self._limit_asks(core, update, refused)
         update.new_schedulable_nodes = self._nodes(update.new_schedulable_nodes, refused)
         update.updated_nodes = _kept(update.updated_nodes, self._update_fault, _failing(refused))
@@ -56,14 +56,15 @@ class RMAdmission:
     # -- entries ------------------------------------------------------------------------------------------
 
     def _applications(
-        self, core: Scheduler, new: list[AddApplicationRequest], refused: UpdateResponse
+        self, core: Scheduler, update: UpdateRequest, refused: UpdateResponse
     ) -> list[AddApplicationRequest]:
-        limit = self._limits.applications
+        limit, new = self._limits.applications, update.new_applications
         if not new:
             return new
-        there = (
-            0 if limit is None else sum(len(at.partition.applications) for at in core.partitions(self._rm_id))
-        )
+        there = 0
+        if limit is not None:
+            there = sum(len(at.partition.applications) for at in core.partitions(self._rm_id))
+            there -= sum(1 for _ in removed_applications(core, update))
 
         def fault(app: AddApplicationRequest) -> str:
             nonlocal there
@@ -83,32 +84,34 @@ class RMAdmission:
         room = self._room(core, update)
 
         def ask_fault(ask: AllocationAsk) -> str:
-            reason = self._tags_fault(ask.tags) or self._types_fault(ask.resource_ask)
-            return reason or room(ask.application_id, ask.allocation_key)
+            return self._tags_fault(ask.tags) or self._types_fault(ask.resource_ask) or room(ask)
 
         def allocation_fault(one: Allocation) -> str:
-            reason = self._allocation_fault(one)
-            return reason or ("" if one.node_id else room(one.application_id, one.allocation_key))
+            return self._allocation_fault(one) or room(one)
 
         update.asks = _kept(update.asks, ask_fault, _rejecting(refused))
         update.allocations = _kept(update.allocations, allocation_fault, _rejecting(refused))
 
-    def _room(self, core: Scheduler, update: UpdateRequest) -> Callable[[str, str], str]:
-        """Return why an ask cannot be let in, as a function of its application and key."""
-        limit = self._limits.asks
-        coming = len(update.asks) + len(update.allocations)
-        self._asks += coming
-        if limit is None or not coming or self._asks <= limit:
-            return lambda _, __: ""
-        applications = [at.partition.applications for at in core.partitions(self._rm_id)]
-        self._asks = sum(len(app.asks) for by_id in applications for app in by_id.values())
+    def _room(self, core: Scheduler, update: UpdateRequest) -> Callable[[AllocationAsk | Allocation], str]:
+        """Return a function that gives the reason why an ask or allocation cannot be let in.
 
-        def fault(app_id: str, key: str) -> str:
-            if _has(applications, app_id, key):
+        What runs on a node that joins is never refused, and counts before the asks.
+        """
+        limit = self._limits.asks
+        new = len(update.asks) + len(update.allocations)
+        self._asks += new + existing_in(update)
+        if limit is None or not new or self._asks <= limit:
+            return lambda _: ""
+        count = AskCount(core, update)
+        self._asks = count.total
+
+        def fault(one: AllocationAsk | Allocation) -> str:
+            if not count.adds(one):
                 return ""
-            if self._asks >= limit:
+            if count.total >= limit:
                 return self._full("asks", limit)
-            self._asks += 1
+            count.add(one)
+            self._asks = count.total
             return ""
 
         return fault
@@ -189,7 +192,3 @@ def _failing(refused: UpdateResponse) -> Callable[[UpdateNodeInfo, str], None]:
         refused.failed_node_updates.append(FailedNodeUpdate(node.node_id, reason))
 
     return refuse
-
-
-def _has(applications: list[dict[str, Application]], app_id: str, key: str) -> bool:
-    return any(app_id in by_id and key in by_id[app_id].asks for by_id in applications)
