@@ -75,7 +75,7 @@ def test_a_complete_name_skips_the_parent_rule(place: Any, make_tree: Any) -> No
     assert place(rules, make_tree(), tags={"q": "root.y"}).queue == "root.y"
 
 
-def test_a_parent_rule_that_gives_a_leaf_is_no_match_and_the_next_rule_is_tried(place: Any, make_tree: Any) -> None:
+def test_a_parent_rule_that_gives_a_leaf_is_no_match(place: Any, make_tree: Any) -> None:
     rules = [{**PROVIDED, "parent": {"name": "user"}}, {"name": "fixed", "value": "root.other"}]
     placement = place(rules, make_tree("root.developer", "root.other"), queue_name="x")
     assert (placement.queue, placement.rule) == ("root.other", "fixed")
