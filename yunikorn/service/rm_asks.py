@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from yunikorn.interface.messages import Allocation, AllocationAsk, UpdateRequest
@@ -26,10 +27,13 @@ class AskCount:
         self._rm_id = update.rm_id
         self._removed = set(removed_applications(core, update))
         self._ended: set[objects.Allocation] = set()
+        self._ended_of: Counter[Ask] = Counter()
+        """By ask: its allocations among those that end."""
         self._dropped: set[Ask] = set()
         self._open: dict[tuple[str, str, str], int] = {}
         """Repeats of asks that the RM may still place itself in this update."""
         self._note_releases(update)
+        self._ended_of.update(one.ask for one in self._ended if one.ask is not None)
         self.total = existing_in(update)
         for at in core.partitions(self._rm_id):
             self.total += len(at.existing.awaited)
@@ -73,9 +77,7 @@ class AskCount:
         """Return whether the releases end this ask."""
         if ask in self._dropped:
             return True
-        if ask.pending or not self._ended:
-            return False
-        return ask.live == sum(one.ask is ask for one in self._ended)
+        return not ask.pending and bool(self._ended) and ask.live == self._ended_of[ask]
 
     def _core_partition(self, name: str) -> PartitionScheduler | None:
         return self._core.partition(self._rm_id, name)
