@@ -175,19 +175,3 @@ def test_an_ask_that_was_to_take_a_placeholders_place_is_rejected_when_it_ends_b
     rm.release_ask("gang", "real")
     rm.remove_app("gang")
     assert real.state == other.state == "Rejected"
-
-
-def test_a_key_alone_releases_no_allocation_of_an_application_and_is_not_answered_as_released() -> None:
-    rm = RM()
-    rm.node(vcore=4)
-    rm.app("x")
-    rm.ask("x", "k", vcore=1)
-    rm.schedule()
-    rm.heard()
-    rm.release("", "", "k")
-    answer = rm.heard()
-    assert answer.released_allocations == []
-    assert [one.reason for one in answer.rejected_allocations] == [
-        "no foreign allocation 'k' is known, and others need an application: nothing was released"
-    ]
-    assert len(rm.running) == 1

@@ -289,12 +289,6 @@ class Partition:
             reason = f"allocation '{uuid}' belongs to application {other.app.id}: nothing was released"
             self.outbox.rejected_asks.append(Refusal(other.key, reason, app_id))
             return
-        if key and not uuid and not app_id:
-            # An allocation of this key may run in any application; only foreign ones are known by key alone.
-            known = f"no foreign allocation '{key}' is known, and others need an application"
-            reason = f"{known}: nothing was released"
-            self.outbox.rejected_asks.append(Refusal(key, reason))
-            return
         message = unknown(app_id, uuid, key)
         self.outbox.strays.append(StrayRelease(app_id, uuid, key, message))
 
