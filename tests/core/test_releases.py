@@ -10,6 +10,7 @@ from tests.core.gangs import GangRM
 from tests.core.kit import RM
 from tests.shim_plugins.shim import Listening
 from yunikorn.interface.messages import (
+    Allocation,
     AllocationAsk,
     AllocationAskRelease,
     AllocationRelease,
@@ -175,3 +176,86 @@ def test_an_ask_that_was_to_take_a_placeholders_place_is_rejected_when_it_ends_b
     rm.release_ask("gang", "real")
     rm.remove_app("gang")
     assert real.state == other.state == "Rejected"
+
+
+def refusals(rm: RM) -> list[str]:
+    """What was rejected since the last look; nothing else was answered."""
+    heard = rm.heard()
+    assert heard.released_allocations == []
+    return [one.reason for one in heard.rejected_allocations]
+
+
+def test_a_release_by_key_alone_of_what_an_application_runs_is_rejected_and_names_the_application() -> None:
+    rm = started()
+    rm.ask(key="k", vcore=1)
+    rm.schedule()
+    rm.heard()
+    rm.release("", key="k")
+    assert refusals(rm) == [
+        "allocation key 'k' runs in application app, which a release has to name: nothing was released"
+    ]
+    assert len(rm.running) == 1
+    assert rm.at_work().partition.strays.releases == 1
+
+
+def test_a_release_by_key_alone_names_all_applications_that_run_the_key_or_the_number_of_the_others() -> None:
+    rm = started(vcore=20)
+    rm.release("", key="k")
+    assert len(rm.heard().released_allocations) == 1, "nothing runs yet"
+    for number in range(7):
+        rm.app(f"a{number}")
+        rm.ask(f"a{number}", "k", count=2, vcore=1)
+        rm.schedule()
+    rm.heard()
+    expected = {
+        2: "applications a0 and a1",
+        3: "applications a0, a1 and a2",
+        7: "applications a0, a1, a2, a3, a4 and 2 more",
+    }
+    for left in range(7, 0, -1):
+        rm.release("", key="k")
+        (reason,) = refusals(rm)
+        if left in expected:
+            assert f"runs in {expected[left]}, which" in reason
+        rm.remove_app(f"a{left - 1}")
+        rm.heard()
+    rm.release("", key="k")
+    (answer,) = rm.heard().released_allocations
+    assert answer.message == "allocation key 'k' is not known, or not any more: nothing was released"
+
+
+def test_a_key_alone_is_known_again_as_what_it_names_comes_and_goes() -> None:
+    rm = started()
+    rm.release("", key="asked")
+    rm.ask(key="asked", count=2, vcore=1)
+    rm.release("", key="asked")
+    assert len(rm.heard().released_allocations) == 2, "an ask that waits has nothing to release"
+    rm.schedule()
+    rm.update(allocations=[Allocation("placed", "app", "p1", "n1", Resource(vcore=1))])
+    rm.heard()
+    for key in ("asked", "placed"):
+        rm.release("", key=key)
+        assert len(refusals(rm)) == 1
+    first, second = (uuid for uuid in rm.running if uuid != "p1")
+    for uuid in (first, "p1"):
+        rm.release(uuid=uuid)
+    rm.heard()
+    rm.release("", key="asked")
+    assert len(refusals(rm)) == 1
+    rm.release(uuid=second)
+    rm.heard()
+    for key in ("asked", "placed"):
+        rm.release("", key=key)
+    assert len(rm.heard().released_allocations) == 2
+
+
+def test_a_foreign_allocation_is_released_by_a_key_that_an_application_runs_too() -> None:
+    rm = started()
+    rm.ask(key="k", vcore=1)
+    rm.schedule()
+    tags = {"foreign": "default"}
+    rm.update(allocations=[Allocation("k", "", "", "n1", Resource(vcore=1), allocation_tags=tags)])
+    rm.heard()
+    rm.release("", key="k")
+    assert refusals(rm) == []
+    assert len(rm.at_work().partition.foreign) == 0

@@ -12,6 +12,7 @@ from yunikorn.objects.allocation import Allocation
 from yunikorn.objects.application import COUNTED
 from yunikorn.objects.backlog import Backlog
 from yunikorn.objects.kept_nodes import KeptNodes
+from yunikorn.objects.run_index import RunIndex
 from yunikorn.objects.termination import ALLOCATION_EVENT, TerminationType
 from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
 
@@ -49,6 +50,8 @@ class Ledger:
         self.journal = journal
         self._by_uuid: dict[str, Allocation] | None = None
         """All that has not ended, once somebody has looked for one by its uuid alone (see `allocations`)."""
+        self._runs: RunIndex | None = None
+        """The same by key, once somebody has looked for one by its key alone (see `runs_of`)."""
         self.awaited: set[str] = set()
         """Uuids of recovered allocations whose application has not been reported yet."""
         self.changed_nodes: list[Node] = []
@@ -79,6 +82,22 @@ class Ledger:
             self._by_uuid = {uuid: one for app in apps for uuid, one in app.allocations.items()}
         return self._by_uuid
 
+    def runs_of(self, key: str) -> list[Application]:
+        """The applications that have allocations of this key.
+
+        From the first time on all keys are kept here, wherever uuids are kept: without either, a decision has
+        no more to look at.
+        """
+        if self._runs is None:
+            self._runs = RunIndex(self.allocations.values())
+        return self._runs.find(key)
+
+    def _index(self, known: dict[str, Allocation], allocation: Allocation) -> None:
+        """Enter an allocation where those are kept that are looked for without their application."""
+        known[allocation.uuid] = allocation
+        if self._runs is not None:
+            self._runs.add(allocation)
+
     def new_uuid(self, key: str) -> str:
         """A uuid for an allocation of the ask with this key."""
         known = self._by_uuid
@@ -97,6 +116,8 @@ class Ledger:
         allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, terms, now)
         if self._by_uuid is not None:
             self._by_uuid[uuid] = allocation
+            if self._runs is not None:
+                self._runs.add(allocation)
         if app.by_key is None:
             app.allocations[uuid] = allocation
         else:
@@ -176,7 +197,7 @@ class Ledger:
         """Book an allocation that was promised; `on_node` if its node has not booked it before."""
         app, node = allocation.app, allocation.node
         if self._by_uuid is not None:
-            self._by_uuid[allocation.uuid] = allocation
+            self._index(self._by_uuid, allocation)
         app.obtain(allocation)
         if on_node:
             node.take(allocation)
@@ -247,7 +268,7 @@ class Ledger:
         allocation = Allocation(uuid, key, app, None, node, resource, priority, terms, now)
         if now < app.submitted:
             app.submitted = now
-        self.allocations[uuid] = allocation
+        self._index(self.allocations, allocation)
         app.obtain(allocation)
         node.take(allocation)
         self.node_changed(node, gained=False)
@@ -292,6 +313,8 @@ class Ledger:
         allocation.end(ALLOCATION_EVENT[termination])
         if self._by_uuid is not None:
             del self._by_uuid[allocation.uuid]
+            if self._runs is not None:
+                self._runs.remove(allocation)
         app.lose(allocation)
         node.give_back(allocation)
         self.node_changed(node, gained=True)

@@ -15,6 +15,7 @@ from yunikorn.objects.node import Node
 from yunikorn.objects.outbox import AskRelease, Outbox, Refusal, Release
 from yunikorn.objects.queue import Cluster, Queue
 from yunikorn.objects.queue_tree import QueueTree
+from yunikorn.objects.run_index import runs_elsewhere
 from yunikorn.objects.shape import ShapeTable
 from yunikorn.objects.strays import StrayRelease, Strays, unknown
 from yunikorn.objects.termination import TerminationType
@@ -288,6 +289,10 @@ class Partition:
             # Told that it ended, an RM that goes by uuids would drop what still runs.
             reason = f"allocation '{uuid}' belongs to application {other.app.id}: nothing was released"
             self.outbox.rejected_asks.append(Refusal(other.key, reason, app_id))
+            return
+        if key and not uuid and not app_id and (apps := self.ledger.runs_of(key)):
+            # The same for one that goes by keys. Foreign allocations have no other name than their key.
+            self.outbox.rejected_asks.append(Refusal(key, runs_elsewhere(key, apps)))
             return
         message = unknown(app_id, uuid, key)
         self.outbox.strays.append(StrayRelease(app_id, uuid, key, message))
