@@ -13,12 +13,12 @@ from yunikorn.api import (
     Application,
     AppSortPolicy,
     Ask,
+    AskClass,
     Node,
     NodeSortPolicy,
     Predicate,
     Queue,
     QueueSortPolicy,
-    Shape,
     hookimpl,
 )
 
@@ -81,9 +81,9 @@ class BestFit(NodeSortPolicy):
 
     name = "best-fit"
 
-    def score(self, node: Node, shape: Shape) -> float:
+    def score(self, node: Node, ask_class: AskClass) -> float:
         """How far the ratio of what is free is from the ratio of what is asked."""
-        free, asked = node.available, shape.resource
+        free, asked = node.available, ask_class.resource
         vcore = free.get("vcore", 0)
         ratio = free.get("memory", 0) / vcore if vcore > 0 else 1e9
         return abs(ratio - asked.get("memory", 0) / max(1, asked.get("vcore", 0)))

@@ -1,4 +1,4 @@
-"""The house keeps its shape: who may import whom, what the core never does, and how large things get."""
+"""The house keeps its ask class: who may import whom, what the core never does, and how large things get."""
 
 from __future__ import annotations
 

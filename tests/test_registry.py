@@ -217,7 +217,7 @@ def test_a_node_sort_policy_may_look_at_the_request_too() -> None:
     class Snug(NodeSortPolicy):
         name = "snug"
 
-        def score(self, node: Node, shape: object) -> float:
+        def score(self, node: Node, ask_class: object) -> float:
             return 0.0
 
     assert [offer.name for offer in registered(offering(Snug, hook="yunikorn_node_sort_policies")).offers()]

@@ -24,6 +24,7 @@ __all__ = [
     "AppSortPolicy",
     "Application",
     "Ask",
+    "AskClass",
     "Context",
     "Event",
     "EventSink",
@@ -36,7 +37,6 @@ __all__ = [
     "QueueSortPolicy",
     "Resource",
     "ResourceManager",
-    "Shape",
     "UserGroupResolver",
     "dotless",
     "hookimpl",
@@ -225,7 +225,7 @@ class Ask(Protocol):
         ...
 
 
-class Shape(Protocol):
+class AskClass(Protocol):
     """What a whole class of requests has in common, as node sorting sees it."""
 
     @property
@@ -425,7 +425,9 @@ class NodeSortPolicy(Plugin):
         return None
 
     score: ClassVar[Callable[..., float]]
-    """`score(node)`, or `score(node, shape)` to look at the request too: lowest first, ties by node id."""
+    """`score(node)`, or `score(node, ask_class)` to look at the request too: lowest first, ties by node
+    id.
+    """
 
 
 class PlacementRule(Plugin):

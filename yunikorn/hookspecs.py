@@ -62,7 +62,7 @@ def yunikorn_node_sort_policies() -> list[type[NodeSortPolicy]]:  # type: ignore
     Named in YAML by a partition's `nodesortpolicy: {type: NAME, OPTION: VALUE}`, and by the named
     alternatives in `nodesortpolicies`.
 
-    The core calls `score(node)`, lowest first, or `score(node, shape)` for a policy that looks at
+    The core calls `score(node)`, lowest first, or `score(node, ask_class)` for a policy that looks at
     the request too.
 
     :returns: the classes, each a subclass of `NodeSortPolicy`.

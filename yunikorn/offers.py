@@ -146,7 +146,7 @@ def _check_method(kind: Kind, cls: Any) -> None:
     try:
         inspect.signature(method).bind(*given)
     except TypeError:
-        # A policy that looks at the request too: score(node, shape).
+        # A policy that looks at the request too: score(node, ask class).
         if kind.method == "score" and _binds(method, [*given, "shape"]):
             return
         signature = inspect.signature(method)

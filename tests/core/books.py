@@ -22,7 +22,7 @@ def check_books(rm: RM, reference: Reference) -> None:
     _check_nodes(partition, reference)
     _check_applications(partition, reference)
     _check_queues(partition, reference)
-    _check_shapes(partition)
+    _check_ask_classes(partition)
     _check_usage(partition, reference)
 
 
@@ -81,15 +81,15 @@ def _check_queues(partition: Partition, reference: Reference) -> None:
         assert {**queue.fair_max} == {**reference._fair_max(wanted)}, queue
 
 
-def _check_shapes(partition: Partition) -> None:
+def _check_ask_classes(partition: Partition) -> None:
     waiting = [
-        ask.shape for app in partition.applications.values() for ask in app.asks.values() if ask.pending
+        ask.ask_class for app in partition.applications.values() for ask in app.asks.values() if ask.pending
     ]
-    counted = Counter(id(shape) for shape in waiting)
-    for shape in partition.shapes:
-        assert shape.asks == counted.pop(id(shape), 0), shape.key
+    counted = Counter(id(ask_class) for ask_class in waiting)
+    for ask_class in partition.ask_classes:
+        assert ask_class.asks == counted.pop(id(ask_class), 0), ask_class.key
     assert not counted, "requests wait under shapes that were forgotten"
-    bits = [shape.bit for shape in partition.shapes]
+    bits = [ask_class.bit for ask_class in partition.ask_classes]
     assert len(set(bits)) == len(bits), "two shapes share a bit"
 
 
@@ -123,6 +123,6 @@ def check_reservations(rm: RM) -> None:
         for ask in node.reservations:
             assert ask.reserved is node
             assert ask.pending or ask in partition.ledger.kept.vacated, ask
-        others = [ask for ask in node.reservations if not ask.shape.required]
+        others = [ask for ask in node.reservations if not ask.ask_class.required]
         assert len(others) <= 1, node
         assert not others or len(node.reservations) == 1, node

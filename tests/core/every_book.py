@@ -165,12 +165,12 @@ def _check_claims(partition: Partition) -> None:
         for app in partition.applications.values()
         if app.atomic is not None and app.atomic.request is not None
     ]
-    claims, shapes = Counter(ask.claim for ask in waiting), Counter(ask.shape for ask in waiting)
-    for shape in partition.shapes:
-        assert shape.asks == shapes.pop(shape, 0), shape.key
-        for claim in shape.claims.values():
-            assert claim.asks == claims.pop(claim, 0), shape.key
-    assert not shapes, "requests wait under shapes that were forgotten"
+    claims, ask_classes = Counter(ask.claim for ask in waiting), Counter(ask.ask_class for ask in waiting)
+    for ask_class in partition.ask_classes:
+        assert ask_class.asks == ask_classes.pop(ask_class, 0), ask_class.key
+        for claim in ask_class.claims.values():
+            assert claim.asks == claims.pop(claim, 0), ask_class.key
+    assert not ask_classes, "requests wait under shapes that were forgotten"
     assert not claims, "requests wait under claims that were forgotten"
 
 
@@ -191,7 +191,7 @@ def _check_reservations(partition: Partition) -> None:
             assert ask.reserved is node, ask
             served = ask in partition.ledger.kept.vacated
             assert served or (ask.pending and ask.app.asks.get(ask.key) is ask), f"{node} is kept for {ask}"
-        others = [ask for ask in node.reservations if not ask.shape.required]
+        others = [ask for ask in node.reservations if not ask.ask_class.required]
         assert not others or len(node.reservations) == 1, node
 
 
@@ -269,7 +269,7 @@ def check_places(at: PartitionScheduler, placed: Iterable[Placed], closed: set[s
 def check_victims(victims: Sequence[Allocation], ask: Ask | None, promised: Iterable[Ask]) -> None:
     """What is about to be told to go may go, and leaves every queue what it is guaranteed."""
     promises = list(promised)
-    daemon = ask is not None and ask.shape.required
+    daemon = ask is not None and ask.ask_class.required
     touched: dict[Queue, None] = {}
     for victim in victims:
         assert victim.releasing is None, victim
@@ -298,7 +298,7 @@ def check_empty(partition: Partition) -> None:
     assert partition.ledger.allocations == {}
     assert not partition.ledger.kept.vacated
     assert list(partition.usage) == []
-    assert not any(shape.asks for shape in partition.shapes)
+    assert not any(ask_class.asks for ask_class in partition.ask_classes)
     for node in partition.nodes.values():
         assert not node.reservations, node
         assert not node.allocations, node

@@ -57,8 +57,8 @@ class Snug(api.NodeSortPolicy):
 
     name = "snug"
 
-    def score(self, node: api.Node, shape: api.Shape) -> int:
-        return sum(node.available.get(name, 0) - amount for name, amount in shape.resource.items())
+    def score(self, node: api.Node, ask_class: api.AskClass) -> int:
+        return sum(node.available.get(name, 0) - amount for name, amount in ask_class.resource.items())
 
 
 def in_zone(ask: Ask, node: Node) -> bool:

@@ -443,9 +443,9 @@ def test_an_update_gives_up_the_node_that_was_kept_for_what_was_asked_before() -
     rm.schedule()
     asked = rm.find_app().asks["ask"]
     assert list(rm.find_node().reservations) == [asked]
-    before = asked.shape
+    before = asked.ask_class
     rm.ask(vcore=1)
-    assert asked.shape is not before
+    assert asked.ask_class is not before
     assert before.holder is None, "another of the old kind may have its turn"
     assert not rm.find_node().reservations
     rm.release(key="runs")

@@ -76,7 +76,7 @@ def standing(objects: Partition) -> list[Any]:
             ask.tags,
             ask.resource,
             ask.claim.asks,
-            ask.shape.waiting,
+            ask.ask_class.waiting,
         )
         for app in objects.applications.values()
         for ask in app.requests

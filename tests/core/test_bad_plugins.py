@@ -263,7 +263,7 @@ BAD_SCORES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("by_shape", [False, True], ids=["node", "node and shape"])
 @pytest.mark.parametrize("kind", BAD_SCORES)
-def test_nodes_with_bad_scores_go_last_and_are_used(kind: str, by_shape: bool) -> None:
+def test_nodes_with_bad_scores_go_last_and_are_used(kind: str, by_ask_class: bool) -> None:
     def score_of(node: api.Node) -> Any:
         return BAD_SCORES[kind](node) if node.id == "a" else len(node.id)
 
@@ -276,10 +276,10 @@ def test_nodes_with_bad_scores_go_last_and_are_used(kind: str, by_shape: bool) -
     class OfBoth(api.NodeSortPolicy):
         name = "bad"
 
-        def score(self, node: api.Node, shape: api.Shape) -> Any:
+        def score(self, node: api.Node, ask_class: api.AskClass) -> Any:
             return score_of(node)
 
-    registry = with_plugins(node_sort_policies=[OfBoth if by_shape else OfNode])
+    registry = with_plugins(node_sort_policies=[OfBoth if by_ask_class else OfNode])
     rm = RM(configuration(nodesortpolicy={"type": "bad"}), registry)
     for node_id in ("a", "bb", "c"):
         rm.node(node_id, vcore=1)

@@ -17,7 +17,7 @@ def print_stories() -> None:
     """Everything that the resource manager is told in a few storms."""
     for kind in (Twins, RetryingTwins, ReservingTwins):
         for seed in range(3):
-            storm = Storm(kind, seed, shapes=12)
+            storm = Storm(kind, seed, ask_classes=12)
             storm.twins.rm.heard()
             for _ in range(STEPS):
                 storm.step()

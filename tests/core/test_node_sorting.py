@@ -204,8 +204,8 @@ class BestFit(api.NodeSortPolicy):
 
     name = "best-fit"
 
-    def score(self, node: api.Node, shape: api.Shape) -> float:
-        return sum(node.available.get(name, 0) - amount for name, amount in shape.resource.items())
+    def score(self, node: api.Node, ask_class: api.AskClass) -> float:
+        return sum(node.available.get(name, 0) - amount for name, amount in ask_class.resource.items())
 
 
 def test_a_policy_may_look_at_the_request() -> None:
@@ -224,7 +224,7 @@ def test_a_policy_may_look_at_the_request() -> None:
     assert rm.faults() == []
 
 
-def test_whoever_walks_the_order_for_a_shape_meets_all_nodes_in_order() -> None:
+def test_whoever_walks_the_order_for_a_ask_class_meets_all_nodes_in_order() -> None:
     """Also those without room, whose place no search for a node needs: reservations look at them."""
     rm = RM(configuration(nodesortpolicy={"type": "best-fit"}), with_plugins(node_sort_policies=[BestFit]))
     sizes = {"n1": 8, "n2": 6, "n3": 4, "n4": 5}
@@ -236,10 +236,10 @@ def test_whoever_walks_the_order_for_a_shape_meets_all_nodes_in_order() -> None:
     rm.ask(key="small", count=5, vcore=1)
     rm.schedule()
     at = rm.at_work()
-    (shape,) = [shape for shape in at.partition.shapes if shape.resource == {"vcore": 4}]
-    order = at.orders.of(shape)
+    (ask_class,) = [ask_class for ask_class in at.partition.ask_classes if ask_class.resource == {"vcore": 4}]
+    order = at.orders.of(ask_class)
     policy = at.orders.policies[""].policy
-    nodes = sorted(at.partition.nodes.values(), key=lambda node: (policy.score(node, shape), node.id))
+    nodes = sorted(at.partition.nodes.values(), key=lambda node: (policy.score(node, ask_class), node.id))
     assert [node.id for node in order] == [node.id for node in nodes]
     assert [node.id for node in reversed(order)] == [node.id for node in reversed(nodes)]
     assert len(order) == len(nodes)
@@ -264,9 +264,9 @@ class Counted(BestFit):
     name = "counted"
     asked: ClassVar[list[str]] = []
 
-    def score(self, node: api.Node, shape: api.Shape) -> float:
+    def score(self, node: api.Node, ask_class: api.AskClass) -> float:
         Counted.asked.append(node.id)
-        return super().score(node, shape)
+        return super().score(node, ask_class)
 
 
 def place_one_after_the_other(rm: RM, *cores: int) -> list[list[str]]:
@@ -289,7 +289,7 @@ def with_counted_nodes() -> RM:
     return rm
 
 
-def test_the_order_for_a_shape_waits_for_the_next_request_of_it() -> None:
+def test_the_order_for_a_ask_class_waits_for_the_next_request_of_it() -> None:
     """What is asked again is what changed since, not all nodes."""
     everything = ["n0", "n1", "n2", "n3"]
     asked = place_one_after_the_other(with_counted_nodes(), 2, 1, 2, 2, 1)

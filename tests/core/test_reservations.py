@@ -119,7 +119,7 @@ def test_something_better_comes() -> None:
     assert reserved(rm) == {}
 
 
-def test_the_next_request_of_the_same_shape_takes_the_node_over() -> None:
+def test_the_next_request_of_the_same_ask_class_takes_the_node_over() -> None:
     rm = busy()
     rm.app("big2", "root.b")
     rm.ask("big2", "C", vcore=10)
@@ -280,7 +280,7 @@ def test_room_on_a_kept_node_goes_by_the_order_of_the_policies() -> None:
         rm.app(name)
         rm.ask(name, "t", 2, vcore=1, memory=10 + age)
     rm.pass_time(10)
-    # Each is of another shape, and keeps a node; what comes free is theirs in the order they came.
+    # Each is of another ask class, and keeps a node; what comes free is theirs in the order they came.
     assert {tuple(keys) for keys in reserved(rm).values()} == {("t",)}
     served = []
     for node_id in ("n3", "n2", "n1", "n3", "n2", "n1"):

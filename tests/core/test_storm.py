@@ -23,11 +23,11 @@ MADE = ["root.p.q.u", "root.p.q.v", "root.p.w.x"]
 class Storm:
     """Draws what happens from a seed; more of everything than hypothesis would dare."""
 
-    def __init__(self, kind: type[Twins], seed: int, shapes: int = 6) -> None:
+    def __init__(self, kind: type[Twins], seed: int, ask_classes: int = 6) -> None:
         self.random = random.Random(seed)
         self.tight = bool(seed % 2)
         """Whether few applications may run, and many are submitted that want little."""
-        self.shapes = [self._amount() for _ in range(self.random.randint(1, shapes))]
+        self.ask_classes = [self._amount() for _ in range(self.random.randint(1, ask_classes))]
         self.twins = kind(self.config())
         self.nodes = 0
         for _ in range(self.random.randint(2, 9)):
@@ -148,7 +148,7 @@ class Storm:
             )
         key = f"k{self.random.randrange(5)}"
         count, priority = self.random.randint(1, 4), pick([0, 0, 0, 1, -1, 5])
-        self.twins.ask(app_id, key, count, priority, pick(self.shapes), tags)
+        self.twins.ask(app_id, key, count, priority, pick(self.ask_classes), tags)
 
     def release(self) -> None:
         for _ in range(self.random.randint(1, 4)):
@@ -227,7 +227,7 @@ TIGHT = {
 def test_sizes_change_no_decision(kind: type[Twins], seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in TIGHT.items():
         monkeypatch.setattr(f"yunikorn.{name}", size)
-    storm = Storm(kind, 1000 + seed, shapes=12)
+    storm = Storm(kind, 1000 + seed, ask_classes=12)
     for _ in range(STEPS):
         storm.step()
     storm.twins.schedule_all()

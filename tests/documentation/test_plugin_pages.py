@@ -83,7 +83,7 @@ def test_a_page_says_which_plugins_come_with_us(kind: Kind, registry: Registry) 
 @pytest.mark.parametrize(
     "view",
     [
-        *(api.Application, api.Ask, api.Node, api.Queue, api.Shape),
+        *(api.Application, api.Ask, api.Node, api.Queue, api.AskClass),
         *(api.Event, api.Context, api.ResourceManager),
     ],
 )

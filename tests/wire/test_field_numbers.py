@@ -33,7 +33,7 @@ NEWER = {
     ("AllocationRelease", "allocationKey"),
 }
 Place = tuple[str, str]
-Shape = tuple[int, str, bool]
+AskClass = tuple[int, str, bool]
 
 
 @cache
@@ -62,7 +62,7 @@ def messages(file: FileDescriptorProto) -> dict[str, DescriptorProto]:
     return found
 
 
-def fields(file: FileDescriptorProto) -> dict[Place, Shape]:
+def fields(file: FileDescriptorProto) -> dict[Place, AskClass]:
     """Number, type and whether it is repeated, of every field of every message."""
     return {
         (name, field.name): (
@@ -109,7 +109,7 @@ def test_every_published_field_has_its_number_and_type(name: str) -> None:
     there, here = fields(published(name)), fields(ours(name))
     wanted = there if name == "si_v0_11.proto" else {}
     used = called(published(name))
-    wanted = wanted or {place: shape for place, shape in there.items() if place[0] in used}
+    wanted = wanted or {place: ask_class for place, ask_class in there.items() if place[0] in used}
     assert len(wanted) > 50
     assert {place: here.get(place) for place in wanted} == wanted
 
@@ -129,8 +129,8 @@ def test_what_is_ours_has_numbers_that_nobody_else_uses(name: str) -> None:
     there, here = fields(published(name)), fields(ours(name))
     known = set(messages(published(name)))
     added = {
-        place: shape[0]
-        for place, shape in here.items()
+        place: ask_class[0]
+        for place, ask_class in here.items()
         if place not in there and place[0] in known and place not in NEWER
     }
     assert all(number >= 1000 for number in added.values()), added

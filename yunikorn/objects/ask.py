@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from yunikorn.objects.ask_class import NOTHING_REFUSED
 from yunikorn.objects.plight import Plight
-from yunikorn.objects.shape import NOTHING_REFUSED
 from yunikorn.objects.terms import Terms, UnderTerms
 from yunikorn.resources import INT64_MIN, Resource
 from yunikorn.states import ASK
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from yunikorn.objects.application import Application
+    from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.atomic_gang import AtomicGang
     from yunikorn.objects.claim import Claim
     from yunikorn.objects.eviction import Eviction
     from yunikorn.objects.node import Node
-    from yunikorn.objects.shape import Shape
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -75,9 +75,9 @@ class Ask(UnderTerms):
         """None for nearly all; read through the properties below."""
 
     @property
-    def shape(self) -> Shape:
+    def ask_class(self) -> AskClass:
         """Its class of requests for nodes."""
-        return self.claim.shape
+        return self.claim.ask_class
 
     @property
     def order(self) -> Order:
@@ -92,7 +92,7 @@ class Ask(UnderTerms):
 
     def share_amount(self) -> None:
         """Keep the amount of its class instead of one of its own: over the wire each request brings one."""
-        resource = self.claim.shape.resource
+        resource = self.claim.ask_class.resource
         if self.resource == resource:
             self.resource = resource
 
@@ -149,7 +149,7 @@ class Ask(UnderTerms):
         """Reasons for which nodes with room were refused in the last search for it, or for its like."""
         if self.plight is not None and self.plight.parked:
             return self.plight.refusals
-        return self.shape.refusals if self.shape.closed else NOTHING_REFUSED
+        return self.ask_class.refusals if self.ask_class.closed else NOTHING_REFUSED
 
     @property
     def tries(self) -> int:

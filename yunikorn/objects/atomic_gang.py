@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.ask import Ask
-from yunikorn.objects.shape import Shape
+from yunikorn.objects.ask_class import AskClass
 from yunikorn.objects.terms import Terms
 from yunikorn.resources import Resource, Tally, fits, grow, saturate
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from yunikorn.clock import Timer
     from yunikorn.objects.application import Application
+    from yunikorn.objects.ask_class import Key
     from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.node import Node
-    from yunikorn.objects.shape import Key
 
 Members = list[tuple[Ask, int]]
 """Asks in their order, and how many repeats of each belong to the gang."""
@@ -34,14 +34,14 @@ MOST_MEMBERS = 200_000
 _ORDER = attrgetter("order")
 
 
-class GangShape(Shape):
+class GangClass(AskClass):
     """What gangs of the same composition have in common."""
 
     __slots__ = ("members", "possible", "why")
 
     def __init__(self, key: Key, bit: int) -> None:
         super().__init__(key, bit)
-        self.members: tuple[Shape, ...] = ()
+        self.members: tuple[AskClass, ...] = ()
         self.possible: tuple[tuple[int, int], bool] | None = None
         """Whether empty nodes could host such a gang, at which version of nodes and configuration."""
         self.why = ""
@@ -167,10 +167,10 @@ class AtomicGang:
         name = f"gang of {self.app.id}"
         request = Ask(name, self.app, amount, 1, first.priority, first.created, first.arrival, terms)
         claims = self._ledger.claims
-        shape = claims.shapes.of(amount, classes=self._classes(), kind=GangShape)
-        assert isinstance(shape, GangShape)
-        shape.members = tuple(dict.fromkeys(ask.shape for ask, _ in self.members))
-        request.claim = claims.of(shape, self.app.owner, insists=self.insists)
+        ask_class = claims.ask_classes.of(amount, classes=self._classes(), kind=GangClass)
+        assert isinstance(ask_class, GangClass)
+        ask_class.members = tuple(dict.fromkeys(ask.ask_class for ask, _ in self.members))
+        request.claim = claims.of(ask_class, self.app.owner, insists=self.insists)
         request.suffer().gang = self
         self.request = request
         self._ledger.backlog.offer(request)
@@ -208,14 +208,15 @@ class AtomicGang:
     def _classes(self) -> tuple[object, ...]:
         counts: dict[object, int] = {}
         for ask, count in self.members:
-            counts[ask.shape.key] = counts.get(ask.shape.key, 0) + count
+            counts[ask.ask_class.key] = counts.get(ask.ask_class.key, 0) + count
         return ("gang", tuple(counts.items()), self.app.id if self._alone else "")
 
     @property
     def insists(self) -> bool:
         """Whether it has its turn although its like found no room: it had none before, or is overdue.
 
-        An answer to one gang holds for all of its shape and owner, so that only one of them is tried. But the
+        An answer to one gang holds for all of its ask class and owner, so that only one of them is tried.
+        But the
         wait of each starts with its own first turn, and each that is overdue holds back later requests.
         """
         return self.deadline is None or self.overdue
@@ -226,7 +227,7 @@ class AtomicGang:
         if request is not None and request.claim.insists != wanted:
             backlog, claims = self._ledger.backlog, self._ledger.claims
             backlog.withdraw(request)
-            request.claim = claims.of(request.shape, self.app.owner, insists=wanted)
+            request.claim = claims.of(request.ask_class, self.app.owner, insists=wanted)
             backlog.offer(request)
 
     def _withdraw(self) -> None:

@@ -1,6 +1,6 @@
-"""Claims: the requests of one shape under the same limits, with a pair of bits of their own.
+"""Claims: the requests of one ask class under the same limits, with a pair of bits of their own.
 
-Nodes answer by shape; limits of users and groups answer by owner. What queues keep of "is there
+Nodes answer by ask class; limits of users and groups answer by owner. What queues keep of "is there
 anything worth trying here?" are bits of claims, and "may anything of this claim be placed now?" is one
 bit in `ClaimTable.open`, whether it is closed because no node has room or because a user has enough.
 
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from yunikorn.objects.shape import Shape, ShapeTable
+from yunikorn.objects.ask_class import AskClass, AskClasses
 
 if TYPE_CHECKING:
     from yunikorn.objects.allowance import Allowance
@@ -34,12 +34,12 @@ def fresh_part(bits: int) -> int:
 
 
 class Claim:
-    """Requests of one shape with the same owner: the limits that count for them."""
+    """Requests of one ask class with the same owner: the limits that count for them."""
 
-    __slots__ = ("asks", "bit", "bits", "insists", "over", "owner", "shape")
+    __slots__ = ("ask_class", "asks", "bit", "bits", "insists", "over", "owner")
 
-    def __init__(self, shape: Shape, owner: tuple[Allowance, ...], bit: int, *, insists: bool) -> None:
-        self.shape = shape
+    def __init__(self, ask_class: AskClass, owner: tuple[Allowance, ...], bit: int, *, insists: bool) -> None:
+        self.ask_class = ask_class
         self.owner = owner
         self.bit = bit
         self.bits = bit | bit << 1
@@ -54,8 +54,8 @@ class Claim:
 class ClaimTable:
     """The live claims of a partition."""
 
-    def __init__(self, shapes: ShapeTable) -> None:
-        self.shapes = shapes
+    def __init__(self, ask_classes: AskClasses) -> None:
+        self.ask_classes = ask_classes
         self._free: list[int] = []
         self._used = 0
         self._claims = 0
@@ -66,22 +66,22 @@ class ClaimTable:
         """Counts how often as many applications came to run under a limit as may."""
         self.on_forget: list[Callable[[int], None]] = []
         """Called with the bits of dropped claims, before the bits serve again."""
-        shapes.on_drop.append(self._drop)
+        ask_classes.on_drop.append(self._drop)
 
-    def of(self, shape: Shape, owner: tuple[Allowance, ...], *, insists: bool = False) -> Claim:
-        """The claim of requests of `shape` by `owner`; of those that insist on their turn, another."""
+    def of(self, ask_class: AskClass, owner: tuple[Allowance, ...], *, insists: bool = False) -> Claim:
+        """The claim of requests of `ask_class` by `owner`; of those that insist on their turn, another."""
         key = (*owner, None) if insists else owner
-        claim = shape.claims.get(key)
+        claim = ask_class.claims.get(key)
         if claim is None:
             if self._idle >= IDLE_CLAIMS and self._idle * 2 > self._claims:
-                for one in list(self.shapes):
+                for one in list(self.ask_classes):
                     self._drop(one)
             if self._free:
                 bit = self._free.pop()
             else:
                 bit = 1 << 2 * self._used
                 self._used += 1
-            claim = shape.claims[key] = Claim(shape, owner, bit, insists=insists)
+            claim = ask_class.claims[key] = Claim(ask_class, owner, bit, insists=insists)
             for allowance in owner:
                 allowance.claims[bit] = claim
             self._claims += 1
@@ -91,7 +91,7 @@ class ClaimTable:
 
     def weigh(self, claim: Claim) -> None:
         """Open or close the bits of a claim by all that is known of it."""
-        if (claim.shape.closed or claim.over) and not claim.insists:
+        if (claim.ask_class.closed or claim.over) and not claim.insists:
             self.open &= ~claim.bits
         elif any(allowance.full for allowance in claim.owner):
             self.open = self.open & ~claim.bits | claim.bit
@@ -102,7 +102,7 @@ class ClaimTable:
         """One more request of this claim waits."""
         if not claim.asks:
             self._idle -= 1
-            self.shapes.wait(claim.shape)
+            self.ask_classes.wait(claim.ask_class)
         claim.asks += 1
 
     def leave(self, claim: Claim) -> None:
@@ -110,22 +110,22 @@ class ClaimTable:
         claim.asks -= 1
         if not claim.asks:
             self._idle += 1
-            self.shapes.leave(claim.shape)
+            self.ask_classes.leave(claim.ask_class)
 
     # -- nodes --------------------------------------------------------------------------------------
 
-    def close(self, shape: Shape) -> None:
-        """No node has room for this shape, until `reopen`."""
-        self.shapes.close(shape)
-        for claim in shape.claims.values():
+    def close(self, ask_class: AskClass) -> None:
+        """No node has room for this ask class, until `reopen`."""
+        self.ask_classes.close(ask_class)
+        for claim in ask_class.claims.values():
             if not claim.insists:
                 self.open &= ~claim.bits
 
-    def reopen(self, shape: Shape) -> None:
-        """Some node may have room for this shape again."""
-        if shape.closed:
-            self.shapes.reopen(shape)
-            for claim in shape.claims.values():
+    def reopen(self, ask_class: AskClass) -> None:
+        """Some node may have room for this ask class again."""
+        if ask_class.closed:
+            self.ask_classes.reopen(ask_class)
+            for claim in ask_class.claims.values():
                 self.weigh(claim)
 
     # -- limits -------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class ClaimTable:
     def room_grew(self, allowance: Allowance) -> None:
         """Usage under a limit fell: try again what has room now."""
         for bit, claim in list(allowance.over.items()):
-            if allowance.has_room(claim.shape.pairs):
+            if allowance.has_room(claim.ask_class.pairs):
                 del allowance.over[bit]
                 claim.over = False
                 self.weigh(claim)
@@ -155,9 +155,9 @@ class ClaimTable:
 
     def reconsider(self) -> None:
         """Policies or limits changed: whatever was tried in vain is worth trying again."""
-        for shape in self.shapes:
-            self.shapes.reopen(shape)
-            for claim in shape.claims.values():
+        for ask_class in self.ask_classes:
+            self.ask_classes.reopen(ask_class)
+            for claim in ask_class.claims.values():
                 claim.over = False
                 for allowance in claim.owner:
                     allowance.over.pop(claim.bit, None)
@@ -165,12 +165,12 @@ class ClaimTable:
 
     # -- forgetting ---------------------------------------------------------------------------------
 
-    def _drop(self, shape: Shape) -> None:
-        """Drop the claims of a shape that no request waits for."""
+    def _drop(self, ask_class: AskClass) -> None:
+        """Drop the claims of an ask class that no request waits for."""
         gone = 0
-        for key, claim in list(shape.claims.items()):
+        for key, claim in list(ask_class.claims.items()):
             if not claim.asks:
-                del shape.claims[key]
+                del ask_class.claims[key]
                 for allowance in claim.owner:
                     allowance.claims.pop(claim.bit, None)
                     allowance.over.pop(claim.bit, None)

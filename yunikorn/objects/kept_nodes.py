@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.node import Node
-    from yunikorn.objects.shape import Shape
 
 
 class Watcher(Protocol):
@@ -40,9 +40,9 @@ class KeptNodes:
         self.watcher: Watcher | None = None
         """Wants to know what is kept, if anybody does."""
         self.vacated: dict[Ask, None] = {}
-        """Asks that are served or gone, whose node is still kept: for the next of their shape."""
-        self.bereft: dict[Shape, None] = {}
-        """Shapes whose request lost the node that was kept for it, and still waits."""
+        """Asks that are served or gone, whose node is still kept: for the next of their ask class."""
+        self.bereft: dict[AskClass, None] = {}
+        """Ask classes whose request lost the node that was kept for it, and still waits."""
         self.new_hosts: dict[Node, None] = {}
         """Nodes that came, or could host something else than before: they may be kept for a request."""
         self.alterations = 0
@@ -51,17 +51,17 @@ class KeptNodes:
     def reserve(self, ask: Ask, node: Node) -> None:
         """Keep `node` for `ask` alone."""
         ask.suffer().reserved = node
-        ask.shape.holder = ask
+        ask.ask_class.holder = ask
         if self.watcher is not None:
             self.watcher.reserved(ask, node)
         node.reservations[ask] = None
         self.vacated.pop(ask, None)
         # It may have room already: kept for another it was hidden from `ask`, or a quota was in the way.
-        self._changed(node, gained=ask.shape.fits(node))
+        self._changed(node, gained=ask.ask_class.fits(node))
         self._journal.record("NODE", node.id, ask.key, change="ADD", detail="NODE_RESERVATION")
 
     def hand_over(self, holder: Ask, ask: Ask) -> None:
-        """The node that was kept for `holder` is kept for `ask` of the same shape."""
+        """The node that was kept for `holder` is kept for `ask` of the same ask class."""
         node = holder.reserved
         if node is not None:
             self._forget_reservation(holder, node)
@@ -74,14 +74,14 @@ class KeptNodes:
             self._forget_reservation(ask, node)
             self._changed(node, gained=True)
             if ask.pending:
-                self.bereft[ask.shape] = None
+                self.bereft[ask.ask_class] = None
                 if self.watcher is not None:
                     self.watcher.unreserved(ask)
 
     def _forget_reservation(self, ask: Ask, node: Node) -> None:
         ask.suffer().reserved = None
-        if ask.shape.holder is ask:
-            ask.shape.holder = None
+        if ask.ask_class.holder is ask:
+            ask.ask_class.holder = None
         del node.reservations[ask]
         self.vacated.pop(ask, None)
         self._journal.record("NODE", node.id, ask.key, change="REMOVE", detail="NODE_RESERVATION")
@@ -90,5 +90,5 @@ class KeptNodes:
         """A node came, or what it could host if nothing ran on it has changed."""
         self.alterations += 1
         self.new_hosts[node] = None
-        for ask in [ask for ask in node.reservations if not node.could_host(ask.shape.pairs)]:
+        for ask in [ask for ask in node.reservations if not node.could_host(ask.ask_class.pairs)]:
             self.unreserve(ask)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.ask_class import Pairs
     from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.node import Node
     from yunikorn.objects.plight import Plight
-    from yunikorn.objects.shape import Pairs
     from yunikorn.objects.terms import Terms
     from yunikorn.objects.usage_book import UsageBook
     from yunikorn.resources import Resource, Tally
@@ -137,7 +137,7 @@ class Ledger:
         if not ask.pending:
             ask.state = _PENDING_NEXT
             self.backlog.unqueue(ask)
-        self._count_as_allocated(app, ask.claim.shape.pairs)
+        self._count_as_allocated(app, ask.claim.ask_class.pairs)
         if terms.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:

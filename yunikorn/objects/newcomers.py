@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from yunikorn.objects.application import Application
+    from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.claim import Claim
     from yunikorn.objects.partition import Partition
-    from yunikorn.objects.shape import Shape
     from yunikorn.resources import Resource, Tally
 
 _PENDING = ASK.moves["Initial", "ask"]
@@ -29,13 +29,13 @@ class Newcomers:
 
     __slots__ = (
         "_app",
+        "_ask_class_of",
         "_claim",
         "_claims",
         "_now",
         "_once",
         "_partition",
         "_resource",
-        "_shape_of",
         "alike",
         "asks",
     )
@@ -44,16 +44,16 @@ class Newcomers:
         self,
         app: Application,
         partition: Partition,
-        shape_of: Callable[[Ask], Shape],
+        ask_class_of: Callable[[Ask], AskClass],
         *,
         alike: bool,
         once: bool = False,
     ) -> None:
         self._app = app
         self._partition = partition
-        self._shape_of = shape_of
+        self._ask_class_of = ask_class_of
         self.alike = alike
-        """Whether plain asks of one size have one shape."""
+        """Whether plain asks of one size have one ask class."""
         self._once = once
         """Whether an ask with the key of an allocation is not a new one."""
         self._now = partition.clock.now()
@@ -75,7 +75,7 @@ class Newcomers:
         if claim is None or not self.alike or (resource is not self._resource and resource != self._resource):
             claim = self._claim_of(ask)
         ask.claim = claim
-        if resource is not claim.shape.resource:
+        if resource is not claim.ask_class.resource:
             ask.share_amount()
         ask.state = _PENDING
         if claim.asks:
@@ -90,7 +90,7 @@ class Newcomers:
         resource = ask.resource
         known = self._claims.get(id(resource)) if self.alike else None
         if known is None:
-            known = (resource, self._partition.claims.of(self._shape_of(ask), self._app.owner))
+            known = (resource, self._partition.claims.of(self._ask_class_of(ask), self._app.owner))
             self._claims[id(resource)] = known
         self._resource, self._claim = known
         return known[1]
@@ -112,7 +112,7 @@ class Newcomers:
         demand: Tally = {}
         for claim, count in repeats.items():
             bits |= claim.bit
-            for name, amount in claim.shape.pairs:
+            for name, amount in claim.ask_class.pairs:
                 demand[name] = demand.get(name, 0) + amount * count
         app.awaken(bits)
         self._partition.ledger.backlog.book(app, demand, 1)

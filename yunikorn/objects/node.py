@@ -47,7 +47,7 @@ class Node:
         self.id = node_id
         self.state = NODE.initial
         self.cramped = 0
-        """Bits of shapes for which it is known to have no room."""
+        """Bits of ask classes for which it is known to have no room."""
         self.capacity: Resource = without_zeros(capacity)
         self.available: Tally = dict(self.capacity)
         """What is left of the capacity: all that a decision needs to know, and so all that is booked."""

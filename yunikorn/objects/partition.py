@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.config.durations import describe_duration
 from yunikorn.objects.application import COUNTED
+from yunikorn.objects.ask_class import AskClasses
 from yunikorn.objects.claim import ClaimTable
 from yunikorn.objects.foreign import ForeignBook
 from yunikorn.objects.gang_book import GangBook
@@ -16,7 +17,6 @@ from yunikorn.objects.outbox import AskRelease, Outbox, Refusal, Release
 from yunikorn.objects.queue import Cluster, Queue
 from yunikorn.objects.queue_tree import QueueTree
 from yunikorn.objects.run_index import runs_elsewhere
-from yunikorn.objects.shape import ShapeTable
 from yunikorn.objects.strays import StrayRelease, Strays, unknown
 from yunikorn.objects.termination import TerminationType
 from yunikorn.objects.usage_book import UsageBook
@@ -50,8 +50,8 @@ class Partition:
         self.cluster = Cluster()
         self._capacity: Tally = {}
         """Of all nodes together."""
-        self.shapes = ShapeTable()
-        self.claims = ClaimTable(self.shapes)
+        self.ask_classes = AskClasses()
+        self.claims = ClaimTable(self.ask_classes)
         self.usage = UsageBook(self.claims, self.journal)
         self.ledger = Ledger(self.claims, self.usage, self.journal, environment.serial)
         self.gangs = GangBook(self.ledger, self.outbox, clock, self.timers)
@@ -356,7 +356,7 @@ class Partition:
         if node.state != before:
             self.ledger.kept.altered(node)
             if not node.schedulable:
-                for ask in [ask for ask in node.reservations if not ask.shape.required]:
+                for ask in [ask for ask in node.reservations if not ask.ask_class.required]:
                     self.ledger.kept.unreserve(ask)
             self.ledger.node_changed(node, gained=node.schedulable)
             self._record_schedulable(node)
@@ -397,7 +397,7 @@ class Partition:
 
     def reconsider(self) -> None:
         """Policies or quotas changed: whatever was tried in vain is worth trying again."""
-        self.shapes.forget_verdicts()
+        self.ask_classes.forget_verdicts()
         self.claims.reconsider()
         self.cluster.version += 1
         for queue in self.queues:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.objects.shape import NOTHING_REFUSED
+from yunikorn.objects.ask_class import NOTHING_REFUSED
 from yunikorn.resources import INT64_MIN
 
 if TYPE_CHECKING:

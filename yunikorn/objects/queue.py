@@ -383,7 +383,7 @@ class Queue(Member):
         """Usage fell or the quota changed: try again what has room now."""
         if self.over:
             for bit, claim in list(self.over.items()):
-                if self.has_room(claim.shape.pairs):
+                if self.has_room(claim.ask_class.pairs):
                     del self.over[bit]
                     self.over_bits &= ~claim.bits
                     self.awaken(claim.bits)

@@ -213,7 +213,7 @@ class QueueTree:
 
 
 def _hand_down(made: Queue) -> None:
-    """Parents that placement made shape new queues by the template above them, as it is now."""
+    """Parents that placement made ask class new queues by the template above them, as it is now."""
     for queue in made.walk():
         if queue.parent is not None and not queue.is_leaf:
             queue.template = queue.parent.template

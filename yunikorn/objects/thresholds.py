@@ -1,4 +1,6 @@
-"""Which shapes a node has no room for, found by two short searches instead of a look at each shape."""
+"""Which ask classes a node has no room for, found by two short searches instead of a look at each ask
+class.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +10,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from yunikorn.objects.shape import Shape
+    from yunikorn.objects.ask_class import AskClass
 
 
 class Thresholds:
-    """Per resource type: the amounts that shapes ask for, and the bits of those that ask for more.
+    """Per resource type: the amounts that ask classes ask for, and the bits of those that ask for more.
 
-    Made for the shapes of one moment (`known`); what it does not know it says nothing about.
+    Made for the ask classes of one moment (`known`); what it does not know it says nothing about.
     """
 
     __slots__ = ("_types", "known")
 
-    def __init__(self, shapes: Iterable[Shape]) -> None:
+    def __init__(self, ask_classes: Iterable[AskClass]) -> None:
         self.known = 0
-        """Bits of the shapes that it knows."""
+        """Bits of the ask classes that it knows."""
         asked: dict[str, dict[int, int]] = {}
-        for shape in shapes:
-            self.known |= shape.bit
-            for name, amount in shape.pairs:
+        for ask_class in ask_classes:
+            self.known |= ask_class.bit
+            for name, amount in ask_class.pairs:
                 bits = asked.setdefault(name, {})
-                bits[amount] = bits.get(amount, 0) | shape.bit
+                bits[amount] = bits.get(amount, 0) | ask_class.bit
         self._types = [(name, *_steps(bits)) for name, bits in asked.items()]
 
     def without_room(self, available: Mapping[str, int]) -> int:
-        """Bits of the known shapes for one of which so much is not enough."""
+        """Bits of the known ask classes for one of which so much is not enough."""
         found = 0
         for name, amounts, above in self._types:
             found |= above[bisect_right(amounts, available.get(name, 0))]

@@ -17,10 +17,10 @@ from yunikorn.objects.allowance import GROUP, USER, Allowance
 if TYPE_CHECKING:
     from yunikorn.config.schema import LimitConfig
     from yunikorn.objects.application import Application
+    from yunikorn.objects.ask_class import Pairs
     from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.queue import Queue
-    from yunikorn.objects.shape import Pairs
 
 Declared = dict[tuple[str, str, str], "LimitConfig"]
 """What the configuration limits: by kind, name (or the wildcard) and queue path."""

@@ -18,7 +18,7 @@ from yunikorn.states import ACCEPTED, ACTIVE, FAILING, RUNNING, STARTING
 
 if TYPE_CHECKING:
     from yunikorn.objects.application import Application
-    from yunikorn.objects.shape import Shape
+    from yunikorn.objects.ask_class import AskClass
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 AS_REQUESTED = "ask released as per RM request"
@@ -88,7 +88,7 @@ class AskDesk:
         if app.gang is not None or app.atomic is not None:
             return None
         return Newcomers(
-            app, self._partition, self.shape_of, alike=not self._at.policies.predicates, once=once
+            app, self._partition, self.ask_class_of, alike=not self._at.policies.predicates, once=once
         )
 
     def book(self, newcomers: Newcomers) -> None:
@@ -124,15 +124,15 @@ class AskDesk:
         return Ask(demand.key, app, demand.resource, demand.count, demand.priority, created, arrival, terms)
 
     def _classify(self, ask: Ask) -> None:
-        ask.claim = self._partition.claims.of(self.shape_of(ask), ask.app.owner)
+        ask.claim = self._partition.claims.of(self.ask_class_of(ask), ask.app.owner)
         ask.share_amount()
 
-    def shape_of(self, ask: Ask) -> Shape:
+    def ask_class_of(self, ask: Ask) -> AskClass:
         """The class of requests for nodes that it belongs to, by the predicates in use."""
         predicates = self._at.policies.predicates
         classes = predicates.ask_classes(ask) if predicates else ()
         required = ask.tags.get(REQUIRED_NODE_TAG, "") if ask.tags else ""
-        return self._partition.shapes.of(ask.resource, ask.app.node_order, required, classes)
+        return self._partition.ask_classes.of(ask.resource, ask.app.node_order, required, classes)
 
     def _change(self, ask: Ask, demand: Demand) -> None:
         ledger = self._partition.ledger
@@ -140,7 +140,8 @@ class AskDesk:
         ask.terms = _terms(demand)
         if same:
             if not ask.pending:
-                # Since the last of it was served its shape may have been forgotten, or its limits changed.
+                # Since the last of it was served its ask class may have been forgotten, or its limits
+                # changed.
                 ledger.kept.unreserve(ask)
                 self._classify(ask)
             ledger.backlog.change_pending(ask, demand.count)

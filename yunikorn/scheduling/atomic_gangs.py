@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from yunikorn.objects.atomic_gang import GangShape
+from yunikorn.objects.atomic_gang import GangClass
 from yunikorn.resources import Tally, describe, fits_quota, subtract
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.atomic_gang import AtomicGang, Members
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
     from yunikorn.objects.queue import Queue
-    from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.parking import Parking
     from yunikorn.scheduling.predicate_chain import PredicateChain
@@ -95,10 +95,10 @@ class AtomicGangs:
         if any(quota is not None and not fits_quota(quota, amount) for quota in quotas):
             return False
         version = self._partition.ledger.kept.alterations, self._partition.cluster.version
-        shape = _shape_of(request)
-        if shape.possible is None or shape.possible[0] != version:
-            shape.possible = (version, self._fits_empty_nodes(gang))
-        return shape.possible[1]
+        ask_class = _ask_class_of(request)
+        if ask_class.possible is None or ask_class.possible[0] != version:
+            ask_class.possible = (version, self._fits_empty_nodes(gang))
+        return ask_class.possible[1]
 
     def _fits_empty_nodes(self, gang: AtomicGang) -> bool:
         rooms: list[tuple[Node, Tally]] = [
@@ -106,10 +106,10 @@ class AtomicGangs:
             for node in self._partition.nodes.values()
             if node.schedulable
         ]
-        for ask, count in sorted(_by_shape(gang.members), key=lambda one: -sum(one[0].resource.values())):
+        for ask, count in sorted(_by_ask_class(gang.members), key=lambda one: -sum(one[0].resource.values())):
             left = count
             for node, room in rooms:
-                if ask.shape.required in ("", node.id) and not self.predicates.excludes(ask, node):
+                if ask.ask_class.required in ("", node.id) and not self.predicates.excludes(ask, node):
                     left -= _take(room, ask, left)
                     if not left:
                         break
@@ -121,7 +121,7 @@ class AtomicGangs:
 
     def serve(self, request: Ask, gang: AtomicGang) -> Allocation | None:
         """Place all members, or learn why none can be placed."""
-        pairs = request.shape.pairs
+        pairs = request.ask_class.pairs
         for queue in gang.app.chain:
             if not queue.has_room(pairs):
                 self._tell(gang, f"{describe(queue.headroom or {})} left in queue {queue.path}")
@@ -136,7 +136,7 @@ class AtomicGangs:
                 if not self._hold_back(gang, allowance):
                     self._claims.exceed(request.claim, allowance)
                 return None
-        plan = None if request.shape.closed else self._plan(gang)
+        plan = None if request.ask_class.closed else self._plan(gang)
         if plan is None:
             self._no_nodes(request, gang)
             return None
@@ -165,21 +165,23 @@ class AtomicGangs:
         return plan
 
     def _lacks_room(self, gang: AtomicGang) -> bool:
-        """Whether all free room is too little for the members of some shape, found without placing them.
+        """Whether all free room is too little for the members of some ask class, found without placing them.
 
-        Looks at every node once for each shape, and only where that takes less time than a plan may.
+        Looks at every node once for each ask class, and only where that takes less time than a plan may.
         """
-        kinds, nodes = _by_shape(gang.members), self._partition.nodes
+        kinds, nodes = _by_ask_class(gang.members), self._partition.nodes
         if len(kinds) * len(nodes) > LOOKS_PER_MEMBER * gang.size:
             return False
-        return any(_room_for(ask.shape, count, nodes) < count for ask, count in kinds)
+        return any(_room_for(ask.ask_class, count, nodes) < count for ask, count in kinds)
 
     def _node(self, ask: Ask) -> Node | None:
-        shape, chain = ask.shape, self.predicates
-        if not shape.required:
-            return self._orders.of(shape).find(shape, ask, chain if chain else None)
-        node = self._partition.nodes.get(shape.required)
-        return node if node is not None and shape.fits(node) and chain.refusal(ask, node) is None else None
+        ask_class, chain = ask.ask_class, self.predicates
+        if not ask_class.required:
+            return self._orders.of(ask_class).find(ask_class, ask, chain if chain else None)
+        node = self._partition.nodes.get(ask_class.required)
+        return (
+            node if node is not None and ask_class.fits(node) and chain.refusal(ask, node) is None else None
+        )
 
     def _carry_out(self, gang: AtomicGang, plan: Plan) -> Allocation:
         gang.finish()
@@ -190,8 +192,8 @@ class AtomicGangs:
 
     def _no_nodes(self, request: Ask, gang: AtomicGang) -> None:
         chain = self.predicates
-        if request.shape.closed:
-            self._tell(gang, _shape_of(request).why)
+        if request.ask_class.closed:
+            self._tell(gang, _ask_class_of(request).why)
             self._wait(gang)
         else:
             refusals = "; ".join(f"{reason} ({count}x)" for reason, count in sorted(chain.refusals.items()))
@@ -203,10 +205,10 @@ class AtomicGangs:
                 gang.form(alone=True)
                 assert gang.request is not None
                 request = gang.request
-            _shape_of(request).why = why
-            self._claims.close(request.shape)
+            _ask_class_of(request).why = why
+            self._claims.close(request.ask_class)
             if chain.unsettled:
-                self._parking.park(request.shape)
+                self._parking.park(request.ask_class)
         self._hold_back(gang, self._root)
 
     # -- waiting ------------------------------------------------------------------------------------
@@ -237,46 +239,48 @@ class AtomicGangs:
             journal.record("REQUEST", request.key, gang.app.id, message=message, reason="GangUnschedulable")
 
 
-def _shape_of(request: Ask) -> GangShape:
-    """The shape of a request that stands for a gang."""
-    shape = request.shape
-    assert isinstance(shape, GangShape)
-    return shape
+def _ask_class_of(request: Ask) -> GangClass:
+    """The ask class of a request that stands for a gang."""
+    ask_class = request.ask_class
+    assert isinstance(ask_class, GangClass)
+    return ask_class
 
 
-def _by_shape(members: Members) -> Members:
-    """The members with all of one shape counted together, under the first ask of that shape."""
-    kinds: dict[Shape, tuple[Ask, int]] = {}
+def _by_ask_class(members: Members) -> Members:
+    """The members with all of one ask class counted together, under the first ask of that ask class."""
+    kinds: dict[AskClass, tuple[Ask, int]] = {}
     for ask, count in members:
-        first, before = kinds.get(ask.shape, (ask, 0))
-        kinds[ask.shape] = first, before + count
+        first, before = kinds.get(ask.ask_class, (ask, 0))
+        kinds[ask.ask_class] = first, before + count
     return list(kinds.values())
 
 
 def _take(room: Tally, ask: Ask, most: int) -> int:
     """Take as many repeats of `ask` out of `room` as fit, up to `most`, and return their number."""
-    count = _repeats_in(room, ask.shape, most)
-    for name, amount in ask.shape.pairs:
+    count = _repeats_in(room, ask.ask_class, most)
+    for name, amount in ask.ask_class.pairs:
         room[name] = room.get(name, 0) - amount * count
     return count
 
 
-def _room_for(shape: Shape, most: int, nodes: Mapping[str, Node]) -> int:
-    """The requests of `shape`, up to `most`, that fit into the free room of the nodes; without predicates."""
-    if shape.required:
-        node = nodes.get(shape.required)
-        return 0 if node is None else _repeats_in(node.available, shape, most)
+def _room_for(ask_class: AskClass, most: int, nodes: Mapping[str, Node]) -> int:
+    """The requests of `ask_class`, up to `most`, that fit into the free room of the nodes; without
+    predicates.
+    """
+    if ask_class.required:
+        node = nodes.get(ask_class.required)
+        return 0 if node is None else _repeats_in(node.available, ask_class, most)
     found = 0
     for node in nodes.values():
         if node.is_free:
-            found += _repeats_in(node.available, shape, most - found)
+            found += _repeats_in(node.available, ask_class, most - found)
             if found == most:
                 break
     return found
 
 
-def _repeats_in(room: Mapping[str, int], shape: Shape, most: int) -> int:
-    """The requests of `shape`, up to `most`, that fit `room` together."""
-    for name, amount in shape.pairs:
+def _repeats_in(room: Mapping[str, int], ask_class: AskClass, most: int) -> int:
+    """The requests of `ask_class`, up to `most`, that fit `room` together."""
+    for name, amount in ask_class.pairs:
         most = min(most, max(0, room.get(name, 0)) // amount)
     return most

@@ -1,7 +1,7 @@
 """Back-off: an application whose requests find no node again and again is left alone for a while.
 
 Queue properties `application.unschedasks.backoff` and `.delay` (facts §7.4). A request counts each time
-it is tried and no node takes it; a request of a shape that no node has room for is not tried, and so
+it is tried and no node takes it; a request of an ask class that no node has room for is not tried, and so
 does not count. Each allocation starts the count anew. A timer ends the rest: nothing looks at the
 application in the meantime. Room that is reserved for it is still given to it.
 """

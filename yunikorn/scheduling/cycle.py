@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from yunikorn.objects.shape import NOTHING_REFUSED
+from yunikorn.objects.ask_class import NOTHING_REFUSED
 from yunikorn.resources import describe
 from yunikorn.scheduling.atomic_gangs import AtomicGangs
 from yunikorn.scheduling.backoff import BackOff
@@ -254,10 +254,10 @@ class Cycle:
             # What it waits for is less than its bits say: it has learnt of a request that went.
             app.bits &= ~wanted
             return None
-        plight, shape = ask.plight, ask.claim.shape
+        plight, ask_class = ask.plight, ask.claim.ask_class
         if plight is not None and plight.gang is not None:
             return self.atomic.serve(ask, plight.gang)
-        pairs = shape.pairs
+        pairs = ask_class.pairs
         for queue in app.chain[0].capped:
             if not queue.has_room(pairs):
                 queue.blocked(ask.claim)
@@ -277,7 +277,11 @@ class Cycle:
         chain = self._predicates
         if chain is not None:
             chain.begin()
-        node = self._required_node(ask) if shape.required else self._orders.of(shape).find(shape, ask, chain)
+        node = (
+            self._required_node(ask)
+            if ask_class.required
+            else self._orders.of(ask_class).find(ask_class, ask, chain)
+        )
         if node is None:
             self._give_up(ask)
             return None
@@ -288,21 +292,21 @@ class Cycle:
         return allocation
 
     def _required_node(self, ask: Ask) -> Node | None:
-        node = self._partition.nodes.get(ask.shape.required)
+        node = self._partition.nodes.get(ask.ask_class.required)
         # A node that is drained still takes what belongs on it and nowhere else (facts §7.7).
-        if node is None or not ask.shape.fits(node):
+        if node is None or not ask.ask_class.fits(node):
             return None
         chain = self._predicates
         return node if chain is None or chain.refusal(ask, node) is None else None
 
     def _give_up(self, ask: Ask) -> None:
-        """No node took it: remember that for its whole shape, or park this one ask."""
+        """No node took it: remember that for its whole ask class, or park this one ask."""
         self.backoff.missed(ask.app)
         chain = self._predicates
         refusals = NOTHING_REFUSED if chain is None else chain.refusals
         if chain is None or not refusals:
-            ask.shape.refusals = NOTHING_REFUSED
-            self._claims.close(ask.shape)
+            ask.ask_class.refusals = NOTHING_REFUSED
+            self._claims.close(ask.ask_class)
             self.reservations.consider(ask)
             return
         self._report(ask, refusals)
@@ -311,11 +315,11 @@ class Cycle:
             self._partition.ledger.backlog.park(ask)
             self.parking.park(ask)
         else:
-            ask.shape.refusals = refusals
-            self._claims.close(ask.shape)
+            ask.ask_class.refusals = refusals
+            self._claims.close(ask.ask_class)
             self.reservations.consider(ask)
             if chain.passing:
-                self.parking.park(ask.shape)
+                self.parking.park(ask.ask_class)
 
     def _report_quota(self, ask: Ask, queue: Queue) -> None:
         ask.suffer().over_quota = True
@@ -354,6 +358,6 @@ class Cycle:
 
     def _report(self, ask: Ask, refusals: Mapping[str, int]) -> None:
         journal = self._partition.journal
-        if journal.listening and ask.tries == 0 and ask.shape.tries == 0:
+        if journal.listening and ask.tries == 0 and ask.ask_class.tries == 0:
             message = f"Unschedulable request '{ask.key}': {counted(refusals)}"
             journal.record("REQUEST", ask.key, ask.app.id, message=message, reason="Unschedulable")

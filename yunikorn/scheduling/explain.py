@@ -218,7 +218,7 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
 def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask) -> Iterator[Reason]:
     size = gang.size
     room = room_for(gang.members, at.partition.nodes.values(), at.policies.predicates)
-    if room < size or request.shape.closed:
+    if room < size or request.ask_class.closed:
         pieces = (
             f"there is room for {room} of {size}" if room < size else "the free room is in too small pieces"
         )
@@ -248,7 +248,7 @@ def _of_outlook(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
 
 
 def _of_quotas(ask: Ask) -> Iterator[Reason]:
-    pairs = ask.shape.pairs
+    pairs = ask.ask_class.pairs
     requested = in_words(ask.resource)
     for queue in ask.app.chain:
         if not queue.has_room(pairs):
@@ -276,7 +276,7 @@ def _exceeds(pairs: Iterable[tuple[str, int]], most: Mapping[str, int]) -> bool:
 
 
 def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
-    nodes, required = at.partition.nodes, ask.shape.required
+    nodes, required = at.partition.nodes, ask.ask_class.required
     if required and required not in nodes:
         summary = "its required node is not there"
         yield Reason("nodes", summary, f"{summary}: {required}")

@@ -13,45 +13,45 @@ from typing import TYPE_CHECKING
 from yunikorn.clock import SECOND
 
 if TYPE_CHECKING:
+    from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.partition import Partition
-    from yunikorn.objects.shape import Shape
 
 PAUSE = SECOND // 100_000
 """Nanoseconds of pause for every node that was looked at: several times what the look itself takes."""
 
 
 class FullLooks:
-    """The line of the shapes of one partition that wait for a look at all nodes."""
+    """The line of the ask classes of one partition that wait for a look at all nodes."""
 
-    def __init__(self, partition: Partition, retry: Callable[[Shape], None]) -> None:
+    def __init__(self, partition: Partition, retry: Callable[[AskClass], None]) -> None:
         self._partition = partition
         self._retry = retry
-        """Has the requests of a shape tried again, if any wait."""
-        self._line: dict[Shape, None] = {}
+        """Has the requests of an ask class tried again, if any wait."""
+        self._line: dict[AskClass, None] = {}
         """In the order in which they came; while there are any, a timer calls the next."""
-        self._called: Shape | None = None
+        self._called: AskClass | None = None
         """The one whose turn it is, until it has looked or the next is called."""
         self._rests_until = 0
 
-    def may(self, shape: Shape) -> bool:
-        """Whether a request of `shape` may have all nodes looked at now; if not, it is tried again."""
+    def may(self, ask_class: AskClass) -> bool:
+        """Whether a request of `ask_class` may have all nodes looked at now; if not, it is tried again."""
         now = self._partition.clock.now()
-        if shape is self._called or (now >= self._rests_until and not self._line):
+        if ask_class is self._called or (now >= self._rests_until and not self._line):
             self._called = None
             self._rests_until = now + PAUSE * len(self._partition.nodes)
             return True
         if not self._line:
             self._partition.timers.at(self._rests_until, self._call_next)
-        self._line[shape] = None
+        self._line[ask_class] = None
         return False
 
     def _call_next(self) -> None:
         self._called = None
         while self._line:
-            shape = next(iter(self._line))
-            del self._line[shape]
-            if shape.waiting and shape.holder is None:
-                self._called = shape
+            ask_class = next(iter(self._line))
+            del self._line[ask_class]
+            if ask_class.waiting and ask_class.holder is None:
+                self._called = ask_class
                 break
         if self._line:
             # Counted from now: were it late, several would have their turn in one round.

@@ -17,7 +17,7 @@ class NamedPolicy:
 
     policy: NodeSortPolicy
     origin: str
-    by_shape: bool
+    by_ask_class: bool
 
     @classmethod
     def of(cls, policy: NodeSortPolicy, origin: str) -> NamedPolicy:

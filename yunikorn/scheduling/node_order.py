@@ -1,8 +1,9 @@
 """The nodes in a policy's order, searched without walking past those that cannot fit.
 
-Three levels: groups of blocks of nodes, each in order. Nodes know shapes for which they have no room
+Three levels: groups of blocks of nodes, each in order. Nodes know ask classes for which they have no room
 (`Node.cramped`), blocks and groups those for which none of their nodes would do ("barren"), as bits. What
-a node gains is taken out at once; what it lost is found out by a search in vain, for all shapes in one go.
+a node gains is taken out at once; what it lost is found out by a search in vain, for all ask classes in one
+go.
 So a change of a node costs three short binary searches, and a search looks into few blocks that have
 nothing for it.
 """
@@ -20,8 +21,8 @@ from yunikorn.scheduling.said_seconds import seconds_of
 if TYPE_CHECKING:
     from yunikorn.api import NodeSortPolicy
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.ask_class import AskClass, AskClasses
     from yunikorn.objects.node import Node
-    from yunikorn.objects.shape import Shape, ShapeTable
     from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
@@ -48,10 +49,10 @@ class Block:
         self.group = group
         self.entries = entries
         self.barren = barren
-        """Bits of the shapes that none of its nodes would do for."""
+        """Bits of the ask classes that none of its nodes would do for."""
 
     def tighten(self) -> None:
-        """Learn from the nodes which shapes none of them has room for."""
+        """Learn from the nodes which ask classes none of them has room for."""
         barren = -1
         for entry in self.entries:
             node: Node = entry[2]
@@ -70,7 +71,7 @@ class Group:
         self.barren = barren
 
     def tighten(self) -> None:
-        """Learn from the blocks which shapes none of their nodes would do for."""
+        """Learn from the blocks which ask classes none of their nodes would do for."""
         barren = -1
         for block in self.blocks:
             barren &= block.barren
@@ -92,21 +93,21 @@ class Seat:
 
 
 class NodeOrder:
-    """Schedulable nodes by score, then id; for one shape only, if the policy looks at the request."""
+    """Schedulable nodes by score, then id; for one ask class only, if the policy looks at the request."""
 
     def __init__(
         self,
         policy: NodeSortPolicy,
         origin: str,
         faults: FaultLog,
-        shapes: ShapeTable,
-        shape: Shape | None = None,
+        ask_classes: AskClasses,
+        ask_class: AskClass | None = None,
     ) -> None:
         self._score: Callable[..., Any] = policy.score
         self._origin = origin
         self._faults = faults
-        self._shapes = shapes
-        self.shape = shape
+        self._ask_classes = ask_classes
+        self.ask_class = ask_class
         only = Group([], [], 0)
         self._first = Block(only, [], 0)
         """The block before all others."""
@@ -151,7 +152,7 @@ class NodeOrder:
     def score(self, node: Node) -> float:
         """Where `node` stands; a node whose score fails stands behind all others."""
         try:
-            score = self._score(node) if self.shape is None else self._score(node, self.shape)
+            score = self._score(node) if self.ask_class is None else self._score(node, self.ask_class)
             if score == score and (type(score) is float or isinstance(score, (int, float))):
                 return score
             cause: BaseException | str = f"{score!r} is not a number"
@@ -160,8 +161,8 @@ class NodeOrder:
         self._faults.report(self._origin, "computing the score of", cause, node.label)
         return float("inf")
 
-    def forget_shapes(self, bits: int) -> None:
-        """These shapes are no more; their bits will serve for others."""
+    def forget_ask_classes(self, bits: int) -> None:
+        """These ask classes are no more; their bits will serve for others."""
         for group in self._groups:
             group.barren &= ~bits
             for block in group.blocks:
@@ -172,7 +173,7 @@ class NodeOrder:
     def put(self, node: Node, gained: bool) -> None:
         """Have `node` stand where it belongs; `gained` when it may take more than before."""
         try:
-            score = self._score(node) if self.shape is None else self._score(node, self.shape)
+            score = self._score(node) if self.ask_class is None else self._score(node, self.ask_class)
         except CONTAINED:
             score = None
         if (type(score) is not float and type(score) is not int) or score != score:
@@ -183,7 +184,7 @@ class NodeOrder:
             seat = self._seats.get(node_id)
         if seat is None:
             seat = self._seats[node_id] = Seat(self)
-            if node.seat is None and self.shape is None:
+            if node.seat is None and self.ask_class is None:
                 # Mostly there is but one order: then nobody has to look the seat up by name.
                 node.seat = seat
             seat.entry = entry = (score, node_id, node, seat)
@@ -212,14 +213,14 @@ class NodeOrder:
         barren = block.barren | group.barren
         if barren:
             # It came into the block, or gained room: what was learnt of the block may hold no more.
-            cramped = self._shapes.cramped(node)
+            cramped = self._ask_classes.cramped(node)
             block.barren &= cramped
             group.barren &= cramped
 
     def catch_up(self, log: Sequence[Change]) -> None:
-        """Bring an order for one shape up to date with what changed since it was last looked at.
+        """Bring an order for one ask class up to date with what changed since it was last looked at.
 
-        There may be many such orders, and most are seldom looked at. A node without room for the shape is
+        There may be many such orders, and most are seldom looked at. A node without room for the ask class is
         not even asked for its score until it has gained some.
         """
         changed: dict[Node, bool] = {}
@@ -231,7 +232,7 @@ class NodeOrder:
             gained = gained or (before is not None and before[1])
             if not node.is_free:
                 self.remove(node.id)
-            elif self.shape is None or self.shape.fits(node):
+            elif self.ask_class is None or self.ask_class.fits(node):
                 self.put(node, gained)
             else:
                 self._dozing[node.id] = (node, gained)
@@ -317,17 +318,17 @@ class NodeOrder:
 
     # -- searching ----------------------------------------------------------------------------------
 
-    def find(self, shape: Shape, ask: Ask, predicates: PredicateChain | None) -> Node | None:
+    def find(self, ask_class: AskClass, ask: Ask, predicates: PredicateChain | None) -> Node | None:
         """The first node in order that has room for `ask` and that no predicate refuses."""
         if predicates is not None and predicates.asks_ahead and not predicates.expects:
-            with predicates.expecting(ask, lambda: self._with_room(shape)):
-                return self.find(shape, ask, predicates)
-        bit = shape.bit
+            with predicates.expecting(ask, lambda: self._with_room(ask_class)):
+                return self.find(ask_class, ask, predicates)
+        bit = ask_class.bit
         if predicates is None and self._first.entries:
             first: Node = self._first.entries[0][2]
             if not first.cramped & bit:
                 available = first.available
-                for name, amount in shape.pairs:
+                for name, amount in ask_class.pairs:
                     if available.get(name, 0) < amount:
                         break
                 else:
@@ -340,7 +341,7 @@ class NodeOrder:
             for block in group.blocks:
                 if block.barren & bit:
                     continue
-                node = self._scan(block, shape, ask, predicates)
+                node = self._scan(block, ask_class, ask, predicates)
                 if node is not None:
                     return node
                 if not block.barren & bit:
@@ -349,9 +350,11 @@ class NodeOrder:
                 group.tighten()
         return None
 
-    def _scan(self, block: Block, shape: Shape, ask: Ask, predicates: PredicateChain | None) -> Node | None:
+    def _scan(
+        self, block: Block, ask_class: AskClass, ask: Ask, predicates: PredicateChain | None
+    ) -> Node | None:
         """The first node of the block that will do; if there is none the block learns what lasts of that."""
-        bit, pairs = shape.bit, shape.pairs
+        bit, pairs = ask_class.bit, ask_class.pairs
         roomy: list[Node] = []
         for entry in block.entries:
             node: Node = entry[2]
@@ -361,7 +364,7 @@ class NodeOrder:
             for name, amount in pairs:
                 if available.get(name, 0) < amount:
                     node.cramped |= bit
-                    self._shapes.cramped(node)
+                    self._ask_classes.cramped(node)
                     break
             else:
                 if predicates is None:
@@ -379,19 +382,19 @@ class NodeOrder:
             block.barren |= bit
         return None
 
-    def _with_room(self, shape: Shape) -> Iterator[Node]:
-        """The nodes that a search for a request of this shape looks at, in order."""
-        bit = shape.bit
+    def _with_room(self, ask_class: AskClass) -> Iterator[Node]:
+        """The nodes that a search for a request of this ask class looks at, in order."""
+        bit = ask_class.bit
         for group in self._groups:
             if not group.barren & bit:
                 for block in group.blocks:
                     if not block.barren & bit:
-                        yield from (entry[2] for entry in block.entries if _has_room(entry[2], shape))
+                        yield from (entry[2] for entry in block.entries if _has_room(entry[2], ask_class))
 
 
-def _has_room(node: Node, shape: Shape) -> bool:
+def _has_room(node: Node, ask_class: AskClass) -> bool:
     available = node.available
-    for name, amount in shape.pairs:
+    for name, amount in ask_class.pairs:
         if available.get(name, 0) < amount:
             return False
     return True

@@ -1,7 +1,8 @@
-"""All node orders of a partition: the default one, named alternatives, and one per shape where asked.
+"""All node orders of a partition: the default one, named alternatives, and one per ask class where asked.
 
 An alternative exists while something pending uses it (decision 10); an order of a policy that looks at
-the request exists per live shape (decision 47), and for a while after, for requests of this shape that come.
+the request exists per live ask class (decision 47), and for a while after, for requests of this ask class
+that come.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from yunikorn.states import REMOVED, SCHEDULABLE
 
 if TYPE_CHECKING:
     from yunikorn.clock import Clock
+    from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.node import Node
-    from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.named_policy import NamedPolicy
 
 LOG = 4_096
-"""Changes of nodes that orders for one shape may lie behind."""
+"""Changes of nodes that orders for one ask class may lie behind."""
 KEPT = 200_000
-"""Places of nodes in orders for one shape that nobody waits in, all together: tens of megabytes."""
+"""Places of nodes in orders for one ask class that nobody waits in, all together: tens of megabytes."""
 
 DEFAULT = ""
 """The name of the partition's own order."""
@@ -44,7 +45,7 @@ class NodeOrders:
         self.policies = policies
         self._nodes = nodes
         self._claims = claims
-        self._shapes = shapes = claims.shapes
+        self._ask_classes = ask_classes = claims.ask_classes
         self._clock = clock
         self._faults = faults
         self._orders: dict[tuple[str, int], NodeOrder] = {}
@@ -53,37 +54,41 @@ class NodeOrders:
         self._log: list[Change] = []
         """What changed, for the others to read when they are looked at."""
         self._retired = 0
-        """How many shapes nobody waited for any more when orders without use were last dropped."""
+        """How many ask classes nobody waited for any more when orders without use were last dropped."""
         self._only: NodeOrder | None = None
         """The default order, once it is made, if it is the same for all requests and at all times."""
         self.regained: list[Node] = []
         """Reserved nodes that gained room since their requests were last tried on them."""
-        shapes.on_forget.append(self.forget_shapes)
+        ask_classes.on_forget.append(self.forget_ask_classes)
 
-    def of(self, shape: Shape) -> NodeOrder:
-        """The order for requests of `shape`, made now if it does not exist."""
-        if self._only is not None and not shape.node_order:
+    def of(self, ask_class: AskClass) -> NodeOrder:
+        """The order for requests of `ask_class`, made now if it does not exist."""
+        if self._only is not None and not ask_class.node_order:
             return self._only
-        named = self.policies[shape.node_order]
-        key = (shape.node_order, shape.bit if named.by_shape else 0)
+        named = self.policies[ask_class.node_order]
+        key = (ask_class.node_order, ask_class.bit if named.by_ask_class else 0)
         order = self._orders.get(key)
         if order is None:
             order = NodeOrder(
-                named.policy, named.origin, self._faults, self._shapes, shape if named.by_shape else None
+                named.policy,
+                named.origin,
+                self._faults,
+                self._ask_classes,
+                ask_class if named.by_ask_class else None,
             )
             self._orders[key] = order
             order.seen = len(self._log)
-            if not named.by_shape:
+            if not named.by_ask_class:
                 self._common.append(order)
-            if not named.by_shape and not order.ages and shape.node_order == DEFAULT:
+            if not named.by_ask_class and not order.ages and ask_class.node_order == DEFAULT:
                 self._only = order
             order.is_due(self._clock.now())
             for node in self._nodes():
                 if node.is_free:
                     order.put(node, True)
-            if named.by_shape:
+            if named.by_ask_class:
                 self._make_room(len(order))
-        elif order.shape is not None and order.seen != len(self._log):
+        elif order.ask_class is not None and order.seen != len(self._log):
             order.catch_up(self._log)
         if order.ages and order.is_due(self._clock.now()):
             for node in self._nodes():
@@ -92,7 +97,9 @@ class NodeOrders:
         return order
 
     def settle(self, ledger: Ledger) -> None:
-        """Bring all orders up to date with the nodes that changed, and reopen shapes that have room again."""
+        """Bring all orders up to date with the nodes that changed, and reopen ask classes that have room
+        again.
+        """
         only, changed = self._only, ledger.changed_nodes
         if only is not None and len(changed) == 1 and len(self._orders) == 1:
             node = changed[0]
@@ -103,7 +110,7 @@ class NodeOrders:
                 only.put(node, False)
                 return
         ledger.changed_nodes = []
-        if len(self._orders) > 1 and self._retired != self._shapes.retired:
+        if len(self._orders) > 1 and self._retired != self._ask_classes.retired:
             self._drop_unused()
         common = self._common
         for node in changed:
@@ -120,12 +127,12 @@ class NodeOrders:
                 self._regained(node, free)
 
     def _note(self, node: Node, gained: bool) -> None:
-        """Have the orders for one shape know of a change when they are looked at."""
+        """Have the orders for one ask class know of a change when they are looked at."""
         if len(self._log) >= LOG:
             for key, order in list(self._orders.items()):
-                if order.shape is None:
+                if order.ask_class is None:
                     continue
-                if order.shape.waiting:
+                if order.ask_class.waiting:
                     order.catch_up(self._log)
                     order.seen = 0
                 else:
@@ -137,7 +144,7 @@ class NodeOrders:
         """A node may take more than before."""
         if node.reservations:
             self.regained.append(node)
-        if self._shapes.closed and node.state != REMOVED:
+        if self._ask_classes.closed and node.state != REMOVED:
             self._reopen(node, free)
 
     def follow(self, node: Node, *, gained: bool) -> None:
@@ -149,28 +156,30 @@ class NodeOrders:
 
     def _reopen(self, node: Node, free: bool) -> None:
         # A request that requires this node may come even where no other may.
-        for shape in [shape for shape in self._shapes.closed.values() if free or shape.is_pinned]:
-            if shape.fits(node) and shape.verdicts.get(node.classes) is None:
-                self._claims.reopen(shape)
+        for ask_class in [
+            ask_class for ask_class in self._ask_classes.closed.values() if free or ask_class.is_pinned
+        ]:
+            if ask_class.fits(node) and ask_class.verdicts.get(node.classes) is None:
+                self._claims.reopen(ask_class)
 
     def _drop_unused(self) -> None:
-        self._retired = self._shapes.retired
-        users = self._shapes.users
+        self._retired = self._ask_classes.retired
+        users = self._ask_classes.users
         for key in list(self._orders):
             name, _ = key
             if name != DEFAULT and not users.get(name):
                 self._drop(key)
 
     def _make_room(self, places: int) -> None:
-        """Drop orders for one shape that nobody waits in, longest unused first, as there are too many.
+        """Drop orders for one ask class that nobody waits in, longest unused first, as there are too many.
 
         As long as they are kept they cost nothing but their `places`: what has changed they learn when a
-        request of their shape comes again, which is cheaper than to compute the scores of all nodes.
+        request of their ask class comes again, which is cheaper than to compute the scores of all nodes.
         """
         idle = [
             (order.seen, key)
             for key, order in self._orders.items()
-            if order.shape is not None and not order.shape.waiting
+            if order.ask_class is not None and not order.ask_class.waiting
         ]
         for _, key in sorted(idle)[: max(0, len(idle) - KEPT // max(1, places))]:
             self._drop(key)
@@ -181,15 +190,15 @@ class NodeOrders:
             self._common.remove(order)
             order.dissolve()
 
-    def forget_shapes(self, bits: int) -> None:
-        """These shapes are no more; their bits will serve for others."""
+    def forget_ask_classes(self, bits: int) -> None:
+        """These ask classes are no more; their bits will serve for others."""
         for node in self._nodes():
             node.cramped &= ~bits
         for (name, bit), order in list(self._orders.items()):
             if bit & bits:
                 self._drop((name, bit))
             else:
-                order.forget_shapes(bits)
+                order.forget_ask_classes(bits)
 
     def replace(self, policies: dict[str, NamedPolicy]) -> None:
         """Sort by other policies from now on."""

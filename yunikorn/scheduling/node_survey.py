@@ -62,10 +62,10 @@ class Sight:
 
 def look(ask: Ask, node: Node) -> Sight:
     """How `node` looks to `ask`; predicates are not asked."""
-    required = bool(ask.shape.required)
+    required = bool(ask.ask_class.required)
     lacking: Tally = {}
     missing: Tally = {}
-    for name, amount in ask.shape.pairs:
+    for name, amount in ask.ask_class.pairs:
         if node.available.get(name, 0) < amount:
             lacking[name] = amount - node.available.get(name, 0)
         empty = node.capacity.get(name, 0) - node.occupied.get(name, 0)
@@ -182,14 +182,14 @@ def room_for(members: Members, nodes: Iterable[Node], predicates: PredicateChain
 
 
 def _is_open(ask: Ask, node: Node, predicates: PredicateChain) -> bool:
-    if ask.shape.required not in ("", node.id):
+    if ask.ask_class.required not in ("", node.id):
         return False
     sight = look(ask, node)
     return sight.has_room and predicates.look(ask, node) is None
 
 
 def _take(room: Tally, ask: Ask, most: int) -> int:
-    count = min([most, *(max(0, room.get(name, 0)) // amount for name, amount in ask.shape.pairs)])
-    for name, amount in ask.shape.pairs:
+    count = min([most, *(max(0, room.get(name, 0)) // amount for name, amount in ask.ask_class.pairs)])
+    for name, amount in ask.ask_class.pairs:
         room[name] = room.get(name, 0) - amount * count
     return count

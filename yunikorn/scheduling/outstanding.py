@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from yunikorn.clock import Timer
     from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.node import Node
-    from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 SKIPPED, SCHEDULED, RESERVED, FAILED = "SKIPPED", "SCHEDULED", "RESERVED", "FAILED"
@@ -131,7 +131,7 @@ class Outstanding:
 
     def _inspect(self) -> None:
         self._timer = None
-        rooms: dict[Shape, bool] = {}
+        rooms: dict[AskClass, bool] = {}
         for ask in list(self._open):
             reason = self._obstacle(ask)
             if reason:
@@ -142,16 +142,16 @@ class Outstanding:
                 self._claim(ask, count)
                 self._tell(ask, FAILED, self._why(ask, rooms))
 
-    def _why(self, ask: Ask, rooms: dict[Shape, bool]) -> str:
+    def _why(self, ask: Ask, rooms: dict[AskClass, bool]) -> str:
         """The reason why no node takes a request: refusals by predicates, if some node has room.
 
         `rooms` keeps the answers for classes of requests.
         """
-        refusals, shape = ask.refusals, ask.shape
-        if refusals and shape not in rooms:
+        refusals, ask_class = ask.refusals, ask.ask_class
+        if refusals and ask_class not in rooms:
             nodes = self._at.partition.nodes.values()
-            rooms[shape] = any(node.schedulable and shape.fits(node) for node in nodes)
-        return shortened(REFUSED + counted(refusals)) if refusals and rooms[shape] else NO_NODE
+            rooms[ask_class] = any(node.schedulable and ask_class.fits(node) for node in nodes)
+        return shortened(REFUSED + counted(refusals)) if refusals and rooms[ask_class] else NO_NODE
 
     def _obstacle(self, ask: Ask) -> str:
         """What but the lack of nodes keeps a request from running, in words; empty when nothing does."""
@@ -166,11 +166,11 @@ class Outstanding:
 
     def _found_no_node(self, ask: Ask) -> bool:
         """Whether it was tried in vain, or cannot be tried because the cluster is full."""
-        if ask.shape.required or ask.reserved is not None:
+        if ask.ask_class.required or ask.reserved is not None:
             return False
         root = self._at.partition.queues.root
-        tried = ask.shape.closed or ask.parked or ask.app.rest is not None
-        return tried or not root.has_room(ask.shape.pairs)
+        tried = ask.ask_class.closed or ask.parked or ask.app.rest is not None
+        return tried or not root.has_room(ask.ask_class.pairs)
 
     # -- counting -----------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class Outstanding:
         else:
             most, used = holder.max_resources or NOTHING, holder.usage
         claimed, count = self._claimed.get(holder, {}), ask.pending
-        for name, amount in ask.shape.pairs:
+        for name, amount in ask.ask_class.pairs:
             limit = most.get(name)
             if limit is not None:
                 left = limit - used.get(name, 0) - claimed.get(name, 0)
@@ -199,7 +199,7 @@ class Outstanding:
     def _claim(self, ask: Ask, count: int) -> None:
         for holder in self._holders(ask):
             claimed = self._claimed.setdefault(holder, {})
-            grow(claimed, ask.shape.resource, count)
+            grow(claimed, ask.ask_class.resource, count)
             if not claimed:
                 del self._claimed[holder]
 

@@ -19,9 +19,9 @@ from yunikorn.objects.ask import Ask
 
 if TYPE_CHECKING:
     from yunikorn.clock import Timer, Timers
+    from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.ledger import Ledger
-    from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 LONGEST = 16
@@ -33,11 +33,11 @@ IDLE_PAUSE = SECOND
 
 
 class _Entry:
-    """An ask, or a whole shape, that waits."""
+    """An ask, or a whole ask class, that waits."""
 
     __slots__ = ("at", "item", "waits")
 
-    def __init__(self, item: Ask | Shape, at: int) -> None:
+    def __init__(self, item: Ask | AskClass, at: int) -> None:
         self.item = item
         self.at = at
         """The change after which it was last tried."""
@@ -45,7 +45,7 @@ class _Entry:
 
 
 class Parking:
-    """Asks, and whole shapes, that wait for a change."""
+    """Asks, and whole ask classes, that wait for a change."""
 
     def __init__(
         self, ledger: Ledger, claims: ClaimTable, timers: Timers, predicates: PredicateChain
@@ -75,8 +75,8 @@ class Parking:
     def _changes(self) -> int:
         return self._ledger.changes + self._looks
 
-    def park(self, item: Ask | Shape) -> None:
-        """Wait for a change: an ask is taken out of the running, a shape has been closed already."""
+    def park(self, item: Ask | AskClass) -> None:
+        """Wait for a change: an ask is taken out of the running, an ask class has been closed already."""
         now = self._changes
         entry = _Entry(item, now)
         self._count += 1

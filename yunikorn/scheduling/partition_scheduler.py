@@ -314,7 +314,7 @@ class PartitionScheduler:
         node = Node(node_id, capacity, attributes, occupied)
         if not schedulable:
             self.partition.move_node(node, "drain")
-        self.partition.shapes.forget_node(node_id)
+        self.partition.ask_classes.forget_node(node_id)
         node.classes = self.policies.predicates.node_classes(node)
         self.partition.add_node(node)
         return node
@@ -396,7 +396,7 @@ class PartitionScheduler:
         before.close(self.faults)
 
     def _reconsider(self, app: Application) -> None:
-        """Everything an application waits for gets its shape, and its chance, anew."""
+        """Everything an application waits for gets its ask class, and its chance, anew."""
         queue = app.queue
         if queue is None:
             return
@@ -404,8 +404,8 @@ class PartitionScheduler:
         self.cycle.backoff.wake(app)
         for ask in list(app.asks.values()):
             if ask.pending:
-                shape = self.asks.shape_of(ask)
-                self.partition.ledger.backlog.reshape(ask, self.partition.claims.of(shape, app.owner))
+                ask_class = self.asks.ask_class_of(ask)
+                self.partition.ledger.backlog.reshape(ask, self.partition.claims.of(ask_class, app.owner))
         if app.atomic is not None:
             app.atomic.form()
 

@@ -158,7 +158,7 @@ class PredicateChain:
     # -- classes ------------------------------------------------------------------------------------
 
     def ask_classes(self, ask: Ask) -> tuple[Hashable, ...]:
-        """The class of an ask for each predicate that declares one: part of its shape."""
+        """The class of an ask for each predicate that declares one: part of its ask class."""
         found: list[Hashable] = []
         for condition in self._classifying:
             try:
@@ -188,7 +188,7 @@ class PredicateChain:
     def first(self, ask: Ask, nodes: Iterable[Node]) -> Node | None:
         """The first of `nodes`, which have room for `ask`, that nobody refuses; refusals are noted."""
         # The hot loop where predicates do not say what they depend on: every node is asked for every ask.
-        lasting, verdicts, reasons = self._lasting, ask.shape.verdicts, self._reasons
+        lasting, verdicts, reasons = self._lasting, ask.ask_class.verdicts, self._reasons
         sole = self._sole
         check: Any = None if sole is None else sole.check
         unsettled = 0
@@ -258,14 +258,14 @@ class PredicateChain:
 
     @property
     def are_shared(self) -> bool:
-        """Whether what nodes answer to a request holds for all requests of its shape."""
+        """Whether what nodes answer to a request holds for all requests of its ask class."""
         return all(condition.by_ask for condition in (*self._lasting, *self._passing))
 
     def _lasting_refusal(self, ask: Ask, node: Node) -> str | None:
         if not self._lasting:
             return None
         try:
-            return ask.shape.verdicts[node.classes]
+            return ask.ask_class.verdicts[node.classes]
         except KeyError:
             return self._verdict(ask, node)
 
@@ -294,17 +294,17 @@ class PredicateChain:
             reason = self._answer(condition, ask, node)
             if reason is not None:
                 break
-        ask.shape.verdicts[node.classes] = reason
+        ask.ask_class.verdicts[node.classes] = reason
         return reason
 
     def _remembered(self, condition: _Condition, ask: Ask, node: Node) -> str | None:
-        """What one says to all requests of the shape until the node changes; a refusal is kept."""
-        known = ask.shape.refused.get(node.id)
+        """What one says to all requests of the ask class until the node changes; a refusal is kept."""
+        known = ask.ask_class.refused.get(node.id)
         if known is not None and known[0] == node.version:
             return known[1]
         reason = self._answer(condition, ask, node)
         if reason is not None:
-            ask.shape.refused[node.id] = (node.version, reason)
+            ask.ask_class.refused[node.id] = (node.version, reason)
         return reason
 
     def _answer(self, condition: _Condition, ask: Ask, node: Node, *, reserve: bool = False) -> str | None:

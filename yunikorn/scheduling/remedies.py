@@ -112,7 +112,7 @@ def _of_members(at: PartitionScheduler, gang: AtomicGang) -> Iterator[str]:
         each = {in_words(ask.resource) for ask, _ in gang.members}
         amount = f" ({each.pop()} each)" if len(each) == 1 else ""
         yield f"free room on nodes for {lacking} more of its {size} members{amount}"
-    elif gang.request is not None and gang.request.shape.closed:
+    elif gang.request is not None and gang.request.ask_class.closed:
         yield f"free room in larger pieces: its {size} members must fit nodes together"
 
 
@@ -143,7 +143,9 @@ def _more(what: str, most: Mapping[str, int], used: Mapping[str, int], ask: Ask,
 
 def _over(most: Mapping[str, int], used: Mapping[str, int], ask: Ask) -> Tally:
     """By how much `ask` would exceed a bound, per type that the bound names."""
-    over = {name: used.get(name, 0) + amount - most[name] for name, amount in ask.shape.pairs if name in most}
+    over = {
+        name: used.get(name, 0) + amount - most[name] for name, amount in ask.ask_class.pairs if name in most
+    }
     return {name: amount for name, amount in over.items() if amount > 0}
 
 
@@ -151,7 +153,7 @@ def _over(most: Mapping[str, int], used: Mapping[str, int], ask: Ask) -> Tally:
 
 
 def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
-    nodes, required = at.partition.nodes, ask.shape.required
+    nodes, required = at.partition.nodes, ask.ask_class.required
     if required and required not in nodes:
         yield f"node {required} must join"
         return
@@ -186,7 +188,7 @@ def _of_cluster(root: Queue, ask: Ask, sight: Sight) -> Iterator[str]:
 
 def _another_node(ask: Ask, best: Sight | None) -> str:
     """No node that is there would do, whatever ended on it."""
-    amount, required = in_words(ask.resource), ask.shape.required
+    amount, required = in_words(ask.resource), ask.ask_class.required
     refusal = best.refusal if best is not None else None
     if best is not None and refusal is None:
         if required:

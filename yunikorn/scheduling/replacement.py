@@ -80,7 +80,7 @@ class Replacement:
                 too_small.append(placeholder)
                 continue
             fallback = fallback or placeholder
-            node, required = placeholder.node, ask.shape.required
+            node, required = placeholder.node, ask.ask_class.required
             # The placeholder keeps the room: as far as the predicates are concerned it is kept already.
             if required in ("", node.id) and chain.judge(ask, node, reserve=True) is None:
                 found = placeholder, node
@@ -93,11 +93,13 @@ class Replacement:
         return None if elsewhere is None else (fallback, elsewhere)
 
     def _elsewhere(self, ask: Ask) -> Node | None:
-        shape, chain = ask.shape, self.predicates
-        if not shape.required:
-            return self._orders.of(shape).find(shape, ask, chain if chain else None)
-        node = self._partition.nodes.get(shape.required)
-        return node if node is not None and shape.fits(node) and chain.refusal(ask, node) is None else None
+        ask_class, chain = ask.ask_class, self.predicates
+        if not ask_class.required:
+            return self._orders.of(ask_class).find(ask_class, ask, chain if chain else None)
+        node = self._partition.nodes.get(ask_class.required)
+        return (
+            node if node is not None and ask_class.fits(node) and chain.refusal(ask, node) is None else None
+        )
 
     def _refuse(self, group: TaskGroup, placeholder: Allocation, ask: Ask) -> None:
         journal = self._partition.journal

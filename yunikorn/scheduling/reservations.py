@@ -2,8 +2,9 @@
 
 When a request that is old enough finds no room, the node that comes nearest is reserved for it: hidden
 from all other requests, and tried first for this one whenever it gains room (facts §7.6-7.8). Unlike 1.9
-there is one reservation per shape, for the foremost request: the next of the same shape takes it over, so
-that a backlog reserves as many nodes as it has shapes, not the whole cluster. A request that requires a
+there is one reservation per ask class, for the foremost request: the next of the same ask class takes it
+over, so
+that a backlog reserves as many nodes as it has ask classes, not the whole cluster. A request that requires a
 node reserves that node at once, and drives others' reservations from it.
 """
 
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from yunikorn.objects.atomic_gang import GangShape
+from yunikorn.objects.atomic_gang import GangClass
 from yunikorn.scheduling.full_looks import FullLooks
 from yunikorn.states import STOPPED
 
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
     from yunikorn.objects.queue import Queue
-    from yunikorn.objects.shape import Shape
     from yunikorn.resources import Tally
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.predicate_chain import PredicateChain
@@ -47,8 +48,8 @@ class Reservations:
         """Of each type, the most that any node has, ..."""
         self._largest_at = -1
         """... at which count of alterations of nodes."""
-        self._waiting: set[Shape] = set()
-        """Shapes whose foremost request is still too young, with a timer that tries them again."""
+        self._waiting: set[AskClass] = set()
+        """Ask classes whose foremost request is still too young, with a timer that tries them again."""
         self._full_looks = FullLooks(partition, self._retry)
 
     # -- making -------------------------------------------------------------------------------------
@@ -56,10 +57,10 @@ class Reservations:
     def consider(self, ask: Ask) -> None:
         """`ask` found no room: reserve a node for it if it is old enough, else come back when it is."""
         delay = self._partition.periods.reservation
-        if ask.shape.required:
+        if ask.ask_class.required:
             self._require(ask)
             return
-        holder = ask.shape.holder
+        holder = ask.ask_class.holder
         if delay is None or ask.reserved is not None:
             return
         if holder is not None and holder not in self._kept.vacated:
@@ -74,12 +75,12 @@ class Reservations:
                 self.reserve(ask, node)
 
     def _require(self, ask: Ask) -> None:
-        node = self._partition.nodes.get(ask.shape.required)
-        if node is None or ask.reserved is not None or not node.could_host(ask.shape.pairs):
+        node = self._partition.nodes.get(ask.ask_class.required)
+        if node is None or ask.reserved is not None or not node.could_host(ask.ask_class.pairs):
             return
-        if ask.shape.fits(node):
+        if ask.ask_class.fits(node):
             return  # it is a predicate that keeps the request away, and room would not help
-        for other in [other for other in node.reservations if not other.shape.required]:
+        for other in [other for other in node.reservations if not other.ask_class.required]:
             self._kept.unreserve(other)
         self.reserve(ask, node)
 
@@ -90,27 +91,35 @@ class Reservations:
         self._kept.reserve(ask, node)
 
     def _try_again(self, ask: Ask, due: int) -> None:
-        shape = ask.shape
-        if shape not in self._waiting:
-            self._waiting.add(shape)
-            self._partition.timers.at(due, lambda: self._come_of_age(shape))
+        ask_class = ask.ask_class
+        if ask_class not in self._waiting:
+            self._waiting.add(ask_class)
+            self._partition.timers.at(due, lambda: self._come_of_age(ask_class))
 
-    def _come_of_age(self, shape: Shape) -> None:
-        self._waiting.discard(shape)
-        self._retry(shape)
+    def _come_of_age(self, ask_class: AskClass) -> None:
+        self._waiting.discard(ask_class)
+        self._retry(ask_class)
 
     def reconsider(self) -> None:
         """Nodes came or changed, or requests lost theirs: try the requests again that have none."""
-        shapes = dict(self._kept.bereft)
+        ask_classes = dict(self._kept.bereft)
         hosts = list(self._kept.new_hosts)
         if hosts and self._partition.periods.reservation is not None:
-            waiting = (shape for shape in self._partition.shapes if shape.waiting and shape.holder is None)
-            shapes |= {shape: None for shape in waiting if any(may_be_kept(node, shape) for node in hosts)}
+            waiting = (
+                ask_class
+                for ask_class in self._partition.ask_classes
+                if ask_class.waiting and ask_class.holder is None
+            )
+            ask_classes |= {
+                ask_class: None
+                for ask_class in waiting
+                if any(may_be_kept(node, ask_class) for node in hosts)
+            }
         self._kept.new_hosts.clear()
         self._kept.bereft.clear()
-        for shape in shapes:
-            if shape.holder is None:
-                self._retry(shape)
+        for ask_class in ask_classes:
+            if ask_class.holder is None:
+                self._retry(ask_class)
 
     def give_up_stopped(self) -> None:
         """Queues were stopped: keep no node for what waits in them."""
@@ -119,36 +128,36 @@ class Reservations:
                 if any(queue.state == STOPPED for queue in ask.app.chain):
                     self._kept.unreserve(ask)
 
-    def _retry(self, shape: Shape) -> None:
-        if shape.waiting:
-            self._partition.claims.reopen(shape)
+    def _retry(self, ask_class: AskClass) -> None:
+        if ask_class.waiting:
+            self._partition.claims.reopen(ask_class)
             root = self._partition.queues.root
-            for claim in shape.claims.values():
+            for claim in ask_class.claims.values():
                 root.retry(claim)
 
     # -- choosing -----------------------------------------------------------------------------------
 
     def _best_node(self, ask: Ask) -> Node | None:
-        shape, alterations = ask.shape, self._kept.alterations
-        if shape.hopeless == alterations or self._exceeds_all(shape):
+        ask_class, alterations = ask.ask_class, self._kept.alterations
+        if ask_class.hopeless == alterations or self._exceeds_all(ask_class):
             return None
-        order = self._orders.of(shape)
-        # Who was kept a moment ago still stands in the order: many shapes may come of age at once.
+        order = self._orders.of(ask_class)
+        # Who was kept a moment ago still stands in the order: many ask classes may come of age at once.
         ends = (*islice(_free(order), SAMPLE), *islice(_free(reversed(order)), SAMPLE))
         node = self._nearest(ask, ends)
         if node is not None:
             return node
         if len(ends) == 2 * SAMPLE:  # else they are all that are free
-            if not self._full_looks.may(shape):
+            if not self._full_looks.may(ask_class):
                 return None
             node = self._nearest(ask, _free(order))
             if node is not None:
                 return node
-        if not any(node.could_host(shape.pairs) for node in self._partition.nodes.values()):
-            shape.hopeless = alterations
+        if not any(node.could_host(ask_class.pairs) for node in self._partition.nodes.values()):
+            ask_class.hopeless = alterations
         return None
 
-    def _exceeds_all(self, shape: Shape) -> bool:
+    def _exceeds_all(self, ask_class: AskClass) -> bool:
         """Whether no node has so much of some type: told without a look at each node."""
         if self._largest_at != self._kept.alterations:
             self._largest_at = self._kept.alterations
@@ -156,21 +165,21 @@ class Reservations:
             for node in self._partition.nodes.values():
                 for name, amount in node.capacity.items():
                     self._largest[name] = max(amount, self._largest.get(name, 0))
-        return any(amount > self._largest.get(name, 0) for name, amount in shape.pairs)
+        return any(amount > self._largest.get(name, 0) for name, amount in ask_class.pairs)
 
     def _nearest(self, ask: Ask, candidates: Iterable[Node]) -> Node | None:
         """Of free nodes the one that fits best; where none has anything to spare, that lacks least."""
-        shape, predicates = ask.shape, self.predicates
+        ask_class, predicates = ask.ask_class, self.predicates
         best: Node | None = None
         spare = lack = 0.0
-        hosts = [node for node in candidates if node.could_host(shape.pairs)]
+        hosts = [node for node in candidates if node.could_host(ask_class.pairs)]
         predicates.expect(ask, lambda: iter(hosts))
         for node in hosts:
             if predicates and predicates.judge(ask, node, reserve=True) is not None:
                 continue
-            looser = misfit(shape, node)
+            looser = misfit(ask_class, node)
             if best is None or looser <= spare:
-                lacking = shortfall(shape, node)
+                lacking = shortfall(ask_class, node)
                 if best is None or looser < spare or lacking < lack:
                     best, spare, lack = node, looser, lacking
         predicates.forget()
@@ -186,7 +195,7 @@ class Reservations:
         while regained:
             node = regained[-1]
             for ask in list(node.reservations):
-                if ask in self._kept.vacated or not ask.shape.fits(node) or ask.parked:
+                if ask in self._kept.vacated or not ask.ask_class.fits(node) or ask.parked:
                     continue
                 hindrance = self._hindrance(ask)
                 if hindrance is not None:
@@ -210,23 +219,23 @@ class Reservations:
         it would go anyway if there is room elsewhere.
         """
         foremost = holder
-        if not holder.shape.required and holder.eviction is None:
+        if not holder.ask_class.required and holder.eviction is None:
             foremost = self._foremost(node, holder)
-        if foremost is not holder and not foremost.shape.closed and not foremost.shape.required:
-            order = self._orders.of(foremost.shape)
-            elsewhere = order.find(foremost.shape, foremost, self.predicates or None)
+        if foremost is not holder and not foremost.ask_class.closed and not foremost.ask_class.required:
+            order = self._orders.of(foremost.ask_class)
+            elsewhere = order.find(foremost.ask_class, foremost, self.predicates or None)
             if elsewhere is not None:
                 return self._partition.place(foremost, elsewhere)
         return self._partition.place(foremost, node)
 
     def _foremost(self, node: Node, holder: Ask) -> Ask:
         wanted = 0
-        for shape in self._partition.shapes:
+        for ask_class in self._partition.ask_classes:
             # A gang is placed as a whole or not at all: one node is not awarded to it.
-            if isinstance(shape, GangShape) or shape.required not in ("", node.id):
+            if isinstance(ask_class, GangClass) or ask_class.required not in ("", node.id):
                 continue
-            if shape.waiting and shape.fits(node) and shape.verdicts.get(node.classes) is None:
-                for claim in shape.claims.values():
+            if ask_class.waiting and ask_class.fits(node) and ask_class.verdicts.get(node.classes) is None:
+                for claim in ask_class.claims.values():
                     if not claim.over:
                         wanted |= claim.bits
         found = self.foremost(wanted)
@@ -237,7 +246,7 @@ class Reservations:
     @staticmethod
     def _hindrance(ask: Ask) -> Queue | Allowance | None:
         """What keeps `ask` from running even if a node has room: a quota, a limit, or a full queue."""
-        app, pairs = ask.app, ask.shape.pairs
+        app, pairs = ask.app, ask.ask_class.pairs
         for queue in app.chain:
             if not queue.has_room(pairs) or (app.fresh and queue.full):
                 return queue
@@ -247,7 +256,7 @@ class Reservations:
         return None
 
     def give_up_vacated(self) -> bool:
-        """Free the nodes whose request went and which no other of its shape took over."""
+        """Free the nodes whose request went and which no other of its ask class took over."""
         vacated = list(self._kept.vacated)
         for ask in vacated:
             self._kept.unreserve(ask)
@@ -258,11 +267,11 @@ def _free(nodes: Iterable[Node]) -> Iterator[Node]:
     return (node for node in nodes if node.is_free)
 
 
-def may_be_kept(node: Node, shape: Shape) -> bool:
-    """Whether `node` could be reserved for a request of `shape`, as far as room goes."""
-    if shape.required:
-        return shape.required == node.id and node.could_host(shape.pairs)
-    return node.is_free and node.could_host(shape.pairs)
+def may_be_kept(node: Node, ask_class: AskClass) -> bool:
+    """Whether `node` could be reserved for a request of `ask_class`, as far as room goes."""
+    if ask_class.required:
+        return ask_class.required == node.id and node.could_host(ask_class.pairs)
+    return node.is_free and node.could_host(ask_class.pairs)
 
 
 def _is_making_room(ask: Ask) -> bool:
@@ -270,12 +279,12 @@ def _is_making_room(ask: Ask) -> bool:
     return ask.eviction is not None and bool(ask.eviction.outstanding)
 
 
-def misfit(shape: Shape, node: Node) -> float:
+def misfit(ask_class: AskClass, node: Node) -> float:
     """How far `node` is from just fitting: 0 is a perfect or overfull fit, more is looser (facts §2.3)."""
     score = 0.0
     for name, amount in node.available.items():
         if amount > 0:
-            wanted = shape.resource.get(name, 0)
+            wanted = ask_class.resource.get(name, 0)
             if wanted <= 0:
                 score += 1
             elif amount > wanted:
@@ -283,8 +292,8 @@ def misfit(shape: Shape, node: Node) -> float:
     return score
 
 
-def shortfall(shape: Shape, node: Node) -> float:
-    """What `node` lacks for a request of `shape`: the missing parts of its types, added up."""
+def shortfall(ask_class: AskClass, node: Node) -> float:
+    """What `node` lacks for a request of `ask_class`: the missing parts of its types, added up."""
     available = node.available
-    lacking = [(amount - available.get(name, 0), amount) for name, amount in shape.pairs]
+    lacking = [(amount - available.get(name, 0), amount) for name, amount in ask_class.pairs]
     return sum(missing / amount for missing, amount in lacking if missing > 0)

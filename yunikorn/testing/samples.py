@@ -107,7 +107,7 @@ class ApplicationSample:
 
 @attrs.frozen(eq=False)
 class AskSample:
-    """A request as `yunikorn.api.Ask` shows it; `yunikorn.api.Shape`, too."""
+    """A request as `yunikorn.api.Ask` shows it; `yunikorn.api.AskClass`, too."""
 
     key: str = "ask-1"
     app: ApplicationSample = attrs.field(factory=ApplicationSample)

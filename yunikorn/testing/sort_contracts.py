@@ -196,7 +196,7 @@ class QueueSortPolicyContract(SortContract):
 
 
 class NodeSortPolicyContract(SortContract):
-    """What a node sort policy keeps: `policy = Mine(...)`, with `score(node)` or `score(node, shape)`."""
+    """What a node sort policy keeps: `policy = Mine(...)`, with `score(node)` or `score(node, ask_class)`."""
 
     kind = NODE_SORT
     policy: ClassVar[NodeSortPolicy]
@@ -222,7 +222,7 @@ class NodeSortPolicyContract(SortContract):
             node("twin", capacity=size),
         ]
 
-    def shapes(self) -> Sequence[AskSample]:
+    def ask_classes(self) -> Sequence[AskSample]:
         """Requests with which a policy that looks at them is asked."""
         return [
             ask("usual", vcore=1, memory="1Gi"),
@@ -238,53 +238,53 @@ class NodeSortPolicyContract(SortContract):
         return node("wide", capacity=_wide(types, 10), allocated=_wide(types, 3), occupied=_wide(types, 1))
 
     def questions(self) -> Sequence[Question]:
-        """For the score of each node; of a policy that looks at the request, for each of `shapes`."""
-        if not _takes_shape(self.given):
+        """For the score of each node; of a policy that looks at the request, for each of `ask_classes`."""
+        if not _takes_ask_class(self.given):
             return super().questions()
         return [
             Question(
-                f"the score of {sample.id} for a request of {shape.resource or 'nothing'}",
-                partial(self._score, sample=sample, shape=shape),
+                f"the score of {sample.id} for a request of {ask_class.resource or 'nothing'}",
+                partial(self._score, sample=sample, ask_class=ask_class),
             )
-            for shape in self.shapes()
+            for ask_class in self.ask_classes()
             for sample in self.samples()
         ]
 
     def comparable(self, answers: Sequence[Any]) -> Mapping[str, str]:
         """The order that the scores give, for each request if it looks at them."""
-        if not _takes_shape(self.given):
+        if not _takes_ask_class(self.given):
             return super().comparable(answers)
         labels = [sample.id for sample in self.samples()]
         return {
-            f"the order for a request of {shape.resource or 'nothing'}": _order_of(
+            f"the order for a request of {ask_class.resource or 'nothing'}": _order_of(
                 labels, answers[number * len(labels) : (number + 1) * len(labels)]
             )
-            for number, shape in enumerate(self.shapes())
+            for number, ask_class in enumerate(self.ask_classes())
         }
 
     def key_of(self, policy: Any, sample: Any) -> Any:
-        """The score; of a policy that looks at the request, that for the first of `shapes`."""
-        return self._score(policy, sample, self.shapes()[0])
+        """The score; of a policy that looks at the request, that for the first of `ask_classes`."""
+        return self._score(policy, sample, self.ask_classes()[0])
 
-    def _score(self, policy: Any, sample: Any, shape: AskSample) -> Any:
+    def _score(self, policy: Any, sample: Any, ask_class: AskSample) -> Any:
         score: Callable[..., Any] = policy.score
-        return score(sample, shape) if _takes_shape(policy) else score(sample)
+        return score(sample, ask_class) if _takes_ask_class(policy) else score(sample)
 
     def test_scores_are_numbers_for_every_node_and_request(self) -> None:
         """Infinite ones are allowed, NaN is not."""
         policy = self.fresh()
-        for shape in self.shapes():
+        for ask_class in self.ask_classes():
             for sample in self.samples():
-                score = self._score(policy, sample, shape)
-                what = f"the score of {sample.id} for a request of {shape.resource} is {score!r}"
+                score = self._score(policy, sample, ask_class)
+                what = f"the score of {sample.id} for a request of {ask_class.resource} is {score!r}"
                 assert isinstance(score, (int, float)), f"{what}: a number is wanted"
                 assert score == score, what
 
     def test_scores_have_one_order_for_every_request(self) -> None:
         """Whatever is asked for."""
         policy = self.fresh()
-        for shape in self.shapes():
-            keyed = [Keyed(sample.id, self._score(policy, sample, shape)) for sample in self.samples()]
+        for ask_class in self.ask_classes():
+            keyed = [Keyed(sample.id, self._score(policy, sample, ask_class)) for sample in self.samples()]
             _assert_ordered(keyed)
 
 
@@ -307,7 +307,7 @@ def _assert_ordered(keyed: Sequence[Keyed]) -> None:
         raise AssertionError("\n".join(["the keys have no total order:", *broken[:SHOWN], *more]))
 
 
-def _takes_shape(policy: Any) -> bool:
+def _takes_ask_class(policy: Any) -> bool:
     return len(inspect.signature(policy.score).parameters) > 1
 
 

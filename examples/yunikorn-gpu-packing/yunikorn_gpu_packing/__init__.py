@@ -21,7 +21,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from yunikorn.api import Node, NodeSortPolicy, Shape, hookimpl
+from yunikorn.api import AskClass, Node, NodeSortPolicy, hookimpl
 
 TIE = 1e-3
 """What the packing counts, beside GPUs that are stranded: next to nothing."""
@@ -52,9 +52,9 @@ class GpuPacking(NodeSortPolicy):
     typical: list[Task] = attrs.field(factory=list)
     """What usually comes and needs GPUs. Without it, one GPU with its share of the node's other resources."""
 
-    def score(self, node: Node, shape: Shape) -> float:
+    def score(self, node: Node, ask_class: AskClass) -> float:
         """How many GPUs more would be stranded, then how much of the node is free; the lowest goes first."""
-        capacity, available, request = node.capacity, node.available, shape.resource
+        capacity, available, request = node.capacity, node.available, ask_class.resource
         left = {name: available.get(name, 0) - request.get(name, 0) for name in capacity}
         stranded = 0.0
         gpus = capacity.get(self.gpu, 0)

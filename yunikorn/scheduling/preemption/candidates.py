@@ -50,7 +50,7 @@ def across_queues(ask: Ask, standings: Standings, entitled: Entitlement) -> dict
     Work without a guarantee of its own stays if the guarantee that is called on covers it as well: it has
     the same right to the room as the request.
     """
-    leaf, pairs = ask.app.chain[0], ask.shape.pairs
+    leaf, pairs = ask.app.chain[0], ask.ask_class.pairs
     found = _outside(ask, standings, entitled.root(fence_root(leaf, pairs, standings)), less=False)
     return {
         queue: most
@@ -64,7 +64,7 @@ def by_priority(ask: Ask, standings: Standings, *, outside: bool, inside: bool) 
     leaf = ask.app.chain[0]
     found: dict[Queue, int | None] = {}
     if outside:
-        found = _outside(ask, standings, fence_root(leaf, ask.shape.pairs, standings), less=True)
+        found = _outside(ask, standings, fence_root(leaf, ask.ask_class.pairs, standings), less=True)
         found = {queue: most for queue, most in found.items() if _shared(queue, leaf).settings.sort_priority}
     if inside and leaf.settings.sort_priority:
         found[leaf] = ask.priority - 1

@@ -44,7 +44,7 @@ def entitlements(ask: Ask, standings: Standings) -> list[Entitlement]:
     Neighbours make room without more use of the queue above; work from outside is only enough if that queue
     keeps to its guarantee. Empty if no guarantee is left, or has a type that the request asks for.
     """
-    pairs = ask.shape.pairs
+    pairs = ask.ask_class.pairs
     bounds: list[Bound] = []
     found: list[Entitlement] = []
     for bound in guarantees(ask.app.chain[0]):

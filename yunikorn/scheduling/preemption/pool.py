@@ -3,7 +3,7 @@
 To collect and order what runs everywhere is most of the work of finding victims. Within one look little
 changes from one request to the next that is like it: the victims it was given, and the node that is kept for
 it. So the candidates are collected once, and whoever is no candidate any more is passed over. They are the
-same for requests of any shape; what differs is on which nodes it takes how many.
+same for requests of any ask class; what differs is on which nodes it takes how many.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Candidates:
 
 
 class Pool:
-    """Candidates for requests of one shape and one priority."""
+    """Candidates for requests of one ask class and one priority."""
 
     def __init__(self, every: Candidates, pairs: Sequence[tuple[str, int]]) -> None:
         self.every = every

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from yunikorn.config.schema import PreemptionConfig
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
-    from yunikorn.objects.shape import Shape
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.preemption.pool import Entry, Grounds
@@ -53,10 +53,10 @@ class _Look:
         self._delay = delay
         self._changes = changes
         self._left = ATTEMPTS
-        self._failed: dict[Shape, int] = {}
-        """The highest priority at which requests of a shape have failed: those of less would as well."""
-        self.pools: dict[tuple[Shape, int, bool], Pool] = {}
-        """By shape, priority, and whether a guarantee is called on."""
+        self._failed: dict[AskClass, int] = {}
+        """The highest priority at which requests of an ask class have failed: those of less would as well."""
+        self.pools: dict[tuple[AskClass, int, bool], Pool] = {}
+        """By ask class, priority, and whether a guarantee is called on."""
         self._candidates: dict[tuple[int, bool], Candidates] = {}
         """By priority, and whether a guarantee is called on."""
         self.success = False
@@ -75,7 +75,7 @@ class _Look:
         if of_age > self._now:
             self.ripe = min(self.ripe, of_age)
             return False
-        if ask.shape in self._failed and self._failed[ask.shape] >= ask.priority:
+        if ask.ask_class in self._failed and self._failed[ask.ask_class] >= ask.priority:
             return False
         if ask.barred_until > self._now:
             self.passed_over(ask)
@@ -105,10 +105,10 @@ class _Look:
         if every is None or not every.covers(grounds):
             order = youngest if guaranteed else least
             every = self._candidates[shared] = Candidates(grounds, candidates_on(grounds), order)
-        key = ask.shape, ask.priority, guaranteed
+        key = ask.ask_class, ask.priority, guaranteed
         found = self.pools.get(key)
         if found is None or not found.every.covers(grounds):
-            found = self.pools[key] = Pool(every, ask.shape.pairs)
+            found = self.pools[key] = Pool(every, ask.ask_class.pairs)
         return found
 
     def takes(self, plan: Plan, ask: Ask) -> None:
@@ -127,7 +127,7 @@ class _Look:
     def failed(self, ask: Ask, until: int) -> None:
         """Bar a request that was tried without success, and for this look all that would fail as well."""
         self.attempted(ask, until)
-        self._failed[ask.shape] = max(ask.priority, self._failed.get(ask.shape, ask.priority))
+        self._failed[ask.ask_class] = max(ask.priority, self._failed.get(ask.ask_class, ask.priority))
 
 
 class Preemptor:
@@ -152,7 +152,7 @@ class Preemptor:
         """A request starts to wait, or has changed: then what was found out about it holds no more."""
         if ask.plight is not None:
             ask.plight.barred_until = INT64_MIN
-        node_id = ask.shape.required
+        node_id = ask.ask_class.required
         if node_id:
             self._required.setdefault(node_id, {})[ask] = None
             self._watchlist.notice(node_id, self._partition.clock.now())
@@ -183,7 +183,7 @@ class Preemptor:
             return
         now = self._partition.clock.now()
         due = self._watchlist.due(now)
-        prospects = Prospects(self._partition.shapes)
+        prospects = Prospects(self._partition.ask_classes)
         in_vain = 0
         for watch in due:
             subject = watch.subject
@@ -207,7 +207,7 @@ class Preemptor:
         look = _Look(now, leaf.settings.preemption_delay, self._partition.ledger.changes)
         for run in self._runs(leaf):
             for ask in run:
-                if not ask.may_preempt or ask.shape.required:
+                if not ask.may_preempt or ask.ask_class.required:
                     continue
                 until = self.evictor.waits_until(ask)
                 if until > now:
@@ -242,10 +242,10 @@ class Preemptor:
 
         For whoever asks why it waits; changes nothing.
         """
-        leaf, required = ask.app.chain[0], ask.shape.required
+        leaf, required = ask.app.chain[0], ask.ask_class.required
         if not (self.config.enabled and ask.may_preempt and _has_cause(leaf)) or required or ask.held:
             return None
-        if not _may_start(ask.app) or not all(one.has_room(ask.shape.pairs) for one in ask.app.owner):
+        if not _may_start(ask.app) or not all(one.has_room(ask.ask_class.pairs) for one in ask.app.owner):
             return None
         return ask.created + leaf.settings.preemption_delay
 
@@ -266,17 +266,17 @@ class Preemptor:
         return True
 
     def _plan(self, ask: Ask, look: _Look) -> Plan | None:
-        if not all(allowance.has_room(ask.shape.pairs) for allowance in ask.app.owner):
+        if not all(allowance.has_room(ask.ask_class.pairs) for allowance in ask.app.owner):
             return None
         leaf = ask.app.chain[0]
         standings = Standings(self.evictor.promised())
         has_room = self._has_room(ask)
-        blocked = any(not queue.has_room(ask.shape.pairs) for queue in ask.app.chain)
+        blocked = any(not queue.has_room(ask.ask_class.pairs) for queue in ask.app.chain)
         if has_room and not blocked:
             return None
         # Victims are others' work: they make no room within what the queue itself may have.
         own = [bound for bound in (*quotas(leaf), *guarantees(leaf)) if bound.queue is leaf]
-        if standings.has_room(own, ask.shape.pairs):
+        if standings.has_room(own, ask.ask_class.pairs):
             for entitled in entitlements(ask, standings):
                 plan = self._search(ask, Standings(self.evictor.promised()), look, has_room, entitled)
                 if plan is not None:
@@ -302,7 +302,9 @@ class Preemptor:
         pool = look.pool(ask, grounds, entitled is not None)
 
         def fits(node: Node) -> bool:
-            return node.schedulable and node.could_host(ask.shape.pairs) and self._may_take_over(node, ask)
+            return (
+                node.schedulable and node.could_host(ask.ask_class.pairs) and self._may_take_over(node, ask)
+            )
 
         def choices() -> list[Entry]:
             return pool.choices(self._partition.nodes.values(), fits)
@@ -310,16 +312,18 @@ class Preemptor:
         return Search(ask, standings, bounds, pool, grounds, self._accepts).plan(choices, has_room)
 
     def _has_room(self, ask: Ask) -> bool:
-        if ask.shape.closed:
+        if ask.ask_class.closed:
             return False
         chain = self._cycle.reservations.predicates
         chain.begin()
-        return self._orders.of(ask.shape).find(ask.shape, ask, chain or None) is not None
+        return self._orders.of(ask.ask_class).find(ask.ask_class, ask, chain or None) is not None
 
     def _may_take_over(self, node: Node, ask: Ask) -> bool:
         return not node.reservations or all(
             other is ask
-            or not (other.shape.required or other.priority > ask.priority or self.evictor.is_waiting(other))
+            or not (
+                other.ask_class.required or other.priority > ask.priority or self.evictor.is_waiting(other)
+            )
             for other in node.reservations
         )
 
@@ -334,7 +338,7 @@ class Preemptor:
     def _look_at_node(self, watch: Watch[Queue | str], node_id: str, now: int) -> None:
         asks = self._required.get(node_id, {})
         for ask in list(asks):
-            if not ask.pending or ask.app.queue is None or ask.shape.required != node_id:
+            if not ask.pending or ask.app.queue is None or ask.ask_class.required != node_id:
                 del asks[ask]
         if not asks:
             self._required.pop(node_id, None)
@@ -355,11 +359,11 @@ class Preemptor:
         self._watchlist.looked(watch, ripe=look.ripe, retry=look.retry)
 
     def _make_room(self, ask: Ask, node: Node) -> None:
-        pairs, app = ask.shape.pairs, ask.app
+        pairs, app = ask.ask_class.pairs, ask.app
         allowed = all(queue.has_room(pairs) and queue.state != STOPPED for queue in app.chain[:-1])
         if not allowed or not _may_start(app) or not all(one.has_room(pairs) for one in app.owner):
             return
-        if not node.could_host(pairs) or ask.shape.fits(node):
+        if not node.could_host(pairs) or ask.ask_class.fits(node):
             return
         rivals = [other for other in self.evictor.promised() if other.reserved is node]
         victims = victims_on(node, ask, rivals)

@@ -14,16 +14,16 @@ from yunikorn.resources import NOTHING, Tally
 from yunikorn.scheduling.preemption.standings import guarantees
 
 if TYPE_CHECKING:
+    from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.queue import Queue
-    from yunikorn.objects.shape import Shape
 
 
 class Prospects:
     """What one look knows of the requests that wait, wherever they do."""
 
-    def __init__(self, shapes: Iterable[Shape]) -> None:
-        """`shapes` are looked through when that is first needed."""
-        self._shapes = shapes
+    def __init__(self, ask_classes: Iterable[AskClass]) -> None:
+        """`ask_classes` are looked through when that is first needed."""
+        self._ask_classes = ask_classes
         self._least: Tally | None = None
         """By type: the smallest amount that a request which asks for it waits for."""
         self._common: frozenset[str] = frozenset()
@@ -60,10 +60,10 @@ class Prospects:
         if self._least is None:
             least: Tally = {}
             common: set[str] | None = None
-            for shape in self._shapes:
-                if shape.waiting:
-                    for name, amount in shape.pairs:
+            for ask_class in self._ask_classes:
+                if ask_class.waiting:
+                    for name, amount in ask_class.pairs:
                         least[name] = min(amount, least.get(name, amount))
-                    common = set(shape.resource) if common is None else common & shape.resource.keys()
+                    common = set(ask_class.resource) if common is None else common & ask_class.resource.keys()
             self._least, self._common = least, frozenset(common or ())
         return self._least or NOTHING

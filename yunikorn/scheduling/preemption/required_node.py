@@ -26,10 +26,10 @@ def victims_on(node: Node, ask: Ask, rivals: Iterable[Ask] = ()) -> list[Allocat
 
     `rivals` wait for room on the same node that others were told to make.
     """
-    wanted = dict(ask.shape.pairs)
+    wanted = dict(ask.ask_class.pairs)
     for rival in rivals:
         grow(wanted, rival.resource)
-    pairs = tuple((name, amount) for name, amount in wanted.items() if name in ask.shape.resource)
+    pairs = tuple((name, amount) for name, amount in wanted.items() if name in ask.ask_class.resource)
     short = shortage(node, pairs)
     chosen: list[Allocation] = []
     running = reversed(list(node.allocations.values()))

@@ -61,7 +61,7 @@ class Search:
         """
         self._ask = ask
         self._leaf = ask.app.chain[0]
-        self._pairs = ask.shape.pairs
+        self._pairs = ask.ask_class.pairs
         self._standings = standings
         self._bounds = bounds
         self._pool = pool

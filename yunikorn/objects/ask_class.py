@@ -1,6 +1,6 @@
-"""Shapes: classes of requests that every node answers alike, each with a bit of its own.
+"""Ask classes: classes of requests that every node answers alike, each with a bit of its own.
 
-Requests of equal resources, equal predicate classes and equal node order have one shape. What nodes
+Requests of equal resources, equal predicate classes and equal node order have one ask class. What nodes
 were found to answer to one of them holds for all, and is kept as a bit in an integer.
 """
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from yunikorn.objects.claim import Claim
     from yunikorn.objects.node import Node
 
-IDLE_SHAPES = 256
-"""Shapes without a waiting request that are kept for the next one, before all idle ones are dropped."""
+IDLE_ASK_CLASSES = 256
+"""Ask classes without a waiting request that are kept for the next one, before all idle ones are dropped."""
 
 NOTHING_REFUSED: Mapping[str, int] = MappingProxyType({})
 
@@ -32,7 +32,7 @@ Key = tuple[Resource, str, str, tuple[Hashable, ...]]
 """Resources, name of the node order, required node, and classes for the predicates."""
 
 
-class Shape:
+class AskClass:
     """What the requests of a class have in common."""
 
     __slots__ = (
@@ -80,7 +80,7 @@ class Shape:
 
     @property
     def asks(self) -> int:
-        """Waiting requests of this shape."""
+        """Waiting requests of this ask class."""
         return sum(claim.asks for claim in self.claims.values())
 
     @property
@@ -103,32 +103,32 @@ class Shape:
         return True
 
 
-class ShapeTable:
-    """The live shapes of a partition."""
+class AskClasses:
+    """The live ask classes of a partition."""
 
     def __init__(self) -> None:
-        self._shapes: dict[Key, Shape] = {}
+        self._ask_classes: dict[Key, AskClass] = {}
         self._free: list[int] = []
         self._used = 0
         self._idle = 0
-        self.closed: dict[int, Shape] = {}
-        """By bit: the shapes for which no node had room when they were last tried."""
+        self.closed: dict[int, AskClass] = {}
+        """By bit: the ask classes for which no node had room when they were last tried."""
         self.users: dict[str, int] = {}
-        """By name of a node order: how many shapes with waiting requests use it."""
+        """By name of a node order: how many ask classes with waiting requests use it."""
         self._thresholds = Thresholds(())
         self._unknown = False
-        """Whether there are shapes that wait and that the thresholds do not know, and ..."""
+        """Whether there are ask classes that wait and that the thresholds do not know, and ..."""
         self._looks = 0
         """... how often they were asked since."""
         self.retired = 0
-        """Counts how often nobody waited for a shape any more."""
+        """Counts how often nobody waited for an ask class any more."""
         self.on_forget: list[Callable[[int], None]] = []
-        """Called with the bits of dropped shapes, before the bits serve again."""
-        self.on_drop: list[Callable[[Shape], None]] = []
-        """Called with each shape that is dropped."""
+        """Called with the bits of dropped ask classes, before the bits serve again."""
+        self.on_drop: list[Callable[[AskClass], None]] = []
+        """Called with each ask class that is dropped."""
 
-    def __iter__(self) -> Iterator[Shape]:
-        return iter(self._shapes.values())
+    def __iter__(self) -> Iterator[AskClass]:
+        return iter(self._ask_classes.values())
 
     def of(
         self,
@@ -136,84 +136,86 @@ class ShapeTable:
         node_order: str = "",
         required: str = "",
         classes: tuple[Any, ...] = (),
-        kind: type[Shape] = Shape,
-    ) -> Shape:
-        """The shape of requests for `resource` (zero entries do not count, facts §20.4)."""
+        kind: type[AskClass] = AskClass,
+    ) -> AskClass:
+        """The ask class for `resource` (zero entries do not count, facts §20.4)."""
         key = (without_zeros(resource), node_order, required, classes)
-        shape = self._shapes.get(key)
-        if shape is None:
-            if self._idle >= IDLE_SHAPES and self._idle * 2 > len(self._shapes):
+        ask_class = self._ask_classes.get(key)
+        if ask_class is None:
+            if self._idle >= IDLE_ASK_CLASSES and self._idle * 2 > len(self._ask_classes):
                 self._drop_idle()
             if self._free:
                 bit = self._free.pop()
             else:
                 bit = 1 << self._used
                 self._used += 1
-            shape = self._shapes[key] = kind(key, bit)
+            ask_class = self._ask_classes[key] = kind(key, bit)
             self._idle += 1
-        return shape
+        return ask_class
 
     def cramped(self, node: Node) -> int:
         """Have `node` learn for which shapes it has no room; what is not known yet is left open."""
         thresholds = self._thresholds
         if self._unknown:
-            # Paid for by the looks that knowing all shapes saves, however often new ones come.
+            # Paid for by the looks that knowing all ask classes saves, however often new ones come.
             self._looks += 1
-            if self._looks > len(self._shapes):
+            if self._looks > len(self._ask_classes):
                 self._looks, self._unknown = 0, False
-                thresholds = Thresholds(shape for shape in self._shapes.values() if shape.waiting)
+                thresholds = Thresholds(
+                    ask_class for ask_class in self._ask_classes.values() if ask_class.waiting
+                )
                 self._thresholds = thresholds
         node.cramped |= thresholds.without_room(node.available)
         return node.cramped
 
-    def wait(self, shape: Shape) -> None:
-        """Requests wait for one more claim of this shape."""
-        if not shape.waiting:
+    def wait(self, ask_class: AskClass) -> None:
+        """Requests wait for one more claim of this ask class."""
+        if not ask_class.waiting:
             self._idle -= 1
-            if not shape.bit & self._thresholds.known:
+            if not ask_class.bit & self._thresholds.known:
                 self._unknown = True
-            self.users[shape.node_order] = self.users.get(shape.node_order, 0) + 1
-        shape.waiting += 1
+            self.users[ask_class.node_order] = self.users.get(ask_class.node_order, 0) + 1
+        ask_class.waiting += 1
 
-    def leave(self, shape: Shape) -> None:
-        """No request waits for a claim of this shape any more."""
-        shape.waiting -= 1
-        if not shape.waiting:
+    def leave(self, ask_class: AskClass) -> None:
+        """No request waits for a claim of this ask class any more."""
+        ask_class.waiting -= 1
+        if not ask_class.waiting:
             self._idle += 1
             self.retired += 1
-            self.users[shape.node_order] -= 1
+            self.users[ask_class.node_order] -= 1
 
-    def close(self, shape: Shape) -> None:
-        """No node has room for this shape, until `reopen`."""
-        shape.closed = True
-        self.closed[shape.bit] = shape
+    def close(self, ask_class: AskClass) -> None:
+        """No node has room for this ask class, until `reopen`."""
+        ask_class.closed = True
+        self.closed[ask_class.bit] = ask_class
 
-    def reopen(self, shape: Shape) -> None:
-        """Some node may have room for this shape again."""
-        shape.closed = False
-        self.closed.pop(shape.bit, None)
+    def reopen(self, ask_class: AskClass) -> None:
+        """Some node may have room for this ask class again."""
+        ask_class.closed = False
+        self.closed.pop(ask_class.bit, None)
 
     def forget_node(self, node_id: str) -> None:
         """A node of this id is a new one: what predicates said of an earlier one counts no more."""
-        for shape in self._shapes.values():
-            shape.refused.pop(node_id, None)
+        for ask_class in self._ask_classes.values():
+            ask_class.refused.pop(node_id, None)
 
     def forget_verdicts(self) -> None:
         """Predicates changed: what they said of nodes counts no more."""
-        for shape in self._shapes.values():
-            shape.verdicts.clear()
-            shape.refused.clear()
+        for ask_class in self._ask_classes.values():
+            ask_class.verdicts.clear()
+            ask_class.refused.clear()
 
     def _drop_idle(self) -> None:
         gone = 0
-        for key, shape in list(self._shapes.items()):
-            if not shape.waiting:
-                del self._shapes[key]
-                self.closed.pop(shape.bit, None)
+        for key, ask_class in list(self._ask_classes.items()):
+            if not ask_class.waiting:
+                del self._ask_classes[key]
+                self.closed.pop(ask_class.bit, None)
                 for drop in self.on_drop:
-                    drop(shape)
-                self._free.append(shape.bit)
-                gone |= shape.bit
+                    drop(ask_class)
+                self._free.append(ask_class.bit)
+                gone |= ask_class.bit
         self._idle = 0
         self._thresholds, self._unknown = Thresholds(()), True
         for forget in self.on_forget:
