@@ -40,7 +40,7 @@ def check_every_book(rm: StrictRM) -> None:
         _check_asks(rm, app)
     _check_queues(partition)
     _check_allowances(partition)
-    _check_claims(partition)
+    _check_pending_classes(partition)
     _check_evictions(partition)
     _check_reservations(partition)
 
@@ -158,20 +158,23 @@ def _check_allowances(partition: Partition) -> None:
         assert allowance.full == allowance.is_full, allowance.label
 
 
-def _check_claims(partition: Partition) -> None:
+def _check_pending_classes(partition: Partition) -> None:
     waiting = [ask for app in partition.applications.values() for ask in app.asks.values() if ask.pending]
     waiting += [
         app.atomic.request
         for app in partition.applications.values()
         if app.atomic is not None and app.atomic.request is not None
     ]
-    claims, ask_classes = Counter(ask.claim for ask in waiting), Counter(ask.ask_class for ask in waiting)
+    pending_classes, ask_classes = (
+        Counter(ask.pending_class for ask in waiting),
+        Counter(ask.ask_class for ask in waiting),
+    )
     for ask_class in partition.ask_classes:
         assert ask_class.asks == ask_classes.pop(ask_class, 0), ask_class.key
-        for claim in ask_class.claims.values():
-            assert claim.asks == claims.pop(claim, 0), ask_class.key
+        for pending_class in ask_class.pending_classes.values():
+            assert pending_class.asks == pending_classes.pop(pending_class, 0), ask_class.key
     assert not ask_classes, "requests wait under shapes that were forgotten"
-    assert not claims, "requests wait under claims that were forgotten"
+    assert not pending_classes, "requests wait under claims that were forgotten"
 
 
 def _check_evictions(partition: Partition) -> None:

@@ -75,7 +75,7 @@ def standing(objects: Partition) -> list[Any]:
             ask.state,
             ask.tags,
             ask.resource,
-            ask.claim.asks,
+            ask.pending_class.asks,
             ask.ask_class.waiting,
         )
         for app in objects.applications.values()

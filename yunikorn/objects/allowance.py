@@ -9,7 +9,7 @@ from yunikorn.resources import NOTHING, Resource, Tally, above_zero
 
 if TYPE_CHECKING:
     from yunikorn.config.schema import LimitConfig
-    from yunikorn.objects.claim import Claim
+    from yunikorn.objects.pending_class import PendingClass
 
 USER, GROUP = "user", "group"
 
@@ -20,7 +20,6 @@ class Allowance:
     __slots__ = (
         "_applications",
         "_usage",
-        "claims",
         "full",
         "kind",
         "max_applications",
@@ -29,6 +28,7 @@ class Allowance:
         "name",
         "over",
         "path",
+        "pending_classes",
         "settle",
     )
 
@@ -45,10 +45,10 @@ class Allowance:
         self.max_resources: Resource | None = None
         self.max_applications = 0
         self.full = False
-        """Whether no further application may start; kept by `ClaimTable.count_changed`."""
-        self.claims: dict[int, Claim] = {}
-        self.over: dict[int, Claim] = {}
-        """By bit: claims that the limit has no room for now."""
+        """Whether no further application may start; kept by `PendingClasses.count_changed`."""
+        self.pending_classes: dict[int, PendingClass] = {}
+        self.over: dict[int, PendingClass] = {}
+        """By bit: pending classes that the limit has no room for now."""
 
     @property
     def label(self) -> str:

@@ -313,7 +313,7 @@ class Application(Member):
                 queue.awaken(queue.held)
 
     def learn_bits(self) -> None:
-        """Some request went: nothing of its claim is worth trying any more if it was the last."""
+        """Some request went: nothing of its pending class is worth trying any more if it was the last."""
         bits = self.requests.bits
         self.bits &= bits << 1 if self.fresh else bits
 
@@ -325,7 +325,7 @@ class Application(Member):
             self.awaken(self.requests.bits)
 
     def awaken(self, bits: int) -> None:
-        """Requests of these claims are worth trying, here and in every queue above."""
+        """Requests of these pending classes are worth trying, here and in every queue above."""
         if self.fresh:
             bits <<= 1
         self.bits |= bits

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.atomic_gang import AtomicGang
-    from yunikorn.objects.claim import Claim
     from yunikorn.objects.eviction import Eviction
     from yunikorn.objects.node import Node
+    from yunikorn.objects.pending_class import PendingClass
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -36,11 +36,11 @@ class Ask(UnderTerms):
     __slots__ = (
         "app",
         "arrival",
-        "claim",
         "created",
         "key",
         "live",
         "pending",
+        "pending_class",
         "plight",
         "priority",
         "resource",
@@ -67,7 +67,7 @@ class Ask(UnderTerms):
         self.priority = priority
         self.created = created
         self.arrival = arrival
-        self.claim: Claim
+        self.pending_class: PendingClass
         """Its class of requests, for nodes and for queues; given before it is booked."""
         self.state = ASK.initial
         self.terms = terms
@@ -77,7 +77,7 @@ class Ask(UnderTerms):
     @property
     def ask_class(self) -> AskClass:
         """Its class of requests for nodes."""
-        return self.claim.ask_class
+        return self.pending_class.ask_class
 
     @property
     def order(self) -> Order:
@@ -92,7 +92,7 @@ class Ask(UnderTerms):
 
     def share_amount(self) -> None:
         """Keep the amount of its class instead of one of its own: over the wire each request brings one."""
-        resource = self.claim.ask_class.resource
+        resource = self.pending_class.ask_class.resource
         if self.resource == resource:
             self.resource = resource
 

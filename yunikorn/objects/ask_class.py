@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.ask import Ask
-    from yunikorn.objects.claim import Claim
     from yunikorn.objects.node import Node
+    from yunikorn.objects.pending_class import PendingClass
 
 IDLE_ASK_CLASSES = 256
 """Ask classes without a waiting request that are kept for the next one, before all idle ones are dropped."""
@@ -37,7 +37,6 @@ class AskClass:
 
     __slots__ = (
         "bit",
-        "claims",
         "classes",
         "closed",
         "holder",
@@ -45,6 +44,7 @@ class AskClass:
         "key",
         "node_order",
         "pairs",
+        "pending_classes",
         "refusals",
         "refused",
         "required",
@@ -59,7 +59,7 @@ class AskClass:
         self.resource, self.node_order, self.required, self.classes = key
         self.pairs: Pairs = tuple(self.resource.items())
         self.bit = bit
-        self.claims: dict[tuple[Allowance | None, ...], Claim] = {}
+        self.pending_classes: dict[tuple[Allowance | None, ...], PendingClass] = {}
         """By owner: its requests under the same limits; with a None at the end those of insistent gangs."""
         self.closed = False
         """Whether no node had room when it was last tried."""
@@ -72,7 +72,7 @@ class AskClass:
         self.tries = 0
         """How often it was parked."""
         self.waiting = 0
-        """Claims of it that requests wait for."""
+        """Pending classes of it that requests wait for."""
         self.verdicts: dict[Hashable, str | None] = {}
         """What class-declaring predicates said, by class of node: None, or the reason for no."""
         self.refused: dict[str, tuple[int, str]] = {}
@@ -81,7 +81,7 @@ class AskClass:
     @property
     def asks(self) -> int:
         """Waiting requests of this ask class."""
-        return sum(claim.asks for claim in self.claims.values())
+        return sum(pending_class.asks for pending_class in self.pending_classes.values())
 
     @property
     def is_pinned(self) -> bool:
@@ -169,7 +169,7 @@ class AskClasses:
         return node.cramped
 
     def wait(self, ask_class: AskClass) -> None:
-        """Requests wait for one more claim of this ask class."""
+        """Requests wait for one more pending class of this ask class."""
         if not ask_class.waiting:
             self._idle -= 1
             if not ask_class.bit & self._thresholds.known:
@@ -178,7 +178,7 @@ class AskClasses:
         ask_class.waiting += 1
 
     def leave(self, ask_class: AskClass) -> None:
-        """No request waits for a claim of this ask class any more."""
+        """No request waits for a pending class of this ask class any more."""
         ask_class.waiting -= 1
         if not ask_class.waiting:
             self._idle += 1

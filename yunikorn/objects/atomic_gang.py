@@ -166,11 +166,11 @@ class AtomicGang:
         terms = Terms(may_preempt=False)
         name = f"gang of {self.app.id}"
         request = Ask(name, self.app, amount, 1, first.priority, first.created, first.arrival, terms)
-        claims = self._ledger.claims
-        ask_class = claims.ask_classes.of(amount, classes=self._classes(), kind=GangClass)
+        pending_classes = self._ledger.pending_classes
+        ask_class = pending_classes.ask_classes.of(amount, classes=self._classes(), kind=GangClass)
         assert isinstance(ask_class, GangClass)
         ask_class.members = tuple(dict.fromkeys(ask.ask_class for ask, _ in self.members))
-        request.claim = claims.of(ask_class, self.app.owner, insists=self.insists)
+        request.pending_class = pending_classes.of(ask_class, self.app.owner, insists=self.insists)
         request.suffer().gang = self
         self.request = request
         self._ledger.backlog.offer(request)
@@ -222,12 +222,12 @@ class AtomicGang:
         return self.deadline is None or self.overdue
 
     def insist(self, *, wanted: bool) -> None:
-        """Have the request insist on its turn, or not any more: it has another claim then."""
+        """Have the request insist on its turn, or not any more: it has another pending class then."""
         request = self.request
-        if request is not None and request.claim.insists != wanted:
-            backlog, claims = self._ledger.backlog, self._ledger.claims
+        if request is not None and request.pending_class.insists != wanted:
+            backlog, pending_classes = self._ledger.backlog, self._ledger.pending_classes
             backlog.withdraw(request)
-            request.claim = claims.of(request.ask_class, self.app.owner, insists=wanted)
+            request.pending_class = pending_classes.of(request.ask_class, self.app.owner, insists=wanted)
             backlog.offer(request)
 
     def _withdraw(self) -> None:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.ask_index import AskIndex
-    from yunikorn.objects.claim import Claim, ClaimTable
     from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.kept_nodes import KeptNodes
+    from yunikorn.objects.pending_class import PendingClass, PendingClasses
     from yunikorn.objects.usage_book import UsageBook
 
 
@@ -39,8 +39,10 @@ class Watcher(Protocol):
 class Backlog:
     """The requests of one partition that wait."""
 
-    def __init__(self, claims: ClaimTable, usage: UsageBook, kept: KeptNodes, journal: Journal) -> None:
-        self.claims = claims
+    def __init__(
+        self, pending_classes: PendingClasses, usage: UsageBook, kept: KeptNodes, journal: Journal
+    ) -> None:
+        self.pending_classes = pending_classes
         self.usage = usage
         self.kept = kept
         self.journal = journal
@@ -84,11 +86,11 @@ class Backlog:
             app.requests.add(ask)
         if not app.fresh and not app.counted_by_limits:
             self.usage.recount(app)
-        self.claims.wait(ask.claim)
+        self.pending_classes.wait(ask.pending_class)
         if ask.priority > app.priority:
             app.reprioritise()
         if not ask.held:
-            app.awaken(ask.claim.bit)
+            app.awaken(ask.pending_class.bit)
         if self.watcher is not None:
             self.watcher.waits(ask)
 
@@ -113,11 +115,11 @@ class Backlog:
             follower = None
         else:
             follower = app.requests.remove(ask)
-        claim = ask.claim
-        if claim.asks > 1:
-            claim.asks -= 1
+        pending_class = ask.pending_class
+        if pending_class.asks > 1:
+            pending_class.asks -= 1
         else:
-            self.claims.leave(claim)
+            self.pending_classes.leave(pending_class)
         if follower is None:
             app.learn_bits()
             if ask.priority >= app.priority:
@@ -149,7 +151,7 @@ class Backlog:
             ask.suffer().parked = False
             ask.app.requests.forget_parked(ask)
             ask.app.requests.add(ask)
-            ask.app.awaken(ask.claim.bit)
+            ask.app.awaken(ask.pending_class.bit)
             ask.app.touch()
 
     def hold(self, ask: Ask) -> None:
@@ -171,9 +173,9 @@ class Backlog:
         if not app.has_waiting:
             _count(app, 1)
         app.requests.add(request)
-        self.claims.wait(request.claim)
+        self.pending_classes.wait(request.pending_class)
         app.reprioritise()
-        app.awaken(request.claim.bit)
+        app.awaken(request.pending_class.bit)
         app.touch()
 
     def withdraw(self, request: Ask) -> None:
@@ -182,17 +184,17 @@ class Backlog:
         app.requests.remove(request)
         if not app.has_waiting:
             self._nothing_waits(app)
-        self.claims.leave(request.claim)
+        self.pending_classes.leave(request.pending_class)
         app.reprioritise()
         app.learn_bits()
         app.touch()
 
-    def reshape(self, ask: Ask, claim: Claim) -> None:
+    def reshape(self, ask: Ask, pending_class: PendingClass) -> None:
         """A waiting ask belongs to another class of requests now, and is worth trying again."""
         if ask.held:
-            self.claims.leave(ask.claim)
-            ask.claim = claim
-            self.claims.wait(claim)
+            self.pending_classes.leave(ask.pending_class)
+            ask.pending_class = pending_class
+            self.pending_classes.wait(pending_class)
             return
         if ask.parked:
             self.unpark(ask)
@@ -200,12 +202,12 @@ class Backlog:
         app.requests.remove(ask)
         if ask.reserved is not None:
             self.kept.unreserve(ask)
-        self.claims.leave(ask.claim)
-        ask.claim = claim
+        self.pending_classes.leave(ask.pending_class)
+        ask.pending_class = pending_class
         app.requests.add(ask)
-        self.claims.wait(claim)
+        self.pending_classes.wait(pending_class)
         app.learn_bits()
-        app.awaken(claim.bit)
+        app.awaken(pending_class.bit)
         app.touch()
 
     def change_pending(self, ask: Ask, pending: int) -> None:

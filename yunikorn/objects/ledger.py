@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.ask_class import Pairs
-    from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.node import Node
+    from yunikorn.objects.pending_class import PendingClasses
     from yunikorn.objects.plight import Plight
     from yunikorn.objects.terms import Terms
     from yunikorn.objects.usage_book import UsageBook
@@ -44,8 +44,10 @@ _PENDING_NEXT = ASK.moves["Pending", "allocate"]
 class Ledger:
     """The books of one partition."""
 
-    def __init__(self, claims: ClaimTable, usage: UsageBook, journal: Journal, serial: Iterator[int]) -> None:
-        self.claims = claims
+    def __init__(
+        self, pending_classes: PendingClasses, usage: UsageBook, journal: Journal, serial: Iterator[int]
+    ) -> None:
+        self.pending_classes = pending_classes
         self.usage = usage
         self.journal = journal
         self._by_uuid: dict[str, Allocation] | None = None
@@ -58,7 +60,7 @@ class Ledger:
         """Nodes whose room changed since the node orders were last brought up to date."""
         self.kept = KeptNodes(journal, self.node_changed)
         """Which nodes are kept for whom."""
-        self.backlog = Backlog(claims, usage, self.kept, journal)
+        self.backlog = Backlog(pending_classes, usage, self.kept, journal)
         """Who waits."""
         self._serial = serial
         self.gangs: GangBook
@@ -137,7 +139,7 @@ class Ledger:
         if not ask.pending:
             ask.state = _PENDING_NEXT
             self.backlog.unqueue(ask)
-        self._count_as_allocated(app, ask.claim.ask_class.pairs)
+        self._count_as_allocated(app, ask.pending_class.ask_class.pairs)
         if terms.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:

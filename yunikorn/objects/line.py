@@ -1,6 +1,7 @@
 """A line: queues or applications in their policy's order, with sight of what each still waits for.
 
-What a member waits for is a set of claims, kept as bits of an integer (see `claim`). The line
+What a member waits for is a set of pending classes, kept as bits of an integer (see `pending_class`). The
+line
 is a list of short sorted blocks; a block remembers an upper bound of its members' bits, so that a
 search walks past blocks, not members, that have nothing of what may be placed now. The bound rises
 at once and is tightened only when a search has looked in vain, which keeps every move O(log n).
@@ -33,7 +34,7 @@ class Member:
         self.priority = priority
         """The highest that waits in it."""
         self.bits = 0
-        """Bits of the claims that it waits for and that are worth trying."""
+        """Bits of the pending classes that it waits for and that are worth trying."""
         self.rank: Rank | None = None
         self.block: Block[Any] | None = None
         """Where it stands; None where it does not."""
@@ -149,7 +150,7 @@ class Line(Generic[M]):
         self.blocks, self.tops, self.version = [Block([], 0)], [], -1
 
     def first(self, wanted: int) -> M | None:
-        """The foremost member that waits for any of the `wanted` claims."""
+        """The foremost member that waits for any of the `wanted` pending classes."""
         for block in self.blocks:
             if block.bits & wanted:
                 bits = 0

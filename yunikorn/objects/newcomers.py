@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.claim import Claim
     from yunikorn.objects.partition import Partition
+    from yunikorn.objects.pending_class import PendingClass
     from yunikorn.resources import Resource, Tally
 
 _PENDING = ASK.moves["Initial", "ask"]
@@ -30,11 +30,11 @@ class Newcomers:
     __slots__ = (
         "_app",
         "_ask_class_of",
-        "_claim",
-        "_claims",
         "_now",
         "_once",
         "_partition",
+        "_pending_class",
+        "_pending_classes",
         "_resource",
         "alike",
         "asks",
@@ -58,9 +58,9 @@ class Newcomers:
         """Whether an ask with the key of an allocation is not a new one."""
         self._now = partition.clock.now()
         self._resource: Resource | None = None
-        self._claim: Claim | None = None
+        self._pending_class: PendingClass | None = None
         """Of the ask before: tasks of an application are mostly alike."""
-        self._claims: dict[int, tuple[Resource, Claim]] = {}
+        self._pending_classes: dict[int, tuple[Resource, PendingClass]] = {}
         """By identity of their amounts, which stay as long as they are here: those of all asks before."""
         self.asks: list[Ask] = []
 
@@ -71,28 +71,32 @@ class Newcomers:
             return False
         partition.arrivals = arrival = partition.arrivals + 1
         ask = Ask(key, app, resource, count, priority, self._now, arrival, PLAIN)
-        claim = self._claim
-        if claim is None or not self.alike or (resource is not self._resource and resource != self._resource):
-            claim = self._claim_of(ask)
-        ask.claim = claim
-        if resource is not claim.ask_class.resource:
+        pending_class = self._pending_class
+        if (
+            pending_class is None
+            or not self.alike
+            or (resource is not self._resource and resource != self._resource)
+        ):
+            pending_class = self._pending_class_of(ask)
+        ask.pending_class = pending_class
+        if resource is not pending_class.ask_class.resource:
             ask.share_amount()
         ask.state = _PENDING
-        if claim.asks:
-            claim.asks += 1
+        if pending_class.asks:
+            pending_class.asks += 1
         else:
-            partition.claims.wait(claim)
+            partition.pending_classes.wait(pending_class)
         app.asks[key] = ask
         self.asks.append(ask)
         return True
 
-    def _claim_of(self, ask: Ask) -> Claim:
+    def _pending_class_of(self, ask: Ask) -> PendingClass:
         resource = ask.resource
-        known = self._claims.get(id(resource)) if self.alike else None
+        known = self._pending_classes.get(id(resource)) if self.alike else None
         if known is None:
-            known = (resource, self._partition.claims.of(self._ask_class_of(ask), self._app.owner))
-            self._claims[id(resource)] = known
-        self._resource, self._claim = known
+            known = (resource, self._partition.pending_classes.of(self._ask_class_of(ask), self._app.owner))
+            self._pending_classes[id(resource)] = known
+        self._resource, self._pending_class = known
         return known[1]
 
     def book(self) -> Ask | None:
@@ -105,14 +109,14 @@ class Newcomers:
         self._partition.ledger.backlog.queue_up_all(app, asks)
         if max(ask.priority for ask in asks) > app.priority:
             app.reprioritise()
-        repeats: dict[Claim, int] = {}
+        repeats: dict[PendingClass, int] = {}
         for ask in asks:
-            repeats[ask.claim] = repeats.get(ask.claim, 0) + ask.pending
+            repeats[ask.pending_class] = repeats.get(ask.pending_class, 0) + ask.pending
         bits = 0
         demand: Tally = {}
-        for claim, count in repeats.items():
-            bits |= claim.bit
-            for name, amount in claim.ask_class.pairs:
+        for pending_class, count in repeats.items():
+            bits |= pending_class.bit
+            for name, amount in pending_class.ask_class.pairs:
                 demand[name] = demand.get(name, 0) + amount * count
         app.awaken(bits)
         self._partition.ledger.backlog.book(app, demand, 1)

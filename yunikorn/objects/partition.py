@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from yunikorn.config.durations import describe_duration
 from yunikorn.objects.application import COUNTED
 from yunikorn.objects.ask_class import AskClasses
-from yunikorn.objects.claim import ClaimTable
 from yunikorn.objects.foreign import ForeignBook
 from yunikorn.objects.gang_book import GangBook
 from yunikorn.objects.journal import Journal
 from yunikorn.objects.ledger import Ledger
 from yunikorn.objects.node import Node
 from yunikorn.objects.outbox import AskRelease, Outbox, Refusal, Release
+from yunikorn.objects.pending_class import PendingClasses
 from yunikorn.objects.queue import Cluster, Queue
 from yunikorn.objects.queue_tree import QueueTree
 from yunikorn.objects.run_index import runs_elsewhere
@@ -51,9 +51,9 @@ class Partition:
         self._capacity: Tally = {}
         """Of all nodes together."""
         self.ask_classes = AskClasses()
-        self.claims = ClaimTable(self.ask_classes)
-        self.usage = UsageBook(self.claims, self.journal)
-        self.ledger = Ledger(self.claims, self.usage, self.journal, environment.serial)
+        self.pending_classes = PendingClasses(self.ask_classes)
+        self.usage = UsageBook(self.pending_classes, self.journal)
+        self.ledger = Ledger(self.pending_classes, self.usage, self.journal, environment.serial)
         self.gangs = GangBook(self.ledger, self.outbox, clock, self.timers)
         self.ledger.gangs = self.ledger.backlog.gangs = self.gangs
         self.gangs.announce = self._announce
@@ -63,7 +63,7 @@ class Partition:
         self.queues = QueueTree(root, self.cluster, self.journal)
         self.queues.on_empty = self._schedule_cleanup
         self.usage.rebuild((), self.queues)
-        self.claims.on_forget.append(self._forget_claims)
+        self.pending_classes.on_forget.append(self._forget_pending_classes)
         self.nodes: dict[str, Node] = {}
         self.applications: dict[str, Application] = {}
         """Those that have not ended."""
@@ -82,9 +82,9 @@ class Partition:
         """Called by the state machine: the cycle has to look whether it may go on."""
         self.cluster.switches += 1
 
-    def _forget_claims(self, bits: int) -> None:
+    def _forget_pending_classes(self, bits: int) -> None:
         for queue in self.queues:
-            queue.forget_claims(bits)
+            queue.forget_pending_classes(bits)
 
     def next_arrival(self) -> int:
         """A number for what arrives now, larger than all before."""
@@ -398,7 +398,7 @@ class Partition:
     def reconsider(self) -> None:
         """Policies or quotas changed: whatever was tried in vain is worth trying again."""
         self.ask_classes.forget_verdicts()
-        self.claims.reconsider()
+        self.pending_classes.reconsider()
         self.cluster.version += 1
         for queue in self.queues:
             queue.reconsider()

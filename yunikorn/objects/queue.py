@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from yunikorn.config.acl import NOBODY
 from yunikorn.config.properties import QueueSettings
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN
-from yunikorn.objects.claim import fresh_part
 from yunikorn.objects.line import Line, Member
+from yunikorn.objects.pending_class import fresh_part
 from yunikorn.resources import NOTHING, Resource, Tally, above_zero, smaller_of
 from yunikorn.states import QUEUE, STOPPED
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from yunikorn.config.acl import Acl
     from yunikorn.config.schema import LimitConfig, TemplateConfig
     from yunikorn.objects.application import Application
-    from yunikorn.objects.claim import Claim
+    from yunikorn.objects.pending_class import PendingClass
     from yunikorn.objects.usage_history import UsageHistory
 
 ROOT = "root"
@@ -138,14 +138,14 @@ class Queue(Member):
         # Root, which has no parent, has nowhere to be put in order.
         self.touched = parent is None
         self.held = 0
-        """Bits of claims that only members wait for whom the policy keeps out for now."""
-        self.over: dict[int, Claim] = {}
-        """By bit: claims that its quota has no room for now."""
+        """Bits of pending classes that only members wait for whom the policy keeps out for now."""
+        self.over: dict[int, PendingClass] = {}
+        """By bit: pending classes that its quota has no room for now."""
         self.over_bits = 0
         self.full = False
         """Whether as many applications run as may: none that has not started is worth trying."""
         self.lost = 0
-        """Bits of claims that are not worth trying because it is full."""
+        """Bits of pending classes that are not worth trying because it is full."""
 
     @property
     def label(self) -> str:
@@ -325,7 +325,7 @@ class Queue(Member):
             parent.stale.append(self)
 
     def awaken(self, bits: int) -> None:
-        """Requests of these claims are worth trying below, in this queue and all above."""
+        """Requests of these pending classes are worth trying below, in this queue and all above."""
         # All the way up, also past a queue that has the bits: the one above may have dropped them, when
         # nothing waited here any more or while this one was stopped.
         queue: Queue | None = self
@@ -342,17 +342,17 @@ class Queue(Member):
                 queue.block.bits |= bits
             queue = queue.parent
 
-    def blocked(self, claim: Claim) -> None:
-        """Its quota has no room for this claim, until usage falls or the quota changes."""
-        self.over[claim.bit] = claim
-        self.over_bits |= claim.bits
-        self.bits &= ~claim.bits
+    def blocked(self, pending_class: PendingClass) -> None:
+        """Its quota has no room for this pending class, until usage falls or the quota changes."""
+        self.over[pending_class.bit] = pending_class
+        self.over_bits |= pending_class.bits
+        self.bits &= ~pending_class.bits
 
-    def retry(self, claim: Claim) -> None:
-        """Try a claim again that its quota had no room for."""
-        if self.over.pop(claim.bit, None) is not None:
-            self.over_bits &= ~claim.bits
-            self.awaken(claim.bits)
+    def retry(self, pending_class: PendingClass) -> None:
+        """Try a pending class again that its quota had no room for."""
+        if self.over.pop(pending_class.bit, None) is not None:
+            self.over_bits &= ~pending_class.bits
+            self.awaken(pending_class.bits)
 
     def count_running(self, difference: int) -> None:
         """So many more applications below count as running."""
@@ -382,11 +382,11 @@ class Queue(Member):
     def room_grew(self) -> None:
         """Usage fell or the quota changed: try again what has room now."""
         if self.over:
-            for bit, claim in list(self.over.items()):
-                if self.has_room(claim.ask_class.pairs):
+            for bit, pending_class in list(self.over.items()):
+                if self.has_room(pending_class.ask_class.pairs):
                     del self.over[bit]
-                    self.over_bits &= ~claim.bits
-                    self.awaken(claim.bits)
+                    self.over_bits &= ~pending_class.bits
+                    self.awaken(pending_class.bits)
 
     def reconsider(self) -> None:
         """Forget what its quota was too small for: it will be found out again."""
@@ -395,11 +395,11 @@ class Queue(Member):
         self.check_full()
         self.touch()
 
-    def forget_claims(self, bits: int) -> None:
-        """These claims are no more; their bits will serve for others."""
+    def forget_pending_classes(self, bits: int) -> None:
+        """These pending classes are no more; their bits will serve for others."""
         self.lost &= ~bits
         if self.over_bits & bits:
-            self.over = {bit: claim for bit, claim in self.over.items() if not bit & bits}
+            self.over = {bit: pending_class for bit, pending_class in self.over.items() if not bit & bits}
             self.over_bits &= ~bits
 
     def __repr__(self) -> str:

@@ -1,7 +1,8 @@
-"""The waiting requests of one application, in order, by claim.
+"""The waiting requests of one application, in order, by pending class.
 
-Requests of one claim stand in one run, sorted by priority, then creation, then arrival (decision 16).
-The runs stand in the order of their heads, so the next request among any set of claims is that of the
+Requests of one pending class stand in one run, sorted by priority, then creation, then arrival (decision 16).
+The runs stand in the order of their heads, so the next request among any set of pending classes is that of
+the
 first run that has one of them.
 """
 
@@ -23,7 +24,7 @@ _TRIM = 256
 
 
 class Run:
-    """The waiting requests of one claim, sorted; those before `head` are gone."""
+    """The waiting requests of one pending class, sorted; those before `head` are gone."""
 
     __slots__ = ("asks", "bit", "head", "order")
 
@@ -67,7 +68,7 @@ class Requests:
         self._only: Run | None = None
         """The run, if there is but one; what is noted of its first request may be of an earlier one then."""
         self.bits = 0
-        """Bits of the claims that it waits for, less what is parked."""
+        """Bits of the pending classes that it waits for, less what is parked."""
         self._parked: dict[int, int] = {}
 
     def __iter__(self) -> Iterator[Ask]:
@@ -76,7 +77,7 @@ class Requests:
 
     def add(self, ask: Ask) -> None:
         """A request starts to wait."""
-        bit = ask.claim.bit
+        bit = ask.pending_class.bit
         run = self._runs.get(bit)
         if run is None:
             self._open(Run(bit, ask))
@@ -109,10 +110,10 @@ class Requests:
         return 0 if heads[0][-1] is run else bisect_left(heads, run.order)
 
     def add_all(self, asks: Iterable[Ask]) -> None:
-        """Requests start to wait: like `add` for each, quickest for one claim in order."""
+        """Requests start to wait: like `add` for each, quickest for one pending class in order."""
         run: Run | None = None
         for ask in asks:
-            bit = ask.claim.bit
+            bit = ask.pending_class.bit
             if run is None or run.bit != bit:
                 run = self._runs.get(bit)
             if run is not None and run.asks[-1].goes_before(ask):
@@ -131,9 +132,9 @@ class Requests:
         run.order = order
 
     def remove(self, ask: Ask) -> Ask | None:
-        """A request waits no more; returns the first of its claim that still does."""
+        """A request waits no more; returns the first of its pending class that still does."""
         only = self._only
-        run = self._runs[ask.claim.bit] if only is None else only
+        run = self._runs[ask.pending_class.bit] if only is None else only
         asks, head = run.asks, run.head
         foremost = asks[head] is ask
         if foremost and head < _TRIM and head + 1 < len(asks):
@@ -176,11 +177,11 @@ class Requests:
         return bool(self._runs or self._parked)
 
     def runs(self) -> list[list[Ask]]:
-        """Its requests, parked ones left out, those of one claim together; the foremost first."""
+        """Its requests, parked ones left out, those of one pending class together; the foremost first."""
         return [run.asks[run.head :] for *_, run in self._heads]
 
     def first(self, wanted: int) -> Ask | None:
-        """The foremost request of any of the `wanted` claims."""
+        """The foremost request of any of the `wanted` pending classes."""
         only = self._only
         if only is not None:
             return only.asks[only.head] if only.bit & wanted else None

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from yunikorn.config.schema import LimitConfig
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask_class import Pairs
-    from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.journal import Journal
+    from yunikorn.objects.pending_class import PendingClasses
     from yunikorn.objects.queue import Queue
 
 Declared = dict[tuple[str, str, str], "LimitConfig"]
@@ -29,8 +29,8 @@ Declared = dict[tuple[str, str, str], "LimitConfig"]
 class UsageBook:
     """All allowances of a partition."""
 
-    def __init__(self, claims: ClaimTable, journal: Journal) -> None:
-        self._claims = claims
+    def __init__(self, pending_classes: PendingClasses, journal: Journal) -> None:
+        self._pending_classes = pending_classes
         self._journal = journal
         self._owners: dict[tuple[str, str], dict[str, Allowance]] = {}
         self._owing: list[Application] = []
@@ -138,7 +138,7 @@ class UsageBook:
         for allowance in app.tracked:
             changed = allowance.start(app.id) if runs else allowance.stop(app.id)
             if changed and allowance.max_applications:
-                self._claims.count_changed(allowance)
+                self._pending_classes.count_changed(allowance)
 
     def unbook(self, app: Application, pairs: Pairs) -> None:
         """The application holds so much less."""
@@ -147,7 +147,7 @@ class UsageBook:
             for allowance in app.tracked:
                 allowance.book(less)
                 if allowance.over:
-                    self._claims.room_grew(allowance)
+                    self._pending_classes.room_grew(allowance)
             if not app.allocations:
                 self.recount(app)
         elif not app.owing:

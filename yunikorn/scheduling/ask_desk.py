@@ -124,7 +124,7 @@ class AskDesk:
         return Ask(demand.key, app, demand.resource, demand.count, demand.priority, created, arrival, terms)
 
     def _classify(self, ask: Ask) -> None:
-        ask.claim = self._partition.claims.of(self.ask_class_of(ask), ask.app.owner)
+        ask.pending_class = self._partition.pending_classes.of(self.ask_class_of(ask), ask.app.owner)
         ask.share_amount()
 
     def ask_class_of(self, ask: Ask) -> AskClass:

@@ -39,7 +39,7 @@ class AtomicGangs:
         self, partition: Partition, orders: NodeOrders, parking: Parking, predicates: PredicateChain
     ) -> None:
         self._partition = partition
-        self._claims = partition.claims
+        self._pending_classes = partition.pending_classes
         self._root = partition.queues.root
         self._gangs = partition.gangs
         self._orders = orders
@@ -64,8 +64,8 @@ class AtomicGangs:
         for queue, bits in reversed(self._silenced):
             queue.awaken(bits)
         for allowance in self._closed:
-            for claim in allowance.claims.values():
-                self._claims.weigh(claim)
+            for pending_class in allowance.pending_classes.values():
+                self._pending_classes.weigh(pending_class)
         self._silenced, self._closed = [], []
 
     def _hold_back(self, gang: AtomicGang, cause: Queue | Allowance) -> bool:
@@ -83,8 +83,8 @@ class AtomicGangs:
         else:
             allowance: Allowance = cause  # type: ignore[assignment]
             self._closed.append(allowance)
-            for claim in allowance.claims.values():
-                self._claims.open &= ~claim.bits
+            for pending_class in allowance.pending_classes.values():
+                self._pending_classes.open &= ~pending_class.bits
         return True
 
     def _may_ever_run(self, gang: AtomicGang) -> bool:
@@ -127,14 +127,14 @@ class AtomicGangs:
                 self._tell(gang, f"{describe(queue.headroom or {})} left in queue {queue.path}")
                 self._wait(gang)
                 if not self._hold_back(gang, queue):
-                    queue.blocked(request.claim)
+                    queue.blocked(request.pending_class)
                 return None
         for allowance in gang.app.owner:
             if not allowance.has_room(pairs):
                 self._tell(gang, f"{describe(allowance.headroom)} left for {allowance.label}")
                 self._wait(gang)
                 if not self._hold_back(gang, allowance):
-                    self._claims.exceed(request.claim, allowance)
+                    self._pending_classes.exceed(request.pending_class, allowance)
                 return None
         plan = None if request.ask_class.closed else self._plan(gang)
         if plan is None:
@@ -206,7 +206,7 @@ class AtomicGangs:
                 assert gang.request is not None
                 request = gang.request
             _ask_class_of(request).why = why
-            self._claims.close(request.ask_class)
+            self._pending_classes.close(request.ask_class)
             if chain.unsettled:
                 self._parking.park(request.ask_class)
         self._hold_back(gang, self._root)

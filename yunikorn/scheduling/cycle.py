@@ -2,7 +2,7 @@
 
 What it means: take the queues, applications, requests and nodes in their policies' order at this very
 moment, and place the first request that can be placed; repeat. How it is done: every level keeps its
-order up to date (only what a decision touched moves) and knows, as bits of claims, what is
+order up to date (only what a decision touched moves) and knows, as bits of pending classes, what is
 worth trying; what was tried in vain is out until something changes for it. Nothing to do is one AND.
 """
 
@@ -41,7 +41,7 @@ class Cycle:
 
     def __init__(self, partition: Partition, orders: NodeOrders, predicates: PredicateChain) -> None:
         self._partition = partition
-        self._claims = partition.claims
+        self._pending_classes = partition.pending_classes
         self._root = partition.queues.root
         self._cluster = partition.cluster
         self._ledger = partition.ledger
@@ -54,7 +54,7 @@ class Cycle:
         self.reservations.foremost = self.foremost
         self._held: dict[Queue, None] = {}
         """Queues that may keep applications out, by their policy."""
-        self.parking = Parking(partition.ledger, partition.claims, partition.timers, predicates)
+        self.parking = Parking(partition.ledger, partition.pending_classes, partition.timers, predicates)
         self._gangs = partition.gangs
         self.replacement = Replacement(partition, orders, self.parking, predicates)
         self.atomic = AtomicGangs(partition, orders, self.parking, predicates)
@@ -97,7 +97,7 @@ class Cycle:
         if self._gangs.overdue:
             return self.atomic.guard(self._search)
         root = self._root
-        wanted = root.bits & self._claims.open
+        wanted = root.bits & self._pending_classes.open
         if wanted:
             allocation = self._descend(root, wanted)
             if allocation is not None:
@@ -113,9 +113,9 @@ class Cycle:
             self.replacement.resume()
 
     def _search(self) -> Allocation | None:
-        claims, root = self._claims, self._root
+        pending_classes, root = self._pending_classes, self._root
         while True:
-            wanted = 0 if self.atomic.stops else root.bits & claims.open
+            wanted = 0 if self.atomic.stops else root.bits & pending_classes.open
             if not wanted:
                 if self._ledger.kept.vacated and self.reservations.give_up_vacated():
                     return self.decide()
@@ -145,7 +145,7 @@ class Cycle:
                 del self._held[leaf]
             elif leaf.line.version != leaf.cluster.version or leaf.order.would_be_due(now):
                 self.settle(leaf)
-        return bool(self._root.bits & self._claims.open)
+        return bool(self._root.bits & self._pending_classes.open)
 
     def _descend(self, queue: Queue, wanted: int) -> Allocation | None:
         """Serve the foremost application with something worth trying; None after learning of a dead end."""
@@ -254,13 +254,13 @@ class Cycle:
             # What it waits for is less than its bits say: it has learnt of a request that went.
             app.bits &= ~wanted
             return None
-        plight, ask_class = ask.plight, ask.claim.ask_class
+        plight, ask_class = ask.plight, ask.pending_class.ask_class
         if plight is not None and plight.gang is not None:
             return self.atomic.serve(ask, plight.gang)
         pairs = ask_class.pairs
         for queue in app.chain[0].capped:
             if not queue.has_room(pairs):
-                queue.blocked(ask.claim)
+                queue.blocked(ask.pending_class)
                 if queue is self._root:
                     self.reservations.consider(ask)
                 if plight is None or not plight.over_quota:
@@ -268,7 +268,7 @@ class Cycle:
                 return None
         for allowance in app.owner:
             if not allowance.has_room(pairs):
-                self._claims.exceed(ask.claim, allowance)
+                self._pending_classes.exceed(ask.pending_class, allowance)
                 if plight is None or not plight.over_limit:
                     self._report_limit(ask, allowance)
                 return None
@@ -306,7 +306,7 @@ class Cycle:
         refusals = NOTHING_REFUSED if chain is None else chain.refusals
         if chain is None or not refusals:
             ask.ask_class.refusals = NOTHING_REFUSED
-            self._claims.close(ask.ask_class)
+            self._pending_classes.close(ask.ask_class)
             self.reservations.consider(ask)
             return
         self._report(ask, refusals)
@@ -316,7 +316,7 @@ class Cycle:
             self.parking.park(ask)
         else:
             ask.ask_class.refusals = refusals
-            self._claims.close(ask.ask_class)
+            self._pending_classes.close(ask.ask_class)
             self.reservations.consider(ask)
             if chain.passing:
                 self.parking.park(ask.ask_class)

@@ -151,7 +151,7 @@ def _likeness(at: PartitionScheduler, ask: Ask) -> Hashable:
     if ask.held:
         return (app.id, "" if app.atomic is not None else ask.task_group)
     alone = 0 if at.policies.predicates.are_shared else ask.arrival
-    return (ask.claim.bit, app.chain[0].path, ask.reserved, ask.eviction, alone)
+    return (ask.pending_class.bit, app.chain[0].path, ask.reserved, ask.eviction, alone)
 
 
 # -- the application ------------------------------------------------------------------------------------

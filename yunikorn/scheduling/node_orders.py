@@ -16,9 +16,9 @@ from yunikorn.states import REMOVED, SCHEDULABLE
 if TYPE_CHECKING:
     from yunikorn.clock import Clock
     from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.node import Node
+    from yunikorn.objects.pending_class import PendingClasses
     from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.named_policy import NamedPolicy
 
@@ -38,14 +38,14 @@ class NodeOrders:
         self,
         policies: dict[str, NamedPolicy],
         nodes: Callable[[], Iterable[Node]],
-        claims: ClaimTable,
+        pending_classes: PendingClasses,
         clock: Clock,
         faults: FaultLog,
     ) -> None:
         self.policies = policies
         self._nodes = nodes
-        self._claims = claims
-        self._ask_classes = ask_classes = claims.ask_classes
+        self._pending_classes = pending_classes
+        self._ask_classes = ask_classes = pending_classes.ask_classes
         self._clock = clock
         self._faults = faults
         self._orders: dict[tuple[str, int], NodeOrder] = {}
@@ -160,7 +160,7 @@ class NodeOrders:
             ask_class for ask_class in self._ask_classes.closed.values() if free or ask_class.is_pinned
         ]:
             if ask_class.fits(node) and ask_class.verdicts.get(node.classes) is None:
-                self._claims.reopen(ask_class)
+                self._pending_classes.reopen(ask_class)
 
     def _drop_unused(self) -> None:
         self._retired = self._ask_classes.retired

@@ -96,7 +96,7 @@ class Outstanding:
         """No node is called for any more for the sake of a request, if one was."""
         count = self._failed.pop(ask, 0)
         if count:
-            self._claim(ask, -count)
+            self._pending_class(ask, -count)
             self._moves += 1
 
     def reserved(self, ask: Ask, node: Node) -> None:
@@ -122,7 +122,7 @@ class Outstanding:
         self._claimed.clear()
         self._moves += 1
         for ask, count in self._failed.items():
-            self._claim(ask, count)
+            self._pending_class(ask, count)
 
     def stop(self) -> None:
         """The partition goes."""
@@ -139,7 +139,7 @@ class Outstanding:
             elif self._found_no_node(ask):
                 del self._open[ask]
                 self._failed[ask] = count = self._fitting(ask)
-                self._claim(ask, count)
+                self._pending_class(ask, count)
                 self._tell(ask, FAILED, self._why(ask, rooms))
 
     def _why(self, ask: Ask, rooms: dict[AskClass, bool]) -> str:
@@ -196,7 +196,7 @@ class Outstanding:
     def _fitting(self, ask: Ask) -> int:
         return min((self._room(holder, ask) for holder in self._holders(ask)), default=ask.pending)
 
-    def _claim(self, ask: Ask, count: int) -> None:
+    def _pending_class(self, ask: Ask, count: int) -> None:
         for holder in self._holders(ask):
             claimed = self._claimed.setdefault(holder, {})
             grow(claimed, ask.ask_class.resource, count)

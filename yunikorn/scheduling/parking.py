@@ -20,8 +20,8 @@ from yunikorn.objects.ask import Ask
 if TYPE_CHECKING:
     from yunikorn.clock import Timer, Timers
     from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.claim import ClaimTable
     from yunikorn.objects.ledger import Ledger
+    from yunikorn.objects.pending_class import PendingClasses
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 LONGEST = 16
@@ -48,11 +48,11 @@ class Parking:
     """Asks, and whole ask classes, that wait for a change."""
 
     def __init__(
-        self, ledger: Ledger, claims: ClaimTable, timers: Timers, predicates: PredicateChain
+        self, ledger: Ledger, pending_classes: PendingClasses, timers: Timers, predicates: PredicateChain
     ) -> None:
         self.predicates = predicates
         self._ledger = ledger
-        self._claims = claims
+        self._pending_classes = pending_classes
         self._timers = timers
         self.by_due: list[tuple[int, int, _Entry]] = []
         """All that waits for a change, as a heap by the time from which it is tried again without one."""
@@ -131,5 +131,5 @@ class Parking:
                 return False
             self._ledger.backlog.unpark(item)
             return True
-        self._claims.reopen(item)
+        self._pending_classes.reopen(item)
         return True

@@ -94,7 +94,11 @@ class PartitionScheduler:
         )
         """What `open` is going to use; None once it has."""
         self.orders = NodeOrders(
-            self.policies.node_sorts, self.partition.nodes.values, self.partition.claims, clock, faults
+            self.policies.node_sorts,
+            self.partition.nodes.values,
+            self.partition.pending_classes,
+            clock,
+            faults,
         )
         self.cycle = Cycle(self.partition, self.orders, self.policies.predicates)
         self.preemption = Preemption(self.partition, self.cycle, self.orders, config.preemption)
@@ -405,7 +409,9 @@ class PartitionScheduler:
         for ask in list(app.asks.values()):
             if ask.pending:
                 ask_class = self.asks.ask_class_of(ask)
-                self.partition.ledger.backlog.reshape(ask, self.partition.claims.of(ask_class, app.owner))
+                self.partition.ledger.backlog.reshape(
+                    ask, self.partition.pending_classes.of(ask_class, app.owner)
+                )
         if app.atomic is not None:
             app.atomic.form()
 

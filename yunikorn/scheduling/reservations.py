@@ -130,10 +130,10 @@ class Reservations:
 
     def _retry(self, ask_class: AskClass) -> None:
         if ask_class.waiting:
-            self._partition.claims.reopen(ask_class)
+            self._partition.pending_classes.reopen(ask_class)
             root = self._partition.queues.root
-            for claim in ask_class.claims.values():
-                root.retry(claim)
+            for pending_class in ask_class.pending_classes.values():
+                root.retry(pending_class)
 
     # -- choosing -----------------------------------------------------------------------------------
 
@@ -235,9 +235,9 @@ class Reservations:
             if isinstance(ask_class, GangClass) or ask_class.required not in ("", node.id):
                 continue
             if ask_class.waiting and ask_class.fits(node) and ask_class.verdicts.get(node.classes) is None:
-                for claim in ask_class.claims.values():
-                    if not claim.over:
-                        wanted |= claim.bits
+                for pending_class in ask_class.pending_classes.values():
+                    if not pending_class.over:
+                        wanted |= pending_class.bits
         found = self.foremost(wanted)
         if found is None or self._hindrance(found) is not None:
             return holder

@@ -226,7 +226,7 @@ class Preemptor:
         return look.in_vain
 
     def _runs(self, leaf: Queue) -> Iterator[list[Ask]]:
-        """The waiting requests in their order, those of one application and claim together."""
+        """The waiting requests in their order, those of one application and pending class together."""
         if any(queue.state == STOPPED for queue in leaf.chain):
             return
         self._cycle.settle(leaf)

@@ -1,0 +1,190 @@
+"""Pending classes: the requests of one ask class under the same limits, with a pair of bits of their own.
+
+Nodes answer by ask class; limits of users and groups answer by owner. What queues keep of "is there
+anything worth trying here?" are bits of pending classes, and "may anything of this pending class be placed now?" is one
+bit in `PendingClasses.open`, whether it is closed because no node has room or because a user has enough.
+
+The second bit of the pair stands for the same requests of applications that have not started: they need
+a place among the running applications too, and where that is full only their bit is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from yunikorn.objects.ask_class import AskClass, AskClasses
+
+if TYPE_CHECKING:
+    from yunikorn.objects.allowance import Allowance
+
+IDLE_PENDING_CLASSES = 256
+"""Pending classes without a waiting request that are kept for the next one, before all idle ones are
+dropped.
+"""
+
+
+@lru_cache(maxsize=64)
+def _fresh_mask(pairs: int) -> int:
+    return sum(2 << (2 * pair) for pair in range(pairs))
+
+
+def fresh_part(bits: int) -> int:
+    """Of these bits, those of applications that have not started."""
+    return bits & _fresh_mask((bits.bit_length() // 128 + 1) * 64)
+
+
+class PendingClass:
+    """Requests of one ask class with the same owner: the limits that count for them."""
+
+    __slots__ = ("ask_class", "asks", "bit", "bits", "insists", "over", "owner")
+
+    def __init__(self, ask_class: AskClass, owner: tuple[Allowance, ...], bit: int, *, insists: bool) -> None:
+        self.ask_class = ask_class
+        self.owner = owner
+        self.bit = bit
+        self.bits = bit | bit << 1
+        self.asks = 0
+        """Waiting requests of this pending class."""
+        self.over = False
+        """Whether a limit on resources leaves no room for it."""
+        self.insists = insists
+        """Whether its requests have their turn although there is no room (see `AtomicGang.insists`)."""
+
+
+class PendingClasses:
+    """The live pending classes of a partition."""
+
+    def __init__(self, ask_classes: AskClasses) -> None:
+        self.ask_classes = ask_classes
+        self._free: list[int] = []
+        self._used = 0
+        self._pending_classes = 0
+        self._idle = 0
+        self.open = 0
+        """Bits of the pending classes of which a request may be placed now, as far as is known."""
+        self.fills = 0
+        """Counts how often as many applications came to run under a limit as may."""
+        self.on_forget: list[Callable[[int], None]] = []
+        """Called with the bits of dropped pending classes, before the bits serve again."""
+        ask_classes.on_drop.append(self._drop)
+
+    def of(self, ask_class: AskClass, owner: tuple[Allowance, ...], *, insists: bool = False) -> PendingClass:
+        """The pending class of requests of `ask_class` by `owner`; of those that insist on their turn,
+        another.
+        """
+        key = (*owner, None) if insists else owner
+        pending_class = ask_class.pending_classes.get(key)
+        if pending_class is None:
+            if self._idle >= IDLE_PENDING_CLASSES and self._idle * 2 > self._pending_classes:
+                for one in list(self.ask_classes):
+                    self._drop(one)
+            if self._free:
+                bit = self._free.pop()
+            else:
+                bit = 1 << 2 * self._used
+                self._used += 1
+            pending_class = ask_class.pending_classes[key] = PendingClass(
+                ask_class, owner, bit, insists=insists
+            )
+            for allowance in owner:
+                allowance.pending_classes[bit] = pending_class
+            self._pending_classes += 1
+            self._idle += 1
+            self.weigh(pending_class)
+        return pending_class
+
+    def weigh(self, pending_class: PendingClass) -> None:
+        """Open or close the bits of a pending class by all that is known of it."""
+        if (pending_class.ask_class.closed or pending_class.over) and not pending_class.insists:
+            self.open &= ~pending_class.bits
+        elif any(allowance.full for allowance in pending_class.owner):
+            self.open = self.open & ~pending_class.bits | pending_class.bit
+        else:
+            self.open |= pending_class.bits
+
+    def wait(self, pending_class: PendingClass) -> None:
+        """One more request of this pending class waits."""
+        if not pending_class.asks:
+            self._idle -= 1
+            self.ask_classes.wait(pending_class.ask_class)
+        pending_class.asks += 1
+
+    def leave(self, pending_class: PendingClass) -> None:
+        """One request of this pending class waits no more."""
+        pending_class.asks -= 1
+        if not pending_class.asks:
+            self._idle += 1
+            self.ask_classes.leave(pending_class.ask_class)
+
+    # -- nodes --------------------------------------------------------------------------------------
+
+    def close(self, ask_class: AskClass) -> None:
+        """No node has room for this ask class, until `reopen`."""
+        self.ask_classes.close(ask_class)
+        for pending_class in ask_class.pending_classes.values():
+            if not pending_class.insists:
+                self.open &= ~pending_class.bits
+
+    def reopen(self, ask_class: AskClass) -> None:
+        """Some node may have room for this ask class again."""
+        if ask_class.closed:
+            self.ask_classes.reopen(ask_class)
+            for pending_class in ask_class.pending_classes.values():
+                self.weigh(pending_class)
+
+    # -- limits -------------------------------------------------------------------------------------
+
+    def exceed(self, pending_class: PendingClass, allowance: Allowance) -> None:
+        """A limit has no room for this pending class, until `room_grew`."""
+        pending_class.over = True
+        allowance.over[pending_class.bit] = pending_class
+        self.open &= ~pending_class.bits
+
+    def room_grew(self, allowance: Allowance) -> None:
+        """Usage under a limit fell: try again what has room now."""
+        for bit, pending_class in list(allowance.over.items()):
+            if allowance.has_room(pending_class.ask_class.pairs):
+                del allowance.over[bit]
+                pending_class.over = False
+                self.weigh(pending_class)
+
+    def count_changed(self, allowance: Allowance) -> None:
+        """The number of applications that run under a limit changed."""
+        full = allowance.is_full
+        if full != allowance.full:
+            allowance.full = full
+            self.fills += full
+            for pending_class in allowance.pending_classes.values():
+                self.weigh(pending_class)
+
+    def reconsider(self) -> None:
+        """Policies or limits changed: whatever was tried in vain is worth trying again."""
+        for ask_class in self.ask_classes:
+            self.ask_classes.reopen(ask_class)
+            for pending_class in ask_class.pending_classes.values():
+                pending_class.over = False
+                for allowance in pending_class.owner:
+                    allowance.over.pop(pending_class.bit, None)
+                self.weigh(pending_class)
+
+    # -- forgetting ---------------------------------------------------------------------------------
+
+    def _drop(self, ask_class: AskClass) -> None:
+        """Drop the pending classes of an ask class that no request waits for."""
+        gone = 0
+        for key, pending_class in list(ask_class.pending_classes.items()):
+            if not pending_class.asks:
+                del ask_class.pending_classes[key]
+                for allowance in pending_class.owner:
+                    allowance.pending_classes.pop(pending_class.bit, None)
+                    allowance.over.pop(pending_class.bit, None)
+                self._free.append(pending_class.bit)
+                self._pending_classes -= 1
+                self._idle -= 1
+                gone |= pending_class.bits
+        if gone:
+            self.open &= ~gone
+            for forget in self.on_forget:
+                forget(gone)
