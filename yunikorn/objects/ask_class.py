@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from yunikorn.objects.thresholds import Thresholds
+from yunikorn.objects.fit_index import FitIndex
 from yunikorn.resources import Resource, without_zeros
 
 if TYPE_CHECKING:
@@ -115,9 +115,9 @@ class AskClasses:
         """By bit: the ask classes for which no node had room when they were last tried."""
         self.users: dict[str, int] = {}
         """By name of a node order: how many ask classes with waiting requests use it."""
-        self._thresholds = Thresholds(())
+        self._fit_index = FitIndex(())
         self._unknown = False
-        """Whether there are ask classes that wait and that the thresholds do not know, and ..."""
+        """Whether there are ask classes that wait and that the fit index do not know, and ..."""
         self._looks = 0
         """... how often they were asked since."""
         self.retired = 0
@@ -153,26 +153,26 @@ class AskClasses:
             self._idle += 1
         return ask_class
 
-    def cramped(self, node: Node) -> int:
+    def refresh_unfit(self, node: Node) -> int:
         """Have `node` learn for which shapes it has no room; what is not known yet is left open."""
-        thresholds = self._thresholds
+        fit_index = self._fit_index
         if self._unknown:
             # Paid for by the looks that knowing all ask classes saves, however often new ones come.
             self._looks += 1
             if self._looks > len(self._ask_classes):
                 self._looks, self._unknown = 0, False
-                thresholds = Thresholds(
+                fit_index = FitIndex(
                     ask_class for ask_class in self._ask_classes.values() if ask_class.waiting
                 )
-                self._thresholds = thresholds
-        node.cramped |= thresholds.without_room(node.available)
-        return node.cramped
+                self._fit_index = fit_index
+        node.unfit |= fit_index.unfit_bits(node.available)
+        return node.unfit
 
     def wait(self, ask_class: AskClass) -> None:
         """Requests wait for one more pending class of this ask class."""
         if not ask_class.waiting:
             self._idle -= 1
-            if not ask_class.bit & self._thresholds.known:
+            if not ask_class.bit & self._fit_index.known:
                 self._unknown = True
             self.users[ask_class.node_order] = self.users.get(ask_class.node_order, 0) + 1
         ask_class.waiting += 1
@@ -217,6 +217,6 @@ class AskClasses:
                 self._free.append(ask_class.bit)
                 gone |= ask_class.bit
         self._idle = 0
-        self._thresholds, self._unknown = Thresholds(()), True
+        self._fit_index, self._unknown = FitIndex(()), True
         for forget in self.on_forget:
             forget(gone)

@@ -23,7 +23,6 @@ class Node:
         "available",
         "capacity",
         "classes",
-        "cramped",
         "foreign",
         "gained",
         "id",
@@ -33,6 +32,7 @@ class Node:
         "seat",
         "state",
         "touched",
+        "unfit",
         "version",
     )
 
@@ -46,7 +46,7 @@ class Node:
         # What every decision looks at comes first: there it lies together where this is compiled.
         self.id = node_id
         self.state = NODE.initial
-        self.cramped = 0
+        self.unfit = 0
         """Bits of ask classes for which it is known to have no room."""
         self.capacity: Resource = without_zeros(capacity)
         self.available: Tally = dict(self.capacity)
@@ -123,7 +123,7 @@ class Node:
         """Undo `take`."""
         del self.allocations[allocation.uuid]
         self.version += 1
-        self.cramped = 0
+        self.unfit = 0
         available = self.available
         for name, amount in allocation.resource.items():
             available[name] = available.get(name, 0) + amount
@@ -138,7 +138,7 @@ class Node:
 
     def _shift(self, resource: Resource, times: int) -> None:
         self.version += 1
-        self.cramped = 0
+        self.unfit = 0
         available = self.available
         for name, amount in resource.items():
             available[name] = available.get(name, 0) - amount * times
@@ -158,7 +158,7 @@ class Node:
         named = [foreign.resource for foreign in self.foreign.values()]
         self.occupied = without_zeros(sum_of([self.reported, *named])) if named else self.reported
         self.version += 1
-        self.cramped = 0
+        self.unfit = 0
         self.available = dict(self.capacity)
         shrink(self.available, self.occupied)
         shrink(self.available, allocated)

@@ -1,7 +1,7 @@
 """The nodes in a policy's order, searched without walking past those that cannot fit.
 
 Three levels: groups of blocks of nodes, each in order. Nodes know ask classes for which they have no room
-(`Node.cramped`), blocks and groups those for which none of their nodes would do ("barren"), as bits. What
+(`Node.unfit`), blocks and groups those for which none of their nodes would do ("unfit"), as bits. What
 a node gains is taken out at once; what it lost is found out by a search in vain, for all ask classes in one
 go.
 So a change of a node costs three short binary searches, and a search looks into few blocks that have
@@ -43,39 +43,39 @@ Border = tuple[Any, ...]
 class Block:
     """A short run of nodes."""
 
-    __slots__ = ("barren", "entries", "group")
+    __slots__ = ("entries", "group", "unfit")
 
-    def __init__(self, group: Group, entries: list[Entry], barren: int) -> None:
+    def __init__(self, group: Group, entries: list[Entry], unfit: int) -> None:
         self.group = group
         self.entries = entries
-        self.barren = barren
+        self.unfit = unfit
         """Bits of the ask classes that none of its nodes would do for."""
 
     def tighten(self) -> None:
         """Learn from the nodes which ask classes none of them has room for."""
-        barren = -1
+        unfit = -1
         for entry in self.entries:
             node: Node = entry[2]
-            barren &= node.cramped
-        self.barren |= barren
+            unfit &= node.unfit
+        self.unfit |= unfit
 
 
 class Group:
     """A run of blocks."""
 
-    __slots__ = ("barren", "blocks", "borders")
+    __slots__ = ("blocks", "borders", "unfit")
 
-    def __init__(self, blocks: list[Block], borders: list[Border], barren: int) -> None:
+    def __init__(self, blocks: list[Block], borders: list[Border], unfit: int) -> None:
         self.blocks = blocks
         self.borders = borders
-        self.barren = barren
+        self.unfit = unfit
 
     def tighten(self) -> None:
         """Learn from the blocks which ask classes none of their nodes would do for."""
-        barren = -1
+        unfit = -1
         for block in self.blocks:
-            barren &= block.barren
-        self.barren |= barren
+            unfit &= block.unfit
+        self.unfit |= unfit
 
 
 class Seat:
@@ -164,9 +164,9 @@ class NodeOrder:
     def forget_ask_classes(self, bits: int) -> None:
         """These ask classes are no more; their bits will serve for others."""
         for group in self._groups:
-            group.barren &= ~bits
+            group.unfit &= ~bits
             for block in group.blocks:
-                block.barren &= ~bits
+                block.unfit &= ~bits
 
     # -- keeping order ------------------------------------------------------------------------------
 
@@ -210,12 +210,12 @@ class NodeOrder:
                 return
         block = seat.block
         group = block.group
-        barren = block.barren | group.barren
-        if barren:
+        unfit = block.unfit | group.unfit
+        if unfit:
             # It came into the block, or gained room: what was learnt of the block may hold no more.
-            cramped = self._ask_classes.cramped(node)
-            block.barren &= cramped
-            group.barren &= cramped
+            cramped = self._ask_classes.refresh_unfit(node)
+            block.unfit &= cramped
+            group.unfit &= cramped
 
     def catch_up(self, log: Sequence[Change]) -> None:
         """Bring an order for one ask class up to date with what changed since it was last looked at.
@@ -260,7 +260,7 @@ class NodeOrder:
         block = group.blocks[at]
         entries = block.entries
         half = len(entries) // 2
-        upper = Block(group, entries[half:], block.barren)
+        upper = Block(group, entries[half:], block.unfit)
         del entries[half:]
         for entry in upper.entries:
             seat: Seat = entry[3]
@@ -274,7 +274,7 @@ class NodeOrder:
     def _split_group(self, where: int) -> None:
         group = self._groups[where]
         half = len(group.blocks) // 2
-        upper = Group(group.blocks[half:], group.borders[half:], group.barren)
+        upper = Group(group.blocks[half:], group.borders[half:], group.unfit)
         for block in upper.blocks:
             block.group = upper
         self._groups.insert(where + 1, upper)
@@ -326,7 +326,7 @@ class NodeOrder:
         bit = ask_class.bit
         if predicates is None and self._first.entries:
             first: Node = self._first.entries[0][2]
-            if not first.cramped & bit:
+            if not first.unfit & bit:
                 available = first.available
                 for name, amount in ask_class.pairs:
                     if available.get(name, 0) < amount:
@@ -335,18 +335,18 @@ class NodeOrder:
                     # Nearly always where the load is spread.
                     return first
         for group in self._groups:
-            if group.barren & bit:
+            if group.unfit & bit:
                 continue
-            barren = True
+            unfit = True
             for block in group.blocks:
-                if block.barren & bit:
+                if block.unfit & bit:
                     continue
                 node = self._scan(block, ask_class, ask, predicates)
                 if node is not None:
                     return node
-                if not block.barren & bit:
-                    barren = False
-            if barren:
+                if not block.unfit & bit:
+                    unfit = False
+            if unfit:
                 group.tighten()
         return None
 
@@ -358,13 +358,13 @@ class NodeOrder:
         roomy: list[Node] = []
         for entry in block.entries:
             node: Node = entry[2]
-            if node.cramped & bit:
+            if node.unfit & bit:
                 continue
             available = node.available
             for name, amount in pairs:
                 if available.get(name, 0) < amount:
-                    node.cramped |= bit
-                    self._ask_classes.cramped(node)
+                    node.unfit |= bit
+                    self._ask_classes.refresh_unfit(node)
                     break
             else:
                 if predicates is None:
@@ -379,16 +379,16 @@ class NodeOrder:
         if predicates is None or predicates.unsettled == unsettled:
             # Otherwise it is searched again before long, and learns nothing by it.
             block.tighten()
-            block.barren |= bit
+            block.unfit |= bit
         return None
 
     def _with_room(self, ask_class: AskClass) -> Iterator[Node]:
         """The nodes that a search for a request of this ask class looks at, in order."""
         bit = ask_class.bit
         for group in self._groups:
-            if not group.barren & bit:
+            if not group.unfit & bit:
                 for block in group.blocks:
-                    if not block.barren & bit:
+                    if not block.unfit & bit:
                         yield from (entry[2] for entry in block.entries if _has_room(entry[2], ask_class))
 
 

@@ -193,7 +193,7 @@ class NodeOrders:
     def forget_ask_classes(self, bits: int) -> None:
         """These ask classes are no more; their bits will serve for others."""
         for node in self._nodes():
-            node.cramped &= ~bits
+            node.unfit &= ~bits
         for (name, bit), order in list(self._orders.items()):
             if bit & bits:
                 self._drop((name, bit))

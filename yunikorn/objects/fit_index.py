@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.ask_class import AskClass
 
 
-class Thresholds:
+class FitIndex:
     """Per resource type: the amounts that ask classes ask for, and the bits of those that ask for more.
 
     Made for the ask classes of one moment (`known`); what it does not know it says nothing about.
@@ -32,7 +32,7 @@ class Thresholds:
                 bits[amount] = bits.get(amount, 0) | ask_class.bit
         self._types = [(name, *_steps(bits)) for name, bits in asked.items()]
 
-    def without_room(self, available: Mapping[str, int]) -> int:
+    def unfit_bits(self, available: Mapping[str, int]) -> int:
         """Bits of the known ask classes for one of which so much is not enough."""
         found = 0
         for name, amounts, above in self._types:
