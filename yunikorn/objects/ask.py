@@ -1,7 +1,7 @@
 """Asks: requests of an application for a number of equal allocations.
 
 There are very many, and nearly all are alike: what one may say besides its size stands in `Terms` that they
-share, and what may come upon it in a `Plight` that few have.
+share, and what may come upon it in a `AskExtras` that few have.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.ask_class import NOTHING_REFUSED
-from yunikorn.objects.plight import Plight
+from yunikorn.objects.ask_extras import AskExtras
 from yunikorn.objects.terms import Terms, UnderTerms
 from yunikorn.resources import INT64_MIN, Resource
 from yunikorn.states import ASK
@@ -37,11 +37,11 @@ class Ask(UnderTerms):
         "app",
         "arrival",
         "created",
+        "extras",
         "key",
         "live",
         "pending",
         "pending_class",
-        "plight",
         "priority",
         "resource",
         "state",
@@ -71,7 +71,7 @@ class Ask(UnderTerms):
         """Its class of requests, for nodes and for queues; given before it is booked."""
         self.state = ASK.initial
         self.terms = terms
-        self.plight: Plight | None = None
+        self.extras: AskExtras | None = None
         """None for nearly all; read through the properties below."""
 
     @property
@@ -96,79 +96,79 @@ class Ask(UnderTerms):
         if self.resource == resource:
             self.resource = resource
 
-    # -- its plight ---------------------------------------------------------------------------------
+    # -- its extras ---------------------------------------------------------------------------------
 
-    def suffer(self) -> Plight:
-        """Its plight, to be changed."""
-        if self.plight is None:
-            self.plight = Plight()
-        return self.plight
+    def ensure_extras(self) -> AskExtras:
+        """Its extras, to be changed."""
+        if self.extras is None:
+            self.extras = AskExtras()
+        return self.extras
 
     @property
     def made(self) -> int:
-        """Allocations it has led to since it has a plight."""
-        return 0 if self.plight is None else self.plight.made
+        """Allocations it has led to since it has an extras."""
+        return 0 if self.extras is None else self.extras.made
 
     @property
     def over_limit(self) -> bool:
         """Whether it has been reported as too large for what its user or group has left."""
-        return False if self.plight is None else self.plight.over_limit
+        return False if self.extras is None else self.extras.over_limit
 
     @property
     def over_quota(self) -> bool:
         """Whether it has been reported as too large for what its queues have left."""
-        return False if self.plight is None else self.plight.over_quota
+        return False if self.extras is None else self.extras.over_quota
 
     @property
     def eviction(self) -> Eviction | None:
         """What was last told to go for it."""
-        return None if self.plight is None else self.plight.eviction
+        return None if self.extras is None else self.extras.eviction
 
     @property
     def barred_until(self) -> int:
         """When preemption, which was tried for it in vain, may be tried again (ns)."""
-        return INT64_MIN if self.plight is None else self.plight.barred_until
+        return INT64_MIN if self.extras is None else self.extras.barred_until
 
     @property
     def attempt_change(self) -> int:
         """The ledger's count of changes at the last attempt to preempt for it; -1 before the first."""
-        return -1 if self.plight is None else self.plight.attempt_change
+        return -1 if self.extras is None else self.extras.attempt_change
 
     @property
     def reserved(self) -> Node | None:
         """The node that is kept for it."""
-        return None if self.plight is None else self.plight.reserved
+        return None if self.extras is None else self.extras.reserved
 
     @property
     def parked(self) -> bool:
         """Whether it is out of the running until something changes (see `scheduling.parking`)."""
-        return False if self.plight is None else self.plight.parked
+        return False if self.extras is None else self.extras.parked
 
     @property
     def refusals(self) -> Mapping[str, int]:
         """Reasons for which nodes with room were refused in the last search for it, or for its like."""
-        if self.plight is not None and self.plight.parked:
-            return self.plight.refusals
+        if self.extras is not None and self.extras.parked:
+            return self.extras.refusals
         return self.ask_class.refusals if self.ask_class.closed else NOTHING_REFUSED
 
     @property
     def tries(self) -> int:
         """How often it was parked."""
-        return 0 if self.plight is None else self.plight.tries
+        return 0 if self.extras is None else self.extras.tries
 
     @property
     def held(self) -> bool:
         """Whether it is out of the running for the sake of its gang; it is parked as well then."""
-        return False if self.plight is None else self.plight.held
+        return False if self.extras is None else self.extras.held
 
     @property
     def gang(self) -> AtomicGang | None:
         """The gang that it stands for, with all its members."""
-        return None if self.plight is None else self.plight.gang
+        return None if self.extras is None else self.extras.gang
 
     def tried(self) -> None:
         """It is parked once more."""
-        self.suffer().tries += 1
+        self.ensure_extras().tries += 1
 
     @property
     def making_way(self) -> list[Resource]:

@@ -171,7 +171,7 @@ class AtomicGang:
         assert isinstance(ask_class, GangClass)
         ask_class.members = tuple(dict.fromkeys(ask.ask_class for ask, _ in self.members))
         request.pending_class = pending_classes.of(ask_class, self.app.owner, insists=self.insists)
-        request.suffer().gang = self
+        request.ensure_extras().gang = self
         self.request = request
         self._ledger.backlog.offer(request)
 

@@ -78,8 +78,8 @@ class Backlog:
         if not app.has_waiting:
             _count(app, 1)
         if ask.task_group and self.gangs.holds(ask):
-            plight = ask.suffer()
-            plight.held = plight.parked = True
+            extras = ask.ensure_extras()
+            extras.held = extras.parked = True
             app.requests.keep(ask)
             self.gangs.waits(ask)
         else:
@@ -106,11 +106,11 @@ class Backlog:
         app = ask.app
         if self.watcher is not None:
             self.watcher.leaves(ask)
-        plight = ask.plight
-        if plight is not None and plight.reserved is not None:
+        extras = ask.extras
+        if extras is not None and extras.reserved is not None:
             self.kept.vacated[ask] = None
-        if plight is not None and plight.parked:
-            plight.parked = plight.held = False
+        if extras is not None and extras.parked:
+            extras.parked = extras.held = False
             app.requests.forget_parked(ask)
             follower = None
         else:
@@ -137,7 +137,7 @@ class Backlog:
 
     def park(self, ask: Ask) -> None:
         """A waiting ask is not to be tried until `unpark`."""
-        ask.suffer().parked = True
+        ask.ensure_extras().parked = True
         app = ask.app
         app.requests.park(ask)
         app.learn_bits()
@@ -148,7 +148,7 @@ class Backlog:
         if ask.held:
             self.gangs.waits(ask)
         elif ask.parked:
-            ask.suffer().parked = False
+            ask.ensure_extras().parked = False
             ask.app.requests.forget_parked(ask)
             ask.app.requests.add(ask)
             ask.app.awaken(ask.pending_class.bit)
@@ -158,13 +158,13 @@ class Backlog:
         """A waiting ask is not to be tried for the sake of its gang, until `let_go`."""
         if not ask.parked:
             self.park(ask)
-        ask.suffer().held = True
+        ask.ensure_extras().held = True
         if ask.reserved is not None:
             self.kept.unreserve(ask)
 
     def let_go(self, ask: Ask) -> None:
         """A held ask is like any other from now on."""
-        ask.suffer().held = False
+        ask.ensure_extras().held = False
         self.unpark(ask)
 
     def offer(self, request: Ask) -> None:

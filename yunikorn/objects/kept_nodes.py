@@ -50,7 +50,7 @@ class KeptNodes:
 
     def reserve(self, ask: Ask, node: Node) -> None:
         """Keep `node` for `ask` alone."""
-        ask.suffer().reserved = node
+        ask.ensure_extras().reserved = node
         ask.ask_class.holder = ask
         if self.watcher is not None:
             self.watcher.reserved(ask, node)
@@ -79,7 +79,7 @@ class KeptNodes:
                     self.watcher.unreserved(ask)
 
     def _forget_reservation(self, ask: Ask, node: Node) -> None:
-        ask.suffer().reserved = None
+        ask.ensure_extras().reserved = None
         if ask.ask_class.holder is ask:
             ask.ask_class.holder = None
         del node.reservations[ask]

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.ask_class import Pairs
+    from yunikorn.objects.ask_extras import AskExtras
     from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.node import Node
     from yunikorn.objects.pending_class import PendingClasses
-    from yunikorn.objects.plight import Plight
     from yunikorn.objects.terms import Terms
     from yunikorn.objects.usage_book import UsageBook
     from yunikorn.resources import Resource, Tally
@@ -113,7 +113,7 @@ class Ledger:
 
     def allocate(self, ask: Ask, node: Node, now: int) -> Allocation:
         """Give one of the ask's pending repeats its place on `node`: the commit of a decision."""
-        app, terms, plight = ask.app, ask.terms, ask.plight
+        app, terms, extras = ask.app, ask.terms, ask.extras
         uuid = self.new_uuid(ask.key)
         allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, terms, now)
         if self._by_uuid is not None:
@@ -129,9 +129,9 @@ class Ledger:
         if not node.touched:
             node.touched = True
             self.changed_nodes.append(node)
-        if plight is not None:
-            plight.made += 1
-            self._relieve(plight, allocation)
+        if extras is not None:
+            extras.made += 1
+            self._relieve(extras, allocation)
         app.waiting_since = now
         app.misses = 0
         ask.live += 1
@@ -148,15 +148,15 @@ class Ledger:
             self._record_allocation(allocation)
         return allocation
 
-    def _relieve(self, plight: Plight, allocation: Allocation) -> None:
+    def _relieve(self, extras: AskExtras, allocation: Allocation) -> None:
         """A request that is not like any other gets an allocation."""
         ask, node = allocation.ask, allocation.node
         assert ask is not None
-        if plight.reserved is node:
+        if extras.reserved is node:
             self.kept.unreserve(ask)
-        elif plight.reserved is not None:
+        elif extras.reserved is not None:
             self.kept.vacated[ask] = None
-        if plight.held:
+        if extras.held:
             self.gangs.joined(allocation)
 
     def make(self, ask: Ask, node: Node, now: int, uuid: str = "") -> Allocation:
@@ -172,8 +172,8 @@ class Ledger:
 
     def _serve(self, ask: Ask) -> None:
         """Take one of the ask's pending repeats, and its amount, out of what waits."""
-        if ask.plight is not None:
-            ask.plight.made += 1
+        if ask.extras is not None:
+            ask.extras.made += 1
         ask.live += 1
         ask.pending -= 1
         if not ask.pending:
@@ -186,8 +186,8 @@ class Ledger:
         allocation = self.make(ask, node, now, uuid)
         allocation.resource = resource
         self.enter(allocation, on_node=True)
-        if ask.plight is not None:
-            self._relieve(ask.plight, allocation)
+        if ask.extras is not None:
+            self._relieve(ask.extras, allocation)
         self._serve(ask)
         if allocation.placeholder:
             self.gangs.placed(allocation)

@@ -148,8 +148,8 @@ class AskDesk:
             return
         # A node that is kept, and what was told to go, was for the request as it was.
         ledger.kept.unreserve(ask)
-        if ask.plight is not None:
-            ask.plight.eviction = None
+        if ask.extras is not None:
+            ask.extras.eviction = None
         ledger.backlog.change_pending(ask, 0)
         ask.resource, ask.priority = demand.resource, demand.priority
         self._classify(ask)

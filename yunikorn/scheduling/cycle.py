@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.ask_extras import AskExtras
     from yunikorn.objects.line import Member
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
-    from yunikorn.objects.plight import Plight
     from yunikorn.objects.queue import Queue
     from yunikorn.scheduling.member_order import MemberOrder
     from yunikorn.scheduling.node_orders import NodeOrders
@@ -254,26 +254,26 @@ class Cycle:
             # What it waits for is less than its bits say: it has learnt of a request that went.
             app.bits &= ~wanted
             return None
-        plight, ask_class = ask.plight, ask.pending_class.ask_class
-        if plight is not None and plight.gang is not None:
-            return self.atomic.serve(ask, plight.gang)
+        extras, ask_class = ask.extras, ask.pending_class.ask_class
+        if extras is not None and extras.gang is not None:
+            return self.atomic.serve(ask, extras.gang)
         pairs = ask_class.pairs
         for queue in app.chain[0].capped:
             if not queue.has_room(pairs):
                 queue.blocked(ask.pending_class)
                 if queue is self._root:
                     self.reservations.consider(ask)
-                if plight is None or not plight.over_quota:
+                if extras is None or not extras.over_quota:
                     self._report_quota(ask, queue)
                 return None
         for allowance in app.owner:
             if not allowance.has_room(pairs):
                 self._pending_classes.exceed(ask.pending_class, allowance)
-                if plight is None or not plight.over_limit:
+                if extras is None or not extras.over_limit:
                     self._report_limit(ask, allowance)
                 return None
-        if plight is not None and (plight.over_quota or plight.over_limit):
-            self._report_room(ask, plight)
+        if extras is not None and (extras.over_quota or extras.over_limit):
+            self._report_room(ask, extras)
         chain = self._predicates
         if chain is not None:
             chain.begin()
@@ -311,7 +311,7 @@ class Cycle:
             return
         self._report(ask, refusals)
         if chain.personal:
-            ask.suffer().refusals = refusals
+            ask.ensure_extras().refusals = refusals
             self._partition.ledger.backlog.park(ask)
             self.parking.park(ask)
         else:
@@ -322,7 +322,7 @@ class Cycle:
                 self.parking.park(ask.ask_class)
 
     def _report_quota(self, ask: Ask, queue: Queue) -> None:
-        ask.suffer().over_quota = True
+        ask.ensure_extras().over_quota = True
         journal = self._partition.journal
         if journal.listening:
             requested, available = describe(ask.resource), describe(queue.headroom or {})
@@ -335,7 +335,7 @@ class Cycle:
             )
 
     def _report_limit(self, ask: Ask, allowance: Allowance) -> None:
-        ask.suffer().over_limit = True
+        ask.ensure_extras().over_limit = True
         journal = self._partition.journal
         if journal.listening:
             requested, available = describe(ask.resource), describe(allowance.headroom)
@@ -346,15 +346,15 @@ class Cycle:
             reason = f"Insufficient{allowance.kind.capitalize()}Quota"
             journal.record("REQUEST", ask.key, ask.app.id, message=message, reason=reason)
 
-    def _report_room(self, ask: Ask, plight: Plight) -> None:
+    def _report_room(self, ask: Ask, extras: AskExtras) -> None:
         journal, app = self._partition.journal, ask.app
-        if journal.listening and plight.over_quota:
+        if journal.listening and extras.over_quota:
             message = f"Request '{ask.key}' has become schedulable in queue '{app.chain[0].path}'"
             journal.record("REQUEST", ask.key, app.id, message=message, reason="QueueResourcesAvailable")
-        if journal.listening and plight.over_limit:
+        if journal.listening and extras.over_limit:
             message = f"Request '{ask.key}' fits in the available user quota"
             journal.record("REQUEST", ask.key, app.id, message=message, reason="UserQuotaAvailable")
-        plight.over_quota = plight.over_limit = False
+        extras.over_quota = extras.over_limit = False
 
     def _report(self, ask: Ask, refusals: Mapping[str, int]) -> None:
         journal = self._partition.journal

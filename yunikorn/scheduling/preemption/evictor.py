@@ -42,7 +42,7 @@ class Evictor:
             partition.outbox.releases.append(Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message))
             partition.journal.record("REQUEST", victim.key, victim.app.id, message=event, reason="Preempted")
         if ask is not None:
-            ask.suffer().eviction = eviction
+            ask.ensure_extras().eviction = eviction
             self._evictions[ask] = eviction
 
     def evict_for(

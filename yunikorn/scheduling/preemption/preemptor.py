@@ -120,8 +120,8 @@ class _Look:
 
     def attempted(self, ask: Ask, until: int) -> None:
         """Bar a request from further attempts until then (ns)."""
-        plight = ask.suffer()
-        plight.barred_until, plight.attempt_change = until, self._changes
+        extras = ask.ensure_extras()
+        extras.barred_until, extras.attempt_change = until, self._changes
         self.retry = min(self.retry, until)
 
     def failed(self, ask: Ask, until: int) -> None:
@@ -150,8 +150,8 @@ class Preemptor:
 
     def notice(self, ask: Ask) -> None:
         """A request starts to wait, or has changed: then what was found out about it holds no more."""
-        if ask.plight is not None:
-            ask.plight.barred_until = INT64_MIN
+        if ask.extras is not None:
+            ask.extras.barred_until = INT64_MIN
         node_id = ask.ask_class.required
         if node_id:
             self._required.setdefault(node_id, {})[ask] = None

@@ -1,4 +1,4 @@
-"""The plight of a request: what keeps it from being like any other that waits."""
+"""The extras of a request: what keeps it from being like any other that waits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.node import Node
 
 
-class Plight:
+class AskExtras:
     """What has come upon a request; few ever have one."""
 
     __slots__ = (
@@ -41,7 +41,7 @@ class Plight:
         self.eviction: Eviction | None = None
         """What was last told to go for it."""
         self.made = 0
-        """Allocations it has led to since it has a plight: tells whether an eviction has served it."""
+        """Allocations it has led to since it has an extras: tells whether an eviction has served it."""
         self.barred_until = INT64_MIN
         """When preemption, which was tried for it in vain, may be tried again (ns)."""
         self.attempt_change = -1
