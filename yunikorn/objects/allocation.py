@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.objects.ending import Ending
+from yunikorn.objects.allocation_extras import AllocationExtras
 from yunikorn.objects.terms import UnderTerms
 from yunikorn.states import ALLOCATED, ALLOCATION
 
@@ -25,7 +25,7 @@ class Allocation(UnderTerms):
     __slots__ = (
         "app",
         "ask",
-        "ending",
+        "extras",
         "key",
         "node",
         "placed",
@@ -63,7 +63,7 @@ class Allocation(UnderTerms):
         self.placed = placed
         """When it got its place (ns)."""
         self.state = ALLOCATED
-        self.ending: Ending | None = None
+        self.extras: AllocationExtras | None = None
         """None for nearly all; read through the properties below."""
 
     @property
@@ -74,42 +74,42 @@ class Allocation(UnderTerms):
     def end(self, event: str) -> None:
         """Take it through `stop`, `preempt` or `timeout`; raises `StateError` if it has ended before."""
         self.state = ALLOCATION.next(self.label, self.state, event)
-        if self.ending is not None and self.ending.timer is not None:
-            self.ending.timer.cancel()
-            self.ending.timer = None
+        if self.extras is not None and self.extras.timer is not None:
+            self.extras.timer.cancel()
+            self.extras.timer = None
 
     # -- its end ------------------------------------------------------------------------------------
 
-    def foresee(self) -> Ending:
+    def ensure_extras(self) -> AllocationExtras:
         """What is known of its end, to be changed."""
-        if self.ending is None:
-            self.ending = Ending()
-        return self.ending
+        if self.extras is None:
+            self.extras = AllocationExtras()
+        return self.extras
 
     @property
     def eviction(self) -> Eviction | None:
         """With what it has been told to go, if it has."""
-        return None if self.ending is None else self.ending.eviction
+        return None if self.extras is None else self.extras.eviction
 
     @property
     def releasing(self) -> TerminationType | None:
         """Why the RM was told to end it, while that is not confirmed."""
-        return None if self.ending is None else self.ending.releasing
+        return None if self.extras is None else self.extras.releasing
 
     @property
     def replacement(self) -> Allocation | None:
         """The real allocation that takes this placeholder's place once the RM confirms its end."""
-        return None if self.ending is None else self.ending.replacement
+        return None if self.extras is None else self.extras.replacement
 
     @property
     def replaces(self) -> Allocation | None:
         """The placeholder that it waits for: until then it is in no books but those of another node."""
-        return None if self.ending is None else self.ending.replaces
+        return None if self.extras is None else self.extras.replaces
 
     @property
     def timer(self) -> Timer | None:
         """Ends it when its time is up, if its time is limited."""
-        return None if self.ending is None else self.ending.timer
+        return None if self.extras is None else self.extras.timer
 
     def __repr__(self) -> str:
         return f"<Allocation {self.uuid} on {self.node.id} {self.state}>"

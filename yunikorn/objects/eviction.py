@@ -38,7 +38,7 @@ class Eviction:
     def add(self, victims: Iterable[Allocation]) -> None:
         """Have these allocations go, and tell their queues."""
         for victim in victims:
-            victim.foresee().eviction = self
+            victim.ensure_extras().eviction = self
             self.outstanding[victim.uuid] = victim.resource
             for queue in victim.app.chain:
                 grow(queue.preempting, victim.resource)

@@ -187,7 +187,7 @@ class GangBook:
 
     def end(self, placeholder: Allocation, termination: TerminationType, message: str) -> None:
         """Have the resource manager end a placeholder; it counts until that is confirmed."""
-        placeholder.foresee().releasing = termination
+        placeholder.ensure_extras().releasing = termination
         self._group(placeholder.app, placeholder).placeholders.pop(placeholder.uuid, None)
         self._outbox.releases.append(Release(placeholder, termination, message))
 
@@ -202,7 +202,7 @@ class GangBook:
     def replace(self, placeholder: Allocation, ask: Ask, node: Node) -> Allocation:
         """Let one repeat of `ask` take the placeholder's place, on its node or another: the first step."""
         real = self._ledger.promise(ask, node, self._clock.now())
-        placeholder.foresee().replacement, real.foresee().replaces = real, placeholder
+        placeholder.ensure_extras().replacement, real.ensure_extras().replaces = real, placeholder
         if node is not placeholder.node:
             node.take(real)
             self._ledger.node_changed(node, gained=False)
@@ -218,7 +218,7 @@ class GangBook:
         if lost or app.leaving or app.state == FAILING:
             self.undo(real)
             return False
-        placeholder.foresee().replacement = real.foresee().replaces = None
+        placeholder.ensure_extras().replacement = real.ensure_extras().replaces = None
         real.placed = self._clock.now()
         self._ledger.enter(real, on_node=on_its_node)
         gang = app.gang
@@ -238,7 +238,7 @@ class GangBook:
         placeholder, ask, node = real.replaces, real.ask, real.node
         assert placeholder is not None
         assert ask is not None
-        placeholder.foresee().replacement = real.foresee().replaces = None
+        placeholder.ensure_extras().replacement = real.ensure_extras().replaces = None
         if node is not placeholder.node:
             node.give_back(real)
             self._ledger.node_changed(node, gained=True)

@@ -255,7 +255,7 @@ class Partition:
     def watch(self, allocation: Allocation) -> None:
         """Have an allocation end when the time that it may run is over."""
         limit = allocation.terms.run_limit
-        allocation.foresee().timer = self.timers.after(limit, lambda: self._expire(allocation, limit))
+        allocation.ensure_extras().timer = self.timers.after(limit, lambda: self._expire(allocation, limit))
 
     def _expire(self, allocation: Allocation, limit: int) -> None:
         message = f"{allocation.label} has run for its execution timeout of {describe_duration(limit)}"
@@ -264,7 +264,7 @@ class Partition:
 
     def tell_to_go(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
         """Have the RM end an allocation; it counts as used until the RM confirms (facts §11.3)."""
-        allocation.foresee().releasing = termination
+        allocation.ensure_extras().releasing = termination
         self.outbox.releases.append(Release(allocation, termination, message))
 
     def release(

@@ -25,8 +25,8 @@ def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
     allowed (decision 23).
     """
     # Asked of all that runs: what nearly all have nothing of is looked at once.
-    terms, ending = allocation.terms, allocation.ending
-    if ending is not None and (ending.releasing is not None or ending.replaces is not None):
+    terms, extras = allocation.terms, allocation.extras
+    if extras is not None and (extras.releasing is not None or extras.replaces is not None):
         return False
     return (
         terms.may_be_preempted

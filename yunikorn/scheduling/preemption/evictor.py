@@ -38,7 +38,7 @@ class Evictor:
         eviction = Eviction(ask, node, partition.clock.now())
         eviction.add(victims)
         for victim in victims:
-            victim.foresee().releasing = TerminationType.PREEMPTED_BY_SCHEDULER
+            victim.ensure_extras().releasing = TerminationType.PREEMPTED_BY_SCHEDULER
             partition.outbox.releases.append(Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message))
             partition.journal.record("REQUEST", victim.key, victim.app.id, message=event, reason="Preempted")
         if ask is not None:

@@ -146,7 +146,7 @@ def room_on(node: Node) -> Tally:
     """What `node` has free once what is on its way out already is gone."""
     room = dict(node.available)
     for one in node.allocations.values():
-        ending = one.ending
-        if ending is not None and ending.eviction is not None:
+        extras = one.extras
+        if extras is not None and extras.eviction is not None:
             grow(room, one.resource)
     return room

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.termination import TerminationType
 
 
-class Ending:
+class AllocationExtras:
     """How an allocation is to end; few have one before they do."""
 
     __slots__ = ("eviction", "releasing", "replacement", "replaces", "timer")
