@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from yunikorn.objects.allocation import Allocation as Placed
+    from yunikorn.objects.ask_spec import AskSpec
     from yunikorn.objects.outbox import Outbox, Release
-    from yunikorn.objects.terms import Terms
 
 
 def collect(outboxes: Iterable[tuple[str, Outbox]]) -> UpdateResponse | None:
@@ -72,7 +72,7 @@ def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
 
 
 def _allocation(placed: Placed, name: str) -> Allocation:
-    terms = placed.terms
+    spec = placed.spec
     # By position, in the order of the class: this is made once per decision.
     return Allocation(
         placed.key,
@@ -83,17 +83,17 @@ def _allocation(placed: Placed, name: str) -> Allocation:
         placed.queue_name,
         name,
         placed.priority,
-        dict(terms.tags) if terms.tags else {},
-        terms.task_group,
-        terms.placeholder,
-        terms.originator,
-        None if terms.may_be_preempted and terms.may_preempt else _policy(terms),
+        dict(spec.tags) if spec.tags else {},
+        spec.task_group,
+        spec.placeholder,
+        spec.originator,
+        None if spec.may_be_preempted and spec.may_preempt else _policy(spec),
     )
 
 
-def _policy(terms: Terms) -> PreemptionPolicy:
+def _policy(spec: AskSpec) -> PreemptionPolicy:
     """What preemption may not do with it or for it; nothing is said where all is allowed."""
-    return PreemptionPolicy(terms.may_be_preempted, terms.may_preempt)
+    return PreemptionPolicy(spec.may_be_preempted, spec.may_preempt)
 
 
 def _release(release: Release, name: str) -> AllocationRelease:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.allocation_extras import AllocationExtras
-from yunikorn.objects.terms import UnderTerms
+from yunikorn.objects.ask_spec import WithSpec
 from yunikorn.states import ALLOCATED, ALLOCATION
 
 if TYPE_CHECKING:
     from yunikorn.clock import Timer
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
+    from yunikorn.objects.ask_spec import AskSpec
     from yunikorn.objects.eviction import Eviction
     from yunikorn.objects.node import Node
     from yunikorn.objects.termination import TerminationType
-    from yunikorn.objects.terms import Terms
     from yunikorn.resources import Resource
 
 
-class Allocation(UnderTerms):
+class Allocation(WithSpec):
     """An amount of a node, held by an application."""
 
     __slots__ = (
@@ -45,7 +45,7 @@ class Allocation(UnderTerms):
         node: Node,
         resource: Resource,
         priority: int,
-        terms: Terms,
+        spec: AskSpec,
         placed: int,
     ) -> None:
         self.uuid = uuid
@@ -58,7 +58,7 @@ class Allocation(UnderTerms):
         """The queue its application was in when it got its place."""
         self.resource = resource
         self.priority = priority
-        self.terms = terms
+        self.spec = spec
         """Those of its request, as they were when it got its place."""
         self.placed = placed
         """When it got its place (ns)."""

@@ -1,6 +1,6 @@
 """Asks: requests of an application for a number of equal allocations.
 
-There are very many, and nearly all are alike: what one may say besides its size stands in `Terms` that they
+There are very many, and nearly all are alike: what one may say besides its size stands in `AskSpec` that they
 share, and what may come upon it in a `AskExtras` that few have.
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.objects.ask_class import NOTHING_REFUSED
 from yunikorn.objects.ask_extras import AskExtras
-from yunikorn.objects.terms import Terms, UnderTerms
+from yunikorn.objects.ask_spec import AskSpec, WithSpec
 from yunikorn.resources import INT64_MIN, Resource
 from yunikorn.states import ASK
 
@@ -30,7 +30,7 @@ Order = tuple[int, int, int]
 """Minus the priority, creation, arrival: where a request stands (decision 16)."""
 
 
-class Ask(UnderTerms):
+class Ask(WithSpec):
     """A request for `pending` more allocations of `resource` each."""
 
     __slots__ = (
@@ -56,7 +56,7 @@ class Ask(UnderTerms):
         priority: int,
         created: int,
         arrival: int,
-        terms: Terms,
+        spec: AskSpec,
     ) -> None:
         self.key = key
         self.app = app
@@ -70,7 +70,7 @@ class Ask(UnderTerms):
         self.pending_class: PendingClass
         """Its class of requests, for nodes and for queues; given before it is booked."""
         self.state = ASK.initial
-        self.terms = terms
+        self.spec = spec
         self.extras: AskExtras | None = None
         """None for nearly all; read through the properties below."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.objects.ask import Ask
 from yunikorn.objects.ask_class import AskClass
-from yunikorn.objects.terms import Terms
+from yunikorn.objects.ask_spec import AskSpec
 from yunikorn.resources import Resource, Tally, fits, grow, saturate
 
 if TYPE_CHECKING:
@@ -163,9 +163,9 @@ class AtomicGang:
             return
         first = self.members[0][0]
         # Room for one member would be taken from others for nothing while there is none for the next.
-        terms = Terms(may_preempt=False)
+        spec = AskSpec(may_preempt=False)
         name = f"gang of {self.app.id}"
-        request = Ask(name, self.app, amount, 1, first.priority, first.created, first.arrival, terms)
+        request = Ask(name, self.app, amount, 1, first.priority, first.created, first.arrival, spec)
         pending_classes = self._ledger.pending_classes
         ask_class = pending_classes.ask_classes.of(amount, classes=self._classes(), kind=GangClass)
         assert isinstance(ask_class, GangClass)

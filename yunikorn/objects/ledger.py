@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.ask_class import Pairs
     from yunikorn.objects.ask_extras import AskExtras
+    from yunikorn.objects.ask_spec import AskSpec
     from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.node import Node
     from yunikorn.objects.pending_class import PendingClasses
-    from yunikorn.objects.terms import Terms
     from yunikorn.objects.usage_book import UsageBook
     from yunikorn.resources import Resource, Tally
 
@@ -113,9 +113,9 @@ class Ledger:
 
     def allocate(self, ask: Ask, node: Node, now: int) -> Allocation:
         """Give one of the ask's pending repeats its place on `node`: the commit of a decision."""
-        app, terms, extras = ask.app, ask.terms, ask.extras
+        app, spec, extras = ask.app, ask.spec, ask.extras
         uuid = self.new_uuid(ask.key)
-        allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, terms, now)
+        allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, spec, now)
         if self._by_uuid is not None:
             self._by_uuid[uuid] = allocation
             if self._runs is not None:
@@ -140,7 +140,7 @@ class Ledger:
             ask.state = _PENDING_NEXT
             self.backlog.unqueue(ask)
         self._count_as_allocated(app, ask.pending_class.ask_class.pairs)
-        if terms.placeholder:
+        if spec.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
             self.start(app)
@@ -162,7 +162,7 @@ class Ledger:
     def make(self, ask: Ask, node: Node, now: int, uuid: str = "") -> Allocation:
         """An allocation for `ask` on `node` that is in no books yet."""
         uuid = uuid or self.new_uuid(ask.key)
-        return Allocation(uuid, ask.key, ask.app, ask, node, ask.resource, ask.priority, ask.terms, now)
+        return Allocation(uuid, ask.key, ask.app, ask, node, ask.resource, ask.priority, ask.spec, now)
 
     def promise(self, ask: Ask, node: Node, now: int) -> Allocation:
         """One of the ask's pending repeats waits no more, for an allocation to be entered later."""
@@ -263,11 +263,11 @@ class Ledger:
         key: str,
         resource: Resource,
         priority: int,
-        terms: Terms,
+        spec: AskSpec,
         now: int,
     ) -> Allocation:
         """Book an allocation that an RM brought along; quotas are not asked (facts §10.8)."""
-        allocation = Allocation(uuid, key, app, None, node, resource, priority, terms, now)
+        allocation = Allocation(uuid, key, app, None, node, resource, priority, spec, now)
         if now < app.submitted:
             app.submitted = now
         self._index(self.allocations, allocation)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.ask import Ask
-from yunikorn.objects.terms import PLAIN
+from yunikorn.objects.ask_spec import DEFAULT_SPEC
 from yunikorn.states import ASK
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Newcomers:
         if key in app.asks or (self._once and app.of_key(key)):
             return False
         partition.arrivals = arrival = partition.arrivals + 1
-        ask = Ask(key, app, resource, count, priority, self._now, arrival, PLAIN)
+        ask = Ask(key, app, resource, count, priority, self._now, arrival, DEFAULT_SPEC)
         pending_class = self._pending_class
         if (
             pending_class is None

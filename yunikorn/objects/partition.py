@@ -249,12 +249,12 @@ class Partition:
     def _announce(self, allocation: Allocation) -> None:
         """Tell the RM of a new allocation, and watch its time if that is limited."""
         self.outbox.allocations.append(allocation)
-        if allocation.terms.run_limit:
+        if allocation.spec.run_limit:
             self.watch(allocation)
 
     def watch(self, allocation: Allocation) -> None:
         """Have an allocation end when the time that it may run is over."""
-        limit = allocation.terms.run_limit
+        limit = allocation.spec.run_limit
         allocation.ensure_extras().timer = self.timers.after(limit, lambda: self._expire(allocation, limit))
 
     def _expire(self, allocation: Allocation, limit: int) -> None:

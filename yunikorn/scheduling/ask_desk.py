@@ -9,10 +9,10 @@ import attrs
 
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
 from yunikorn.objects.ask_index import AskIndex
+from yunikorn.objects.ask_spec import AskSpec
 from yunikorn.objects.newcomers import Newcomers
 from yunikorn.objects.outbox import AskRelease, Refusal
 from yunikorn.objects.termination import TerminationType, is_own
-from yunikorn.objects.terms import Terms
 from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.states import ACCEPTED, ACTIVE, FAILING, RUNNING, STARTING
 
@@ -120,8 +120,8 @@ class AskDesk:
 
     def _new_ask(self, app: Application, demand: Demand) -> Ask:
         created, arrival = self._at.created(demand.tags), self._partition.next_arrival()
-        terms = _terms(demand)
-        return Ask(demand.key, app, demand.resource, demand.count, demand.priority, created, arrival, terms)
+        spec = _spec(demand)
+        return Ask(demand.key, app, demand.resource, demand.count, demand.priority, created, arrival, spec)
 
     def _classify(self, ask: Ask) -> None:
         ask.pending_class = self._partition.pending_classes.of(self.ask_class_of(ask), ask.app.owner)
@@ -137,7 +137,7 @@ class AskDesk:
     def _change(self, ask: Ask, demand: Demand) -> None:
         ledger = self._partition.ledger
         same = (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags)
-        ask.terms = _terms(demand)
+        ask.spec = _spec(demand)
         if same:
             if not ask.pending:
                 # Since the last of it was served its ask class may have been forgotten, or its limits
@@ -182,8 +182,8 @@ class AskDesk:
         return [app] if app is not None else []
 
 
-def _terms(demand: Demand) -> Terms:
-    return Terms(
+def _spec(demand: Demand) -> AskSpec:
+    return AskSpec(
         demand.tags,
         may_preempt=demand.may_preempt,
         may_be_preempted=demand.may_be_preempted,

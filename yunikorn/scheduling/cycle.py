@@ -287,7 +287,7 @@ class Cycle:
             return None
         allocation = self._ledger.allocate(ask, node, self._clock.now())
         self._outbox.allocations.append(allocation)
-        if ask.terms.run_limit:
+        if ask.spec.run_limit:
             self._partition.watch(allocation)
         return allocation
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from yunikorn.objects.ask_spec import DEFAULT_SPEC, AskSpec
 from yunikorn.objects.foreign import ForeignAllocation
 from yunikorn.objects.outbox import Refusal
 from yunikorn.objects.queue import RECOVERY
-from yunikorn.objects.terms import PLAIN, Terms
 from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.scheduling.awaited import AwaitedAllocations
 from yunikorn.scheduling.user_groups import is_forced
@@ -128,8 +128,8 @@ class ExistingAllocations:
         created = self._at.created(one.tags)
         ledger = self._partition.ledger
         uuid = one.uuid or ledger.new_uuid(one.key)
-        terms = _terms(one, app)
-        booked = ledger.recover(app, node, uuid, one.key, one.resource, one.priority, terms, created)
+        spec = _spec(one, app)
+        booked = ledger.recover(app, node, uuid, one.key, one.resource, one.priority, spec, created)
         self._at.preemption.booked(app)
         return booked
 
@@ -185,10 +185,10 @@ def _is_foreign(one: Existing) -> bool:
     return FOREIGN_TAG in one.tags
 
 
-def _terms(one: Existing, app: Application) -> Terms:
+def _spec(one: Existing, app: Application) -> AskSpec:
     if not (one.tags or one.originator or one.task_group) and one.may_be_preempted:
-        return PLAIN
-    return Terms(
+        return DEFAULT_SPEC
+    return AskSpec(
         one.tags,
         may_be_preempted=one.may_be_preempted,
         originator=one.originator,

@@ -25,13 +25,13 @@ def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
     allowed (decision 23).
     """
     # Asked of all that runs: what nearly all have nothing of is looked at once.
-    terms, extras = allocation.terms, allocation.extras
+    spec, extras = allocation.spec, allocation.extras
     if extras is not None and (extras.releasing is not None or extras.replaces is not None):
         return False
     return (
-        terms.may_be_preempted
-        and (originators or not terms.originator)
-        and not (terms.tags and terms.tags.get(REQUIRED_NODE_TAG))
+        spec.may_be_preempted
+        and (originators or not spec.originator)
+        and not (spec.tags and spec.tags.get(REQUIRED_NODE_TAG))
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 _NO_TAGS: dict[str, str] = {}
 
 
-class Terms:
+class AskSpec:
     """What a request asks for its allocations; not changed once it is made."""
 
     __slots__ = (
@@ -48,48 +48,48 @@ class Terms:
         """Whether its allocations only keep room for the real ones of its task group."""
 
 
-PLAIN = Terms()
+DEFAULT_SPEC = AskSpec()
 """Nothing special."""
 
 
-class UnderTerms:
+class WithSpec:
     """What terms hold for: a request, and each allocation that it gets."""
 
-    __slots__ = ("terms",)
+    __slots__ = ("spec",)
 
-    terms: Terms
+    spec: AskSpec
 
     @property
     def tags(self) -> Mapping[str, str]:
         """What its RM says of it; predicates and policies may look at it."""
-        return self.terms.tags
+        return self.spec.tags
 
     @property
     def may_preempt(self) -> bool:
         """Whether others may have to go for it ..."""
-        return self.terms.may_preempt
+        return self.spec.may_preempt
 
     @property
     def may_be_preempted(self) -> bool:
         """... and whether it may have to go for others (decision 23)."""
-        return self.terms.may_be_preempted
+        return self.spec.may_be_preempted
 
     @property
     def originator(self) -> bool:
         """Whether its application cannot live without it: then it goes for nobody else."""
-        return self.terms.originator
+        return self.spec.originator
 
     @property
     def run_limit(self) -> int:
         """How long it may run once it has its place (ns); 0 is for ever."""
-        return self.terms.run_limit
+        return self.spec.run_limit
 
     @property
     def task_group(self) -> str:
         """The task group of its gang that it belongs to; empty if none."""
-        return self.terms.task_group
+        return self.spec.task_group
 
     @property
     def placeholder(self) -> bool:
         """Whether it only keeps room for the real ones of its task group."""
-        return self.terms.placeholder
+        return self.spec.placeholder
