@@ -26,9 +26,9 @@ from yunikorn.objects.gang import ATOMIC, style_named
 from yunikorn.objects.journal import shortened
 from yunikorn.objects.outbox import Refusal
 from yunikorn.resources import is_zero
-from yunikorn.scheduling.ask_desk import Demand
-from yunikorn.scheduling.existing import FOREIGN_TAG, Existing
-from yunikorn.scheduling.partition_scheduler import Submission
+from yunikorn.scheduling.ask_desk import NewAsk
+from yunikorn.scheduling.existing import FOREIGN_TAG, ExistingAllocation
+from yunikorn.scheduling.partition_scheduler import ApplicationSpec
 from yunikorn.scheduling.user_groups import NO_GROUP, NOBODY
 
 if TYPE_CHECKING:
@@ -150,7 +150,9 @@ class Intake:
             self._session.stray.rejected_applications.append(refusal)
             return
         ugi = new.ugi
-        submission = Submission(new.application_id, new.queue_name, ugi.user, tuple(ugi.groups), new.tags)
+        submission = ApplicationSpec(
+            new.application_id, new.queue_name, ugi.user, tuple(ugi.groups), new.tags
+        )
         submission.run_limit = _time_limit(new.execution_timeout_ms)
         submission.gang, submission.gang_style = new.placeholder_ask, new.gang_scheduling_style
         partition.submit(submission)
@@ -183,7 +185,7 @@ class Intake:
                 refusal = Refusal(ask.allocation_key, reason, app_id)
                 partition.partition.outbox.rejected_asks.append(refusal)
                 return
-        partition.asks.take(app_id, _demand(ask, priority))
+        partition.asks.take(app_id, _new_ask(ask, priority))
 
     def _refuse(
         self,
@@ -211,7 +213,9 @@ class Intake:
         # An independent allocation belongs to an application of its own (decision 27).
         app_id = ask.allocation_key
         if app_id not in partition.partition.applications:
-            submission = Submission(app_id, user=NOBODY, groups=(NO_GROUP,), tags=ask.tags, implicit=True)
+            submission = ApplicationSpec(
+                app_id, user=NOBODY, groups=(NO_GROUP,), tags=ask.tags, implicit=True
+            )
             reason = partition.submit(submission).reason
             return app_id, f"{NO_PLACE}: {reason}" if reason else ""
         return app_id, ""
@@ -342,8 +346,8 @@ def _node_of(partition: PartitionScheduler, one: Allocation) -> str:
     return placed[0].node.id if placed else ""
 
 
-def _demand(ask: AllocationAsk, priority: int) -> Demand:
-    demand = Demand(
+def _new_ask(ask: AllocationAsk, priority: int) -> NewAsk:
+    demand = NewAsk(
         ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, ask.tags, ask.originator
     )
     demand.run_limit = _time_limit(ask.execution_timeout_ms)
@@ -354,8 +358,8 @@ def _demand(ask: AllocationAsk, priority: int) -> Demand:
     return demand
 
 
-def _existing(one: Allocation, node_id: str, priority: int) -> Existing:
-    return Existing(
+def _existing(one: Allocation, node_id: str, priority: int) -> ExistingAllocation:
+    return ExistingAllocation(
         one.allocation_key,
         one.application_id,
         node_id,

@@ -28,7 +28,7 @@ TAKING = frozenset({ACCEPTED, STARTING, RUNNING})
 
 
 @attrs.define
-class Demand:
+class NewAsk:
     """An ask as it is made: `count` times `resource`."""
 
     key: str
@@ -53,7 +53,7 @@ class AskDesk:
         self._at = at
         self._partition = at.partition
 
-    def take(self, app_id: str, demand: Demand) -> None:
+    def take(self, app_id: str, demand: NewAsk) -> None:
         """Take in an ask, or change the one with the same key; refuse it with the reason (facts §10.5)."""
         app = self._partition.applications.get(app_id)
         reason = self._at.closed_to("requests") or self._refusal(app, app_id, demand)
@@ -101,7 +101,7 @@ class AskDesk:
             self._at.preemption.notice(first)
 
     @staticmethod
-    def _refusal(app: Application | None, app_id: str, demand: Demand) -> str:
+    def _refusal(app: Application | None, app_id: str, demand: NewAsk) -> str:
         if app is None:
             return f"failed to find application {app_id}"
         if app.state == FAILING:
@@ -118,7 +118,7 @@ class AskDesk:
             return f"priority {demand.priority} is out of range"
         return ""
 
-    def _new_ask(self, app: Application, demand: Demand) -> Ask:
+    def _new_ask(self, app: Application, demand: NewAsk) -> Ask:
         created, arrival = self._at.created(demand.tags), self._partition.next_arrival()
         spec = _spec(demand)
         return Ask(demand.key, app, demand.resource, demand.count, demand.priority, created, arrival, spec)
@@ -134,7 +134,7 @@ class AskDesk:
         required = ask.tags.get(REQUIRED_NODE_TAG, "") if ask.tags else ""
         return self._partition.ask_classes.of(ask.resource, ask.app.node_order, required, classes)
 
-    def _change(self, ask: Ask, demand: Demand) -> None:
+    def _change(self, ask: Ask, demand: NewAsk) -> None:
         ledger = self._partition.ledger
         same = (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags)
         ask.spec = _spec(demand)
@@ -182,7 +182,7 @@ class AskDesk:
         return [app] if app is not None else []
 
 
-def _spec(demand: Demand) -> AskSpec:
+def _spec(demand: NewAsk) -> AskSpec:
     return AskSpec(
         demand.tags,
         may_preempt=demand.may_preempt,
@@ -194,7 +194,7 @@ def _spec(demand: Demand) -> AskSpec:
     )
 
 
-def _other_part(ask: Ask, demand: Demand) -> str:
+def _other_part(ask: Ask, demand: NewAsk) -> str:
     """Why a demand cannot replace this ask: it would have another part in its application's gang."""
     if (ask.task_group, ask.placeholder) == (
         demand.task_group,

@@ -17,7 +17,7 @@ from yunikorn.objects.strays import StrayRelease
 if TYPE_CHECKING:
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
-    from yunikorn.scheduling.existing import Existing
+    from yunikorn.scheduling.existing import ExistingAllocation
 
 MARK = "\0awaited "
 """Starts their keys among the foreign allocations: no RM can name such a key (no control characters)."""
@@ -28,7 +28,7 @@ class AwaitedAllocations:
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
-        self._waiting: dict[str, dict[str, Existing]] = {}
+        self._waiting: dict[str, dict[str, ExistingAllocation]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
@@ -36,14 +36,14 @@ class AwaitedAllocations:
     def __contains__(self, app_id: str) -> bool:
         return app_id in self._waiting
 
-    def put(self, one: Existing, node: Node) -> None:
+    def put(self, one: ExistingAllocation, node: Node) -> None:
         """Keep its room until its application comes."""
         named = attrs.evolve(one, uuid=one.uuid or self._partition.ledger.new_uuid(one.key))
         self._waiting.setdefault(one.app_id, {})[named.uuid] = named
         self._partition.ledger.awaited.add(named.uuid)
         self._partition.foreign.put(ForeignAllocation(self._key(named), node, one.resource, fixed=False))
 
-    def take(self, app_id: str) -> list[Existing]:
+    def take(self, app_id: str) -> list[ExistingAllocation]:
         """The application has come: what waits for it, in the order of the reports; its room is free."""
         found = list(self._waiting.pop(app_id, {}).values())
         for one in found:
@@ -76,13 +76,13 @@ class AwaitedAllocations:
             if not waiting:
                 del self._waiting[app_id]
 
-    def _tell(self, one: Existing, message: str) -> None:
+    def _tell(self, one: ExistingAllocation, message: str) -> None:
         self._partition.outbox.strays.append(StrayRelease(one.app_id, one.uuid, one.key, message))
 
-    def _end(self, one: Existing) -> None:
+    def _end(self, one: ExistingAllocation) -> None:
         self._partition.ledger.awaited.discard(one.uuid)
         self._partition.foreign.release(self._key(one))
 
     @staticmethod
-    def _key(one: Existing) -> str:
+    def _key(one: ExistingAllocation) -> str:
         return f"{MARK}{one.app_id} {one.uuid}"

@@ -31,7 +31,7 @@ FIXED, ORDINARY = "static", "default"
 
 
 @attrs.define
-class Existing:
+class ExistingAllocation:
     """An allocation as an RM reports it."""
 
     key: str
@@ -62,7 +62,7 @@ class ExistingAllocations:
         self._partition = at.partition
         self.awaited = AwaitedAllocations(at.partition)
 
-    def recover(self, one: Existing) -> str:
+    def recover(self, one: ExistingAllocation) -> str:
         """Book what runs on a node that joins; returns the reason if it cannot be.
 
         What is marked for recovery may come before its application.
@@ -76,7 +76,7 @@ class ExistingAllocations:
             if reason:
                 self._partition.outbox.rejected_asks.append(Refusal(one.key, reason, app.id))
 
-    def place(self, one: Existing) -> str:
+    def place(self, one: ExistingAllocation) -> str:
         """Book an allocation that the RM made, or its new size; returns the reason if it cannot be.
 
         One that answers a waiting ask takes its place; what is new is acknowledged as an allocation.
@@ -85,7 +85,7 @@ class ExistingAllocations:
             return reason
         return self._foreign(one) if _is_foreign(one) else self._take(one, answer=True)
 
-    def _take(self, one: Existing, *, answer: bool) -> str:
+    def _take(self, one: ExistingAllocation, *, answer: bool) -> str:
         partition = self._partition
         app, node = partition.applications.get(one.app_id), partition.nodes.get(one.node_id)
         awaited = app is None and not answer and is_forced(one.tags)
@@ -124,7 +124,7 @@ class ExistingAllocations:
             partition.outbox.allocations.append(self._book(one, app, node))
         return ""
 
-    def _book(self, one: Existing, app: Application, node: Node) -> Allocation:
+    def _book(self, one: ExistingAllocation, app: Application, node: Node) -> Allocation:
         created = self._at.created(one.tags)
         ledger = self._partition.ledger
         uuid = one.uuid or ledger.new_uuid(one.key)
@@ -143,7 +143,7 @@ class ExistingAllocations:
             self._at.preemption.booked(app)
         return ""
 
-    def _foreign(self, one: Existing) -> str:
+    def _foreign(self, one: ExistingAllocation) -> str:
         partition = self._partition
         if not one.key:
             return "a foreign allocation needs a key"
@@ -167,7 +167,7 @@ class ExistingAllocations:
         return ""
 
 
-def _queue_fault(app: Application, one: Existing) -> str:
+def _queue_fault(app: Application, one: ExistingAllocation) -> str:
     """Compare the queue that an allocation names with that of its application.
 
     It may also be the queue that the application was submitted to. In the recovery queue any name will do:
@@ -181,11 +181,11 @@ def _queue_fault(app: Application, one: Existing) -> str:
     return f"{app.label} is in queue {queue.path}, and its allocation {one.name} names {one.queue}"
 
 
-def _is_foreign(one: Existing) -> bool:
+def _is_foreign(one: ExistingAllocation) -> bool:
     return FOREIGN_TAG in one.tags
 
 
-def _spec(one: Existing, app: Application) -> AskSpec:
+def _spec(one: ExistingAllocation, app: Application) -> AskSpec:
     if not (one.tags or one.originator or one.task_group) and one.may_be_preempted:
         return DEFAULT_SPEC
     return AskSpec(

@@ -49,7 +49,7 @@ AS_REQUESTED = "allocation remove as per RM request"
 
 
 @attrs.define
-class Submission:
+class ApplicationSpec:
     """An application as it is submitted."""
 
     id: str
@@ -169,7 +169,7 @@ class PartitionScheduler:
 
     # -- applications -------------------------------------------------------------------------------
 
-    def submit(self, submission: Submission) -> Application:
+    def submit(self, submission: ApplicationSpec) -> Application:
         """Place an application and take it in, or reject it with the reason (facts §4.5)."""
         partition = self.partition
         app = Application(
