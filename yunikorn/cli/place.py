@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yunikorn.cli.submission import Submission, read_submissions
+from yunikorn.cli.placement_query import PlacementQuery, read_submissions
 from yunikorn.errors import ConfigError, UsageError, printable
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def command(
     submissions = (
         _read_apps(apps_file)
         if apps_file is not None
-        else [Submission("application", user or "", groups, queue or "", _read_tags(tags), partition or "")]
+        else [
+            PlacementQuery("application", user or "", groups, queue or "", _read_tags(tags), partition or "")
+        ]
     )
     desk = _open_desk(config_file)
     answers = (
@@ -90,7 +92,7 @@ def _named(file: str) -> str:
     return "standard input" if file == "-" else file
 
 
-def _read_apps(file: str) -> list[Submission]:
+def _read_apps(file: str) -> list[PlacementQuery]:
     text = _read(file)
     if not text.strip():
         click.echo(f"note: {_named(file)} names no applications", err=True)

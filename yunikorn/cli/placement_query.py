@@ -13,7 +13,7 @@ from yunikorn.suggestions import suggest
 
 
 @attrs.frozen
-class Submission:
+class PlacementQuery:
     """An application as its user submits it."""
 
     id: str = ""
@@ -24,12 +24,12 @@ class Submission:
     partition: str = ""
 
 
-def read_submissions(text: str) -> list[Submission]:
+def read_submissions(text: str) -> list[PlacementQuery]:
     """One submission for each line that is not blank; one without an id is called `line-N`.
 
     Raises `ConfigError` with every line that makes no sense, each with its number.
     """
-    submissions: list[Submission] = []
+    submissions: list[PlacementQuery] = []
     problems: list[Problem] = []
     converter = make_converter()
     for number, line in enumerate(text.split("\n"), 1):
@@ -37,7 +37,7 @@ def read_submissions(text: str) -> list[Submission]:
             continue
         try:
             written = _object(line)
-            submission = converter.structure(written, Submission)
+            submission = converter.structure(written, PlacementQuery)
         except ValueError as error:
             problems.append(Problem("", str(error), number))
         except Exception as error:
@@ -66,5 +66,5 @@ def _object(line: str) -> dict[str, Any]:
 def _explain(path: str, message: str) -> str:
     if message != UNKNOWN_KEY:
         return message
-    known = [field.name for field in attrs.fields(Submission)]
+    known = [field.name for field in attrs.fields(PlacementQuery)]
     return f"{message}{suggest(path.lstrip('.'), known)}; known: {', '.join(known)}"
