@@ -137,7 +137,7 @@ def test_asks_that_are_booked_together_are_as_asks_booked_one_by_one(
     entries: list[dict[str, Any]], limited: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("yunikorn.interface.plain_asks._is_plain", lambda ask: False)
+        patch.setattr("yunikorn.interface.ask_batcher._is_plain", lambda ask: False)
         alone = outcome(entries, limited=limited)
     assert outcome(entries, limited=limited) == alone
 
@@ -145,7 +145,7 @@ def test_asks_that_are_booked_together_are_as_asks_booked_one_by_one(
 @given(st.lists(unplaced, max_size=12), st.booleans())
 def test_so_are_asks_of_the_newer_layout(entries: list[dict[str, Any]], limited: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("yunikorn.interface.plain_asks._plain_ask_of", lambda one: None)
+        patch.setattr("yunikorn.interface.ask_batcher._plain_ask_of", lambda one: None)
         alone = outcome(entries, limited=limited, kind=Allocation)
     assert outcome(entries, limited=limited, kind=Allocation) == alone
 

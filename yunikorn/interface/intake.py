@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from yunikorn.clock import MILLISECOND
+from yunikorn.interface.ask_batcher import AskBatcher, ask_of
 from yunikorn.interface.checks import (
     allocation_fault,
     application_fault,
@@ -21,7 +22,6 @@ from yunikorn.interface.checks import (
 )
 from yunikorn.interface.constants import DEFAULT_PARTITION, NODE_PARTITION
 from yunikorn.interface.messages import AllocationAsk, NodeAction
-from yunikorn.interface.plain_asks import PlainAsks, ask_of
 from yunikorn.objects.gang import ATOMIC, style_named
 from yunikorn.objects.journal import shortened
 from yunikorn.objects.outbox import Refusal
@@ -60,7 +60,7 @@ class Intake:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._asks = PlainAsks(session, self._ask, self._place)
+        self._asks = AskBatcher(session, self._ask, self._place)
 
     def take(self, request: UpdateRequest) -> None:
         """Applications, then asks and releases, then nodes; allocations that exist already at the end.

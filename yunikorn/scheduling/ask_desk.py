@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
+from yunikorn.objects.ask_batch import AskBatch
 from yunikorn.objects.ask_index import AskIndex
 from yunikorn.objects.ask_spec import AskSpec
-from yunikorn.objects.newcomers import Newcomers
 from yunikorn.objects.outbox import AskRelease, Refusal
 from yunikorn.objects.termination import TerminationType, is_own
 from yunikorn.resources import Resource, has_negative, is_zero
@@ -75,7 +75,7 @@ class AskDesk:
             self._at.holds.watch(app)
         self._at.preemption.notice(ask)
 
-    def newcomers(self, app_id: str, *, once: bool = False) -> Newcomers | None:
+    def batch(self, app_id: str, *, once: bool = False) -> AskBatch | None:
         """Where plain asks of an application may gather, to be booked by `book`.
 
         With `once` an ask with the key of an allocation is not taken for a new one.
@@ -87,13 +87,13 @@ class AskDesk:
             return None
         if app.gang is not None or app.atomic is not None:
             return None
-        return Newcomers(
+        return AskBatch(
             app, self._partition, self.ask_class_of, alike=not self._at.policies.predicates, once=once
         )
 
-    def book(self, newcomers: Newcomers) -> None:
+    def book(self, batch: AskBatch) -> None:
         """What has gathered waits from now on."""
-        first = newcomers.book()
+        first = batch.book()
         if first is not None:
             if first.app.fresh and self._partition.journal.listening:
                 self._at.holds.watch(first.app)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PENDING = ASK.moves["Initial", "ask"]
 
 
-class Newcomers:
+class AskBatch:
     """Asks of one application that are there, but in no books yet, until `book`."""
 
     __slots__ = (

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from yunikorn.interface.messages import Allocation
     from yunikorn.interface.session import Session
-    from yunikorn.objects.newcomers import Newcomers
+    from yunikorn.objects.ask_batch import AskBatch
     from yunikorn.resources import Resource
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 E = TypeVar("E")
 
 
-class PlainAsks:
+class AskBatcher:
     """Takes in the asks of one RM, in the order in which they came."""
 
     def __init__(
@@ -39,7 +39,7 @@ class PlainAsks:
         self._one_by_one = one_by_one
         self._place = place
         self._at: PartitionScheduler | None = None
-        self._gathering: Newcomers | None = None
+        self._gathering: AskBatch | None = None
         self._names: tuple[object, object] = ("", "")
         """Partition and application of those that gather."""
         self._once = False
@@ -86,11 +86,11 @@ class PlainAsks:
             ask.allocation_key, ask.resource_ask, ask.max_allocations, ask.priority or 0
         )
 
-    def _open(self, partition_name: object, app_id: object) -> Newcomers | None:
+    def _open(self, partition_name: object, app_id: object) -> AskBatch | None:
         if isinstance(partition_name, str) and isinstance(app_id, str):
             self._at = self._session.partition(partition_name)
             if self._at is not None:
-                self._gathering = self._at.asks.newcomers(app_id, once=self._once)
+                self._gathering = self._at.asks.batch(app_id, once=self._once)
                 self._names = (partition_name, app_id)
         return self._gathering
 
