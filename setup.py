@@ -52,7 +52,8 @@ HOT = {
 }
 """What a decision runs through.
 
-Not what authors subclass, what attrs makes, or what believes nothing it is handed (`interface.intake`): in
+Not what authors subclass, what attrs makes, or what believes nothing it is handed
+(`interface.update_handler`): in
 compiled code a value of another type than is written is an exception, before anybody can look at it.
 """
 

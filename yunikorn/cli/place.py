@@ -12,7 +12,7 @@ from yunikorn.cli.placement_query import PlacementQuery, read_submissions
 from yunikorn.errors import ConfigError, UsageError, printable
 
 if TYPE_CHECKING:
-    from yunikorn.interface.placement_desk import Answer, PlacementDesk
+    from yunikorn.interface.placement_dry_run import Answer, PlacementDryRun
 
 REJECTED = 1
 
@@ -66,9 +66,9 @@ def command(
             PlacementQuery("application", user or "", groups, queue or "", _read_tags(tags), partition or "")
         ]
     )
-    desk = _open_desk(config_file)
+    dry_run = _open_dry_run(config_file)
     answers = (
-        desk.ask(each.id, each.user, each.groups, each.queue, each.tags, each.partition)
+        dry_run.ask(each.id, each.user, each.groups, each.queue, each.tags, each.partition)
         for each in submissions
     )
     accepted = _print_all(answers, as_json=as_json, in_full=apps_file is None)
@@ -122,14 +122,14 @@ def _read_tags(tags: Iterable[str]) -> dict[str, str]:
     return pairs
 
 
-def _open_desk(file: str) -> PlacementDesk:
+def _open_dry_run(file: str) -> PlacementDryRun:
     # Imported here, so that a call that cannot be used is answered without loading the scheduler.
-    from yunikorn.interface.placement_desk import PlacementDesk
+    from yunikorn.interface.placement_dry_run import PlacementDryRun
     from yunikorn.registry import Registry
 
     text = _read(file)
     try:
-        return PlacementDesk(text, Registry.load())
+        return PlacementDryRun(text, Registry.load())
     except ConfigError as error:
         lines = "\n".join(f"  {problem}" for problem in error.problems)
         raise UsageError(f"{_named(file)}: not a valid configuration\n{lines}") from None

@@ -23,7 +23,6 @@ from yunikorn.interface.callback import Callback, Reach
 from yunikorn.interface.configurations import Basis
 from yunikorn.interface.constants import DEFAULT_PARTITION
 from yunikorn.interface.delivery import collect
-from yunikorn.interface.intake import Intake
 from yunikorn.interface.messages import (
     ContainerSchedulingState,
     RegisterResourceManagerRequest,
@@ -37,6 +36,7 @@ from yunikorn.interface.rm_link import RMLink
 from yunikorn.interface.rm_plugins import add_plugin, with_rm
 from yunikorn.interface.session_status import SessionStatus
 from yunikorn.interface.sinks import Buffer, Sinks
+from yunikorn.interface.update_handler import UpdateHandler
 from yunikorn.objects.journal import Journal
 from yunikorn.objects.outbox import Outbox
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
@@ -107,7 +107,7 @@ class Session:
         except BaseException:
             discard(self._partitions, "the configuration was refused")
             raise
-        self._intake = Intake(self)
+        self._update_handler = UpdateHandler(self)
         version = self.introduction.version
         SESSION.fire(self, "register", f"version {version} of the interface" if version else "")
 
@@ -198,7 +198,7 @@ class Session:
         What it says will be in the report that the RM makes when it registers again.
         """
         if self.absence is None:
-            self._intake.take(request)
+            self._update_handler.take(request)
         elif not self.absence.telling:
             self.absence.owes_resync = True
 

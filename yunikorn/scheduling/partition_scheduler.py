@@ -18,8 +18,8 @@ from yunikorn.objects.partition import Partition
 from yunikorn.objects.run_limit import RunLimit
 from yunikorn.objects.termination import TerminationType, is_own
 from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
-from yunikorn.scheduling.ask_desk import AS_REQUESTED as ASK_AS_REQUESTED
-from yunikorn.scheduling.ask_desk import AskDesk, asks_of
+from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
+from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
 from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.existing import ExistingAllocations
 from yunikorn.scheduling.gang_admission import gang_refusal, make_gang, report_oversize, report_style
@@ -104,7 +104,7 @@ class PartitionScheduler:
         self.preemption = Preemption(self.partition, self.cycle, self.orders, config.preemption)
         self.existing = ExistingAllocations(self)
         self.holds = Holds(self.partition)
-        self.asks = AskDesk(self)
+        self.asks = AskAdmission(self)
         self.outstanding: Outstanding | None = None
         """Tells the RM how its requests fare, if it wants to know."""
 

@@ -24,9 +24,9 @@ from yunikorn.simulation.books import Ask, ProtocolError, Running, Submitted
 from yunikorn.simulation.ledger import Ledger
 from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.losses import PREEMPTED
-from yunikorn.simulation.node_desk import NodeDesk
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.requests import add_application, ask_for, ask_for_place, ask_for_tasks
+from yunikorn.simulation.simulated_nodes import SimulatedNodes
 from yunikorn.simulation.workload import FAIL, FOREVER, Application, Node, TaskGroup
 
 RM_ID = "simulation"
@@ -59,7 +59,7 @@ class ResourceManager:
         preempted: str,
     ) -> None:
         """`preempted` says what becomes of preempted tasks whose application says nothing of it."""
-        self.nodes = NodeDesk(nodes, ledger, recorder, clock)
+        self.nodes = SimulatedNodes(nodes, ledger, recorder, clock)
         """Its conversation about nodes."""
         self.live: dict[str, Submitted] = {}
         """Applications that were submitted and have not come to their end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from yunikorn.scheduling.ask_desk import REQUIRED_NODE_TAG
+from yunikorn.scheduling.ask_admission import REQUIRED_NODE_TAG
 from yunikorn.scheduling.preemption.fence import fence_root, reaches
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ class NewAsk:
     """Whether it keeps room for its task group; without one the flag is ignored."""
 
 
-class AskDesk:
+class AskAdmission:
     """Where the requests of one partition come in."""
 
     def __init__(self, at: PartitionScheduler) -> None:

@@ -29,7 +29,7 @@ _ACTIONS = {
 }
 
 
-class NodeDesk:
+class SimulatedNodes:
     """Tells the core what happens to nodes, and enters what it agreed to."""
 
     def __init__(self, nodes: list[Node], ledger: Ledger, recorder: Recorder, clock: Clock) -> None:

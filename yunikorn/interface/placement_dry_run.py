@@ -50,7 +50,7 @@ class Answer:
         return bool(self.queue)
 
 
-class PlacementDesk:
+class PlacementDryRun:
     """Answers in order, on one scheduler. Raises `ConfigError` when the configuration cannot be used."""
 
     def __init__(self, config: str, registry: Registry) -> None:

@@ -26,7 +26,7 @@ from yunikorn.objects.gang import ATOMIC, style_named
 from yunikorn.objects.journal import shortened
 from yunikorn.objects.outbox import Refusal
 from yunikorn.resources import is_zero
-from yunikorn.scheduling.ask_desk import NewAsk
+from yunikorn.scheduling.ask_admission import NewAsk
 from yunikorn.scheduling.existing import FOREIGN_TAG, ExistingAllocation
 from yunikorn.scheduling.partition_scheduler import ApplicationSpec
 from yunikorn.scheduling.user_groups import NO_GROUP, NOBODY
@@ -55,7 +55,7 @@ _MOVES = {NodeAction.DRAIN_NODE: "drain", NodeAction.DRAIN_TO_SCHEDULABLE: "sche
 UNKNOWN_ACTION = "the action is not known here: nothing was changed"
 
 
-class Intake:
+class UpdateHandler:
     """Takes in the updates of one RM (order of decision 30)."""
 
     def __init__(self, session: Session) -> None:
