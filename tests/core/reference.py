@@ -444,7 +444,7 @@ class Reference:
         if not (
             self._may_start(app)
             and self._has_quota(app.queue, ask.resource)
-            and self._has_allowance(app, ask.resource)
+            and self._has_tracker(app, ask.resource)
         ):
             return
         required = ask.tags.get("yunikorn.apache.org/requiredNode", "")
@@ -480,7 +480,7 @@ class Reference:
             for limit, sharing in self._limits(app)
         )
 
-    def _has_allowance(self, app: App, resource: Amount) -> bool:
+    def _has_tracker(self, app: App, resource: Amount) -> bool:
         for limit, sharing in self._limits(app):
             most = amount_of(limit.get("maxresources")) or {}
             used = total_of(other.allocated() for other in sharing)

@@ -11,11 +11,11 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.core.every_book import (
+from tests.core.all_accounts import (
     Standing,
+    check_all_accounts,
     check_bounds,
     check_empty,
-    check_every_book,
     check_places,
     check_starts,
     check_victims,
@@ -451,7 +451,7 @@ class Everything(RuleBasedStateMachine):
     def nothing_is_left_behind(self) -> None:
         """Every request that waits has a reason, and no node is kept for nobody."""
         stopped = "Stopped" in (self.partition.state, self.partition.queues.root.state)
-        assert stopped or not self.partition.ledger.kept.vacated
+        assert stopped or not self.partition.accounting.node_reservations.inheritable
         for ask, reason in first_reasons(self.rm.at_work()):
             assert reason is not TURN, f"{ask} could be placed"
 
@@ -460,7 +460,7 @@ class Everything(RuleBasedStateMachine):
         if hasattr(self, "rm") and hasattr(self, "submitted"):
             if self.eager:
                 self.schedule_all()
-            check_every_book(self.rm)
+            check_all_accounts(self.rm)
             self.rm.responses.clear()
 
     # -- the end ------------------------------------------------------------------------------------------
@@ -481,11 +481,11 @@ class Everything(RuleBasedStateMachine):
         for one in list(rm.running.values()):
             if one.uuid in rm.running and not one.placeholder:
                 rm.release(one.application_id, one.uuid)
-        check_every_book(rm)
+        check_all_accounts(rm)
         for app_id in list(rm.apps):
             self._remove_app(app_id)
         rm.schedule()
-        check_every_book(rm)
+        check_all_accounts(rm)
         assert rm.running == {}
         assert rm.evicted == {}
         assert not any(rm.wanted.values())

@@ -189,15 +189,15 @@ class Storm:
         }  # fmt: skip
         act = self.random.choices(list(weights), list(weights.values()))[0]
         act()
-        self.check_books()
+        self.check_accounts()
         self.rm.heard()
         if self.random.random() < 0.3:
             self.rm.schedule(self.random.randint(1, 3))
         else:
             self.rm.schedule()
-            self.check_books()
+            self.check_accounts()
             self.nothing_is_overlooked()
-        self.check_books()
+        self.check_accounts()
         self.gangs_are_whole(self.rm.heard().new_allocations)
 
     # -- what must hold -------------------------------------------------------------------------------
@@ -226,10 +226,10 @@ class Storm:
         assert self.rm.schedule() == []
         assert not [one for response in self.rm.responses[before:] for one in response.released_allocations]
 
-    def check_books(self) -> None:
+    def check_accounts(self) -> None:
         objects = self.objects
         assert self.rm.faults() == []
-        assert set(objects.ledger.allocations) == set(self.rm.running)
+        assert set(objects.accounting.allocations) == set(self.rm.running)
         promised = 0
         for node in objects.nodes.values():
             used = sum(one.resource["vcore"] for one in node.allocations.values())
@@ -248,10 +248,10 @@ class Storm:
             assert each.running == sum(app.counted for app in apps), each
             waiting = sum(any(ask.pending for ask in app.asks.values()) for app in apps)
             assert each.waiting == waiting, each
-        for allowance in objects.usage:
-            apps = [app for app in objects.applications.values() if allowance in app.tracked]
+        for tracker in objects.usage:
+            apps = [app for app in objects.applications.values() if tracker in app.tracked]
             total = sum(app.allocated.get("vcore", 0) for app in apps)
-            assert allowance.usage.get("vcore", 0) == total, allowance.label
+            assert tracker.usage.get("vcore", 0) == total, tracker.label
 
     def check_application(self, app: Any) -> None:
         held = sum(one.resource["vcore"] for one in app.allocations.values())
@@ -296,11 +296,11 @@ def end(storm: Storm) -> None:
     for app_id in list(storm.objects.applications):
         rm.remove_app(app_id)
     rm.evicted.clear()
-    storm.check_books()
+    storm.check_accounts()
     rm.pass_time(4 * 24 * 3600)
     assert rm.scheduler.next_timer() is None
     assert rm.running == {}
-    assert not storm.objects.ledger.allocations
+    assert not storm.objects.accounting.allocations
     assert not any(storm.objects.queues.root.allocated.values())
     for uuid in ("any", ""):
         rm.release("nobody", uuid, termination=TerminationType.PLACEHOLDER_REPLACED)

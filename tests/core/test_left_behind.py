@@ -175,13 +175,13 @@ class LeftBehind(RuleBasedStateMachine):
         if self.eager:
             self.schedule()
         partition = self.rm.at_work().partition
-        assert set(self.rm.running) == set(partition.ledger.allocations)
+        assert set(self.rm.running) == set(partition.accounting.allocations)
         for node in partition.nodes.values():
             running = sum(one.resource["memory"] for one in node.allocations.values())
             others = sum(one.resource.get("memory", 0) for one in partition.foreign if one.node is node)
             assert node.occupied.get("memory", 0) == others
             assert node.available.get("memory", 0) == node.capacity["memory"] - running - others
-        total = sum(one.resource["memory"] for one in partition.ledger.allocations.values())
+        total = sum(one.resource["memory"] for one in partition.accounting.allocations.values())
         assert partition.used.get("memory", 0) == total
 
 

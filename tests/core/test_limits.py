@@ -11,8 +11,8 @@ import pytest
 from tests.core.ear import Ear
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.interface.messages import Allocation
-from yunikorn.objects.allowance import GROUP, USER, Allowance
 from yunikorn.objects.application import Application
+from yunikorn.objects.usage_tracker import GROUP, USER, UsageTracker
 from yunikorn.resources import Resource
 
 
@@ -64,8 +64,8 @@ def end_one(rm: RM, app: str) -> None:
 
 def used(rm: RM, kind: str, name: str, path: str = "root.a") -> dict[str, int] | None:
     """What a user or group uses in a queue; None when nothing is known of them there."""
-    allowance = rm.at_work().partition.usage.of(kind, name, path)
-    return None if allowance is None else {kind: amount for kind, amount in allowance.usage.items() if amount}
+    tracker = rm.at_work().partition.usage.of(kind, name, path)
+    return None if tracker is None else {kind: amount for kind, amount in tracker.usage.items() if amount}
 
 
 # -- resources of a user ----------------------------------------------------------------------------------
@@ -498,7 +498,7 @@ def test_a_release_costs_no_look_at_all_that_a_limit_holds_up(
     submit(rm, "other", "bob")
     assert names(rm.schedule()) == ["app-0", "other"]
     calls = {"awaken": 0, "touch": 0, "has_room": 0}
-    for owner, name in ((Application, "awaken"), (Application, "touch"), (Allowance, "has_room")):
+    for owner, name in ((Application, "awaken"), (Application, "touch"), (UsageTracker, "has_room")):
         _count(monkeypatch, owner, name, calls)
     for number in range(5):
         end_one(rm, f"app-{number}")

@@ -401,9 +401,11 @@ def crowd(nodes: int, kinds: int, named: frozenset[str] | None = None) -> tuple[
 def test_many_kinds_that_come_of_age_at_once_look_at_some_nodes_each_not_at_all() -> None:
     rm, counting = crowd(nodes=300, kinds=40)
     rm.pass_time(2)
-    kept = reserved(rm)
-    assert sorted(key for keys in kept.values() for key in keys) == [f"B{kind:02}" for kind in range(40)]
-    assert len(kept) == 40
+    node_reservations = reserved(rm)
+    assert sorted(key for keys in node_reservations.values() for key in keys) == [
+        f"B{kind:02}" for kind in range(40)
+    ]
+    assert len(node_reservations) == 40
     assert counting.looks <= 40 * 32
 
 

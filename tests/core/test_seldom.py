@@ -11,7 +11,7 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis.stateful import invariant, rule
 
-from tests.core.every_book import Standing, check_every_book
+from tests.core.all_accounts import Standing, check_all_accounts
 from tests.core.machine import Reserving, SideBySide
 from tests.core.test_everything import Everything
 from tests.core.test_machine import BOUNDS, EXAMPLES
@@ -43,7 +43,7 @@ class SeldomEverything(Everything):
 
     @rule()
     def all_is_right(self) -> None:
-        check_every_book(self.rm)
+        check_all_accounts(self.rm)
 
     def _standing(self) -> Standing:
         return {}

@@ -10,7 +10,7 @@ from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 
 
-def backlog(rm: RM, name: str = "default") -> None:
+def pending_accounting(rm: RM, name: str = "default") -> None:
     attributes = {"si/node-partition": name}
     rm.node(f"n-{rm.rm_id}-{name}", attributes, vcore=100)
     rm.app(f"app-{name}", partition_name=name)
@@ -19,8 +19,8 @@ def backlog(rm: RM, name: str = "default") -> None:
 
 def test_one_decision_at_a_time_serves_all_partitions() -> None:
     rm = RM(document(partition(queue("a")), partition(queue("a"), name="gpu")))
-    backlog(rm)
-    backlog(rm, "gpu")
+    pending_accounting(rm)
+    pending_accounting(rm, "gpu")
     served = [rm.schedule(1)[0][0] for _ in range(6)]
     assert served == ["app-default", "app-gpu"] * 3
 
@@ -28,8 +28,8 @@ def test_one_decision_at_a_time_serves_all_partitions() -> None:
 def test_one_decision_at_a_time_serves_all_resource_managers() -> None:
     scheduler = Scheduler(Registry.load(third_party=False), ManualClock())
     one, two = (RM(scheduler=scheduler, rm_id=rm_id) for rm_id in ("one", "two"))
-    backlog(one)
-    backlog(two)
+    pending_accounting(one)
+    pending_accounting(two)
     for _ in range(6):
         scheduler.schedule(1)
     assert (len(one.running), len(two.running)) == (3, 3)

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.core.books import check_books, check_reservations
+from tests.core.accounts import check_accounts, check_reservations
 from tests.core.kit import RM, Decision, document
 from tests.core.predicates import CHECKS, plugins
 from tests.core.reference import Ask, Node, Reference
@@ -192,7 +192,7 @@ class Twins:
     def check(self) -> None:
         """All books are right, and no plugin was blamed."""
         assert self.rm.faults() == []
-        check_books(self.rm, self.reference)
+        check_accounts(self.rm, self.reference)
 
 
 class RetryingTwins(Twins):

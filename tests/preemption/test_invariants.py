@@ -101,7 +101,7 @@ def test_enough_and_no_more(config: str, nodes: list[Any], running: list[Any], l
 
 def check(rm: RM, app_id: str, key: str) -> None:
     ask = rm.find_app(app_id).asks[key]
-    victims = [rm.at_work().partition.ledger.allocations[uuid] for uuid in rm.evicted]
+    victims = [rm.at_work().partition.accounting.allocations[uuid] for uuid in rm.evicted]
     for victim in victims:
         assert not victim.originator
         assert victim.may_be_preempted

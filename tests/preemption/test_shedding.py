@@ -9,7 +9,7 @@ from yunikorn.scheduling.preemption.shedding import in_order, shed
 
 
 def ordered(rm: RM, *types: str) -> list[str]:
-    found = rm.at_work().partition.ledger.allocations.values()
+    found = rm.at_work().partition.accounting.allocations.values()
     return [one.key for one in in_order(found, types, {"first": 10})]
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from yunikorn.objects.ask import INT32_MIN, Ask
 from yunikorn.objects.gang import SOFT
-from yunikorn.objects.line import Member
 from yunikorn.objects.requests import Requests
+from yunikorn.objects.sorted_members import QueueMember
 from yunikorn.objects.state_log import StateLogEntry
 from yunikorn.resources import NOTHING, Tally
 from yunikorn.states import ACCEPTED, APPLICATION, COMPLETING, FAILING, FINAL_STATES, NEW, RUNNING, STARTING
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from yunikorn.clock import Timer
     from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.atomic_gang import AtomicGang
     from yunikorn.objects.gang import Gang
-    from yunikorn.objects.line import Rank
     from yunikorn.objects.queue import Queue
     from yunikorn.objects.run_limit import RunLimit
+    from yunikorn.objects.sorted_members import SortKey
+    from yunikorn.objects.usage_tracker import UsageTracker
 
 COUNTED = frozenset({STARTING, RUNNING})
 """States in which an application counts as running (decisions, "States")."""
@@ -35,12 +35,12 @@ One that sleeps and wakes for months comes to a new one every few minutes.
 """
 
 
-def hold_by(holder: Queue | Allowance) -> str:
+def hold_by(holder: Queue | UsageTracker) -> str:
     """What a queue or limit says where as many applications run as may."""
     return f"{holder.label} runs {holder.count} of at most {holder.max_applications} applications"
 
 
-class Application(Member):
+class Application(QueueMember):
     """An application of a partition."""
 
     __slots__ = (
@@ -64,7 +64,7 @@ class Application(Member):
         "groups",
         "id",
         "lane",
-        "lane_rank",
+        "lane_key",
         "leaving",
         "listener",
         "misses",
@@ -112,7 +112,7 @@ class Application(Member):
         """Whether what it holds differs from what is `accounted`."""
         self.chain: tuple[Queue, ...] = ()
         """Its queue and all above, leaf first."""
-        self.owner: tuple[Allowance, ...] = ()
+        self.owner: tuple[UsageTracker, ...] = ()
         """Those of the `tracked` that have a limit."""
         self.allocations: dict[str, Allocation] = {}
         self.by_key: dict[str, list[Allocation]] | None = None
@@ -154,13 +154,13 @@ class Application(Member):
         self.asks: dict[str, Ask] = {}
         self.group = ""
         """The one group whose limits count for it; empty when none does."""
-        self.tracked: tuple[Allowance, ...] = ()
+        self.tracked: tuple[UsageTracker, ...] = ()
         """Where its usage is booked for its user and group."""
         self.accounted: Tally = {}
         """What of all that it holds is booked there, if none of them has a limit."""
         self.node_order = ""
         self.lane: Hashable = None
-        self.lane_rank: Rank | None = None
+        self.lane_key: SortKey | None = None
         """Where it stands in its lane, if its queue has lanes."""
 
     @property
@@ -193,23 +193,23 @@ class Application(Member):
         return self.requests.any_wait
 
     @property
-    def held_by(self) -> Queue | Allowance | None:
+    def held_by(self) -> Queue | UsageTracker | None:
         """Where as many applications run as may, so that it cannot start; None when it can, or has."""
         if self.fresh:
             for queue in self.chain:
                 if queue.full:
                     return queue
-            for allowance in self.owner:
-                if allowance.full:
-                    return allowance
+            for tracker in self.owner:
+                if tracker.full:
+                    return tracker
         return None
 
     @property
-    def holders(self) -> Iterator[Queue | Allowance]:
+    def holders(self) -> Iterator[Queue | UsageTracker]:
         """Everything that keeps it from starting: queues leaf first, then limits."""
         if self.fresh:
             yield from (queue for queue in self.chain if queue.full)
-            yield from (allowance for allowance in self.owner if allowance.full)
+            yield from (tracker for tracker in self.owner if tracker.full)
 
     @property
     def hold(self) -> str:

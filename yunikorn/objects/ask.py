@@ -131,7 +131,7 @@ class Ask(WithSpec):
 
     @property
     def attempt_change(self) -> int:
-        """The ledger's count of changes at the last attempt to preempt for it; -1 before the first."""
+        """The accounting's count of changes at the last attempt to preempt for it; -1 before the first."""
         return -1 if self.extras is None else self.extras.attempt_change
 
     @property

@@ -1,7 +1,7 @@
 """Plain asks of one application that come together: taken in one by one, and booked in one go.
 
 Plain is an ask without tags, task group or flags, new to an application that has begun: nearly all asks of a
-large application. What they lead to is what `Backlog.add` would have led to for each of them.
+large application. What they lead to is what `PendingAccounting.add` would have led to for each of them.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class AskBatch:
             return None
         app, first = self._app, asks[0]
         app.submitted = min(app.submitted, self._now)
-        self._partition.ledger.backlog.queue_up_all(app, asks)
+        self._partition.accounting.pending_accounting.queue_up_all(app, asks)
         if max(ask.priority for ask in asks) > app.priority:
             app.reprioritise()
         repeats: dict[PendingClass, int] = {}
@@ -119,13 +119,13 @@ class AskBatch:
             for name, amount in pending_class.ask_class.pairs:
                 demand[name] = demand.get(name, 0) + amount * count
         app.awaken(bits)
-        self._partition.ledger.backlog.book(app, demand, 1)
+        self._partition.accounting.pending_accounting.book(app, demand, 1)
         self._tell(asks)
         return first
 
     def _tell(self, asks: Sequence[Ask]) -> None:
-        backlog, journal = self._partition.ledger.backlog, self._partition.journal
-        watcher, index = backlog.watcher, backlog.index
+        pending_accounting, journal = self._partition.accounting.pending_accounting, self._partition.journal
+        watcher, index = pending_accounting.watcher, pending_accounting.index
         if index is not None:
             for ask in asks:
                 index.add(ask.app, ask.key)

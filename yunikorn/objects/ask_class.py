@@ -16,10 +16,10 @@ from yunikorn.resources import Resource, without_zeros
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.node import Node
     from yunikorn.objects.pending_class import PendingClass
+    from yunikorn.objects.usage_tracker import UsageTracker
 
 IDLE_ASK_CLASSES = 256
 """Ask classes without a waiting request that are kept for the next one, before all idle ones are dropped."""
@@ -59,7 +59,7 @@ class AskClass:
         self.resource, self.node_order, self.required, self.classes = key
         self.pairs: Pairs = tuple(self.resource.items())
         self.bit = bit
-        self.pending_classes: dict[tuple[Allowance | None, ...], PendingClass] = {}
+        self.pending_classes: dict[tuple[UsageTracker | None, ...], PendingClass] = {}
         """By owner: its requests under the same limits; with a None at the end those of insistent gangs."""
         self.closed = False
         """Whether no node had room when it was last tried."""

@@ -45,7 +45,7 @@ class AskExtras:
         self.barred_until = INT64_MIN
         """When preemption, which was tried for it in vain, may be tried again (ns)."""
         self.attempt_change = -1
-        """The ledger's count of changes at the last attempt to preempt for it."""
+        """The accounting's count of changes at the last attempt to preempt for it."""
         self.reserved: Node | None = None
         """The node that is kept for it."""
         self.parked = False

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from yunikorn.clock import Timer
+    from yunikorn.objects.allocation_accounting import AllocationAccounting
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask_class import Key
-    from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.node import Node
 
 Members = list[tuple[Ask, int]]
@@ -62,10 +62,10 @@ class AtomicGang:
     """The gang of an application whose members are placed together."""
 
     __slots__ = (
+        "_accounting",
         "_alone",
         "_arrived",
         "_asks",
-        "_ledger",
         "_needed",
         "_unformed",
         "app",
@@ -78,11 +78,11 @@ class AtomicGang:
         "total",
     )
 
-    def __init__(self, app: Application, total: Resource, ledger: Ledger) -> None:
+    def __init__(self, app: Application, total: Resource, accounting: AllocationAccounting) -> None:
         self.app = app
         self.total = total
         """Its size: it is whole when its members take at least so much."""
-        self._ledger = ledger
+        self._accounting = accounting
         self._asks: list[Ask] = []
         """Asks of its task groups that wait, in their order."""
         self._arrived: Tally = {}
@@ -133,7 +133,7 @@ class AtomicGang:
         elif not self._unformed:
             self._withdraw()
             self._unformed = True
-            self._ledger.gangs.unformed[self.app.id] = self
+            self._accounting.gangs.unformed[self.app.id] = self
 
     def settle(self) -> None:
         """Let the members be chosen now if that is still to be done."""
@@ -159,21 +159,21 @@ class AtomicGang:
             return
         if self.is_too_large:
             self.rest()
-            self._ledger.gangs.report(self.app, "GangTooLarge", self.too_large)
+            self._accounting.gangs.report(self.app, "GangTooLarge", self.too_large)
             return
         first = self.members[0][0]
         # Room for one member would be taken from others for nothing while there is none for the next.
         spec = AskSpec(may_preempt=False)
         name = f"gang of {self.app.id}"
         request = Ask(name, self.app, amount, 1, first.priority, first.created, first.arrival, spec)
-        pending_classes = self._ledger.pending_classes
+        pending_classes = self._accounting.pending_classes
         ask_class = pending_classes.ask_classes.of(amount, classes=self._classes(), kind=GangClass)
         assert isinstance(ask_class, GangClass)
         ask_class.members = tuple(dict.fromkeys(ask.ask_class for ask, _ in self.members))
         request.pending_class = pending_classes.of(ask_class, self.app.owner, insists=self.insists)
         request.ensure_extras().gang = self
         self.request = request
-        self._ledger.backlog.offer(request)
+        self._accounting.pending_accounting.offer(request)
 
     @property
     def size(self) -> int:
@@ -225,15 +225,18 @@ class AtomicGang:
         """Have the request insist on its turn, or not any more: it has another pending class then."""
         request = self.request
         if request is not None and request.pending_class.insists != wanted:
-            backlog, pending_classes = self._ledger.backlog, self._ledger.pending_classes
-            backlog.withdraw(request)
+            pending_accounting, pending_classes = (
+                self._accounting.pending_accounting,
+                self._accounting.pending_classes,
+            )
+            pending_accounting.withdraw(request)
             request.pending_class = pending_classes.of(request.ask_class, self.app.owner, insists=wanted)
-            backlog.offer(request)
+            pending_accounting.offer(request)
 
     def _withdraw(self) -> None:
         if self.request is not None:
             request, self.request = self.request, None
-            self._ledger.backlog.withdraw(request)
+            self._accounting.pending_accounting.withdraw(request)
 
     def rest(self) -> None:
         """It waits no more, or not yet: its wait starts anew."""
@@ -241,7 +244,7 @@ class AtomicGang:
             self.deadline.cancel()
             self.deadline = None
         self.overdue = self.told = self._alone = False
-        self._ledger.gangs.overdue.pop(self.app.id, None)
+        self._accounting.gangs.overdue.pop(self.app.id, None)
 
     def finish(self) -> None:
         """It has its place: nothing stands for its members any more."""
@@ -253,7 +256,7 @@ class AtomicGang:
         """What of it still waits is like any other request."""
         for ask in self._asks:
             if ask.held:
-                self._ledger.backlog.let_go(ask)
+                self._accounting.pending_accounting.let_go(ask)
         self._asks.clear()
 
 

@@ -12,8 +12,8 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from yunikorn.objects.allocation_accounting import AllocationAccounting
     from yunikorn.objects.journal import Journal
-    from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.node import Node
     from yunikorn.resources import Resource
 
@@ -29,11 +29,11 @@ class ForeignAllocation:
     """Whether it belongs to the node itself and goes only with it."""
 
 
-class ForeignBook:
+class ForeignAllocations:
     """All foreign allocations of a partition by key."""
 
-    def __init__(self, ledger: Ledger, journal: Journal) -> None:
-        self._ledger = ledger
+    def __init__(self, accounting: AllocationAccounting, journal: Journal) -> None:
+        self._accounting = accounting
         self._journal = journal
         self._known: dict[str, ForeignAllocation] = {}
 
@@ -70,6 +70,6 @@ class ForeignBook:
 
     def _changed(self, node: Node) -> None:
         node.resize()
-        self._ledger.kept.altered(node)
-        self._ledger.node_changed(node, gained=True)
+        self._accounting.node_reservations.altered(node)
+        self._accounting.node_changed(node, gained=True)
         self._journal.record("NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied)

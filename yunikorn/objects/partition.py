@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.config.durations import describe_duration
+from yunikorn.objects.allocation_accounting import AllocationAccounting
 from yunikorn.objects.application import COUNTED
 from yunikorn.objects.ask_class import AskClasses
-from yunikorn.objects.foreign import ForeignBook
-from yunikorn.objects.gang_book import GangBook
+from yunikorn.objects.foreign import ForeignAllocations
 from yunikorn.objects.journal import Journal
-from yunikorn.objects.ledger import Ledger
 from yunikorn.objects.node import Node
 from yunikorn.objects.outbox import AskRelease, Outbox, Refusal, Release
+from yunikorn.objects.partition_gangs import PartitionGangs
 from yunikorn.objects.pending_class import PendingClasses
 from yunikorn.objects.queue import Cluster, Queue
 from yunikorn.objects.queue_tree import QueueTree
 from yunikorn.objects.run_index import runs_elsewhere
 from yunikorn.objects.strays import StrayRelease, Strays, unknown
 from yunikorn.objects.termination import TerminationType
-from yunikorn.objects.usage_book import UsageBook
+from yunikorn.objects.user_group_usage import UserGroupUsage
 from yunikorn.resources import NOTHING, Resource, Tally, grow, saturate, shrink
 from yunikorn.states import COMPLETED, COMPLETING, EXPIRED, FAILING, NODE, PARTITION, REJECTED, STARTING
 
@@ -52,12 +52,14 @@ class Partition:
         """Of all nodes together."""
         self.ask_classes = AskClasses()
         self.pending_classes = PendingClasses(self.ask_classes)
-        self.usage = UsageBook(self.pending_classes, self.journal)
-        self.ledger = Ledger(self.pending_classes, self.usage, self.journal, environment.serial)
-        self.gangs = GangBook(self.ledger, self.outbox, clock, self.timers)
-        self.ledger.gangs = self.ledger.backlog.gangs = self.gangs
+        self.usage = UserGroupUsage(self.pending_classes, self.journal)
+        self.accounting = AllocationAccounting(
+            self.pending_classes, self.usage, self.journal, environment.serial
+        )
+        self.gangs = PartitionGangs(self.accounting, self.outbox, clock, self.timers)
+        self.accounting.gangs = self.accounting.pending_accounting.gangs = self.gangs
         self.gangs.announce = self._announce
-        self.foreign = ForeignBook(self.ledger, self.journal)
+        self.foreign = ForeignAllocations(self.accounting, self.journal)
         self.strays = Strays()
         """Messages that had nothing to act upon."""
         self.queues = QueueTree(root, self.cluster, self.journal)
@@ -67,7 +69,7 @@ class Partition:
         self.nodes: dict[str, Node] = {}
         self.applications: dict[str, Application] = {}
         """Those that have not ended."""
-        self.ledger.applications = self.applications
+        self.accounting.applications = self.applications
         self.ended: dict[str, Application] = {}
         """By id: the last that ended under it, until it is forgotten."""
         self.arrivals = 0
@@ -116,7 +118,7 @@ class Partition:
             app.timer.cancel()
             app.timer = None
         entry = app.log_state(self.clock.now(), reason)
-        self.ledger.recount(app)
+        self.accounting.recount(app)
         if app.run_limit is not None:
             self._watch(app, app.run_limit)
         app.touch()
@@ -173,9 +175,9 @@ class Partition:
         if queue is None:
             return
         for ask in list(app.asks.values()):
-            self.ledger.backlog.drop(ask)
+            self.accounting.pending_accounting.drop(ask)
         app.reprioritise()
-        self.ledger.stop_counting(app)
+        self.accounting.stop_counting(app)
         self.gangs.close(app)
         if app.run_limit is not None:
             app.run_limit.stop()
@@ -232,19 +234,19 @@ class Partition:
         """End an ask, and tell the RM if some of its allocations were still to come."""
         if ask.pending or self.gangs.promised(ask):
             self.outbox.ask_releases.append(AskRelease(ask.app.id, ask.key, termination, message))
-        self.ledger.backlog.drop(ask, termination, message)
+        self.accounting.pending_accounting.drop(ask, termination, message)
 
     # -- allocations --------------------------------------------------------------------------------
 
     def place(self, ask: Ask, node: Node) -> Allocation:
         """Carry out a decision."""
-        allocation = self.ledger.allocate(ask, node, self.clock.now())
+        allocation = self.accounting.allocate(ask, node, self.clock.now())
         self._announce(allocation)
         return allocation
 
     def place_sized(self, ask: Ask, node: Node, uuid: str, resource: Resource) -> None:
         """Carry out a decision of the RM, which gave the allocation a size, and a `uuid` if it likes."""
-        self._announce(self.ledger.allocate_sized(ask, node, self.clock.now(), uuid, resource))
+        self._announce(self.accounting.allocate_sized(ask, node, self.clock.now(), uuid, resource))
 
     def _announce(self, allocation: Allocation) -> None:
         """Tell the RM of a new allocation, and watch its time if that is limited."""
@@ -275,7 +277,7 @@ class Partition:
         cause: TerminationType | None = None,
     ) -> None:
         """End an allocation and tell the RM; `cause` is what events say where it is another reason."""
-        self.ledger.release(allocation, termination if cause is None else cause, message)
+        self.accounting.release(allocation, termination if cause is None else cause, message)
         self.outbox.releases.append(Release(allocation, termination, message))
 
     def answer_stray(self, app_id: str, uuid: str, key: str, *, confirmed: bool) -> None:
@@ -284,13 +286,13 @@ class Partition:
         The answer says STOPPED_BY_RM, which no RM confirms in turn.
         """
         self.strays.count(confirmed=confirmed)
-        other = self.ledger.allocations.get(uuid)
+        other = self.accounting.allocations.get(uuid)
         if other is not None:
             # Told that it ended, an RM that goes by uuids would drop what still runs.
             reason = f"allocation '{uuid}' belongs to application {other.app.id}: nothing was released"
             self.outbox.rejected_asks.append(Refusal(other.key, reason, app_id))
             return
-        if key and not uuid and not app_id and (apps := self.ledger.runs_of(key)):
+        if key and not uuid and not app_id and (apps := self.accounting.runs_of(key)):
             # The same for one that goes by keys. Foreign allocations have no other name than their key.
             self.outbox.rejected_asks.append(Refusal(key, runs_elsewhere(key, apps)))
             return
@@ -309,9 +311,9 @@ class Partition:
     def add_node(self, node: Node) -> None:
         """Take in a node."""
         self.nodes[node.id] = node
-        self.ledger.kept.altered(node)
+        self.accounting.node_reservations.altered(node)
         self._resize(gained=node.capacity)
-        self.ledger.node_changed(node, gained=True)
+        self.accounting.node_changed(node, gained=True)
         self.outbox.accepted_nodes.append(node.id)
         self.journal.record("NODE", node.id, change="ADD", message="Node added to the scheduler")
         self._record_schedulable(node)
@@ -341,33 +343,33 @@ class Partition:
         if attributes is not None:
             node.attributes = dict(attributes)
             node.version += 1
-        self.ledger.kept.altered(node)
+        self.accounting.node_reservations.altered(node)
         if node.capacity != before:
             self._resize(gained=node.capacity, lost=before)
             self.journal.record("NODE", node.id, change="SET", detail="NODE_CAPACITY", resource=node.capacity)
         if occupied is not None:
             self.journal.record("NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied)
-        self.ledger.node_changed(node, gained=True)
+        self.accounting.node_changed(node, gained=True)
 
     def move_node(self, node: Node, event: str) -> None:
         """Take a node through `drain` or `schedule`; raises `StateError` where its state forbids it."""
         before = node.state
         NODE.fire(node, event)
         if node.state != before:
-            self.ledger.kept.altered(node)
+            self.accounting.node_reservations.altered(node)
             if not node.schedulable:
                 for ask in [ask for ask in node.reservations if not ask.ask_class.required]:
-                    self.ledger.kept.unreserve(ask)
-            self.ledger.node_changed(node, gained=node.schedulable)
+                    self.accounting.node_reservations.unreserve(ask)
+            self.accounting.node_changed(node, gained=node.schedulable)
             self._record_schedulable(node)
 
     def remove_node(self, node: Node) -> None:
         """Decommission a node: its allocations end and the RM is told (facts §10.3)."""
         NODE.fire(node, "decommission")
         del self.nodes[node.id]
-        self.ledger.kept.alterations += 1
+        self.accounting.node_reservations.capacity_version += 1
         for ask in list(node.reservations):
-            self.ledger.kept.unreserve(ask)
+            self.accounting.node_reservations.unreserve(ask)
         for allocation in list(node.allocations.values()):
             if allocation.replaces is not None:
                 self.gangs.undo(allocation)
@@ -377,7 +379,7 @@ class Partition:
         self.foreign.forget(node)
         # After the allocations, so that no queue sees less room than it uses on the way.
         self._resize(lost=node.capacity)
-        self.ledger.node_changed(node, gained=False)
+        self.accounting.node_changed(node, gained=False)
         self.journal.record(
             "NODE",
             node.id,

@@ -1,7 +1,8 @@
 """Pending classes: the requests of one ask class under the same limits, with a pair of bits of their own.
 
 Nodes answer by ask class; limits of users and groups answer by owner. What queues keep of "is there
-anything worth trying here?" are bits of pending classes, and "may anything of this pending class be placed now?" is one
+anything worth trying here?" are bits of pending classes, and "may anything of this pending class be placed
+now?" is one
 bit in `PendingClasses.open`, whether it is closed because no node has room or because a user has enough.
 
 The second bit of the pair stands for the same requests of applications that have not started: they need
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 from yunikorn.objects.ask_class import AskClass, AskClasses
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allowance import Allowance
+    from yunikorn.objects.usage_tracker import UsageTracker
 
 IDLE_PENDING_CLASSES = 256
 """Pending classes without a waiting request that are kept for the next one, before all idle ones are
@@ -40,7 +41,9 @@ class PendingClass:
 
     __slots__ = ("ask_class", "asks", "bit", "bits", "insists", "over", "owner")
 
-    def __init__(self, ask_class: AskClass, owner: tuple[Allowance, ...], bit: int, *, insists: bool) -> None:
+    def __init__(
+        self, ask_class: AskClass, owner: tuple[UsageTracker, ...], bit: int, *, insists: bool
+    ) -> None:
         self.ask_class = ask_class
         self.owner = owner
         self.bit = bit
@@ -70,7 +73,9 @@ class PendingClasses:
         """Called with the bits of dropped pending classes, before the bits serve again."""
         ask_classes.on_drop.append(self._drop)
 
-    def of(self, ask_class: AskClass, owner: tuple[Allowance, ...], *, insists: bool = False) -> PendingClass:
+    def of(
+        self, ask_class: AskClass, owner: tuple[UsageTracker, ...], *, insists: bool = False
+    ) -> PendingClass:
         """The pending class of requests of `ask_class` by `owner`; of those that insist on their turn,
         another.
         """
@@ -88,8 +93,8 @@ class PendingClasses:
             pending_class = ask_class.pending_classes[key] = PendingClass(
                 ask_class, owner, bit, insists=insists
             )
-            for allowance in owner:
-                allowance.pending_classes[bit] = pending_class
+            for tracker in owner:
+                tracker.pending_classes[bit] = pending_class
             self._pending_classes += 1
             self._idle += 1
             self.weigh(pending_class)
@@ -99,7 +104,7 @@ class PendingClasses:
         """Open or close the bits of a pending class by all that is known of it."""
         if (pending_class.ask_class.closed or pending_class.over) and not pending_class.insists:
             self.open &= ~pending_class.bits
-        elif any(allowance.full for allowance in pending_class.owner):
+        elif any(tracker.full for tracker in pending_class.owner):
             self.open = self.open & ~pending_class.bits | pending_class.bit
         else:
             self.open |= pending_class.bits
@@ -136,27 +141,27 @@ class PendingClasses:
 
     # -- limits -------------------------------------------------------------------------------------
 
-    def exceed(self, pending_class: PendingClass, allowance: Allowance) -> None:
+    def exceed(self, pending_class: PendingClass, tracker: UsageTracker) -> None:
         """A limit has no room for this pending class, until `room_grew`."""
         pending_class.over = True
-        allowance.over[pending_class.bit] = pending_class
+        tracker.over[pending_class.bit] = pending_class
         self.open &= ~pending_class.bits
 
-    def room_grew(self, allowance: Allowance) -> None:
+    def room_grew(self, tracker: UsageTracker) -> None:
         """Usage under a limit fell: try again what has room now."""
-        for bit, pending_class in list(allowance.over.items()):
-            if allowance.has_room(pending_class.ask_class.pairs):
-                del allowance.over[bit]
+        for bit, pending_class in list(tracker.over.items()):
+            if tracker.has_room(pending_class.ask_class.pairs):
+                del tracker.over[bit]
                 pending_class.over = False
                 self.weigh(pending_class)
 
-    def count_changed(self, allowance: Allowance) -> None:
+    def count_changed(self, tracker: UsageTracker) -> None:
         """The number of applications that run under a limit changed."""
-        full = allowance.is_full
-        if full != allowance.full:
-            allowance.full = full
+        full = tracker.is_full
+        if full != tracker.full:
+            tracker.full = full
             self.fills += full
-            for pending_class in allowance.pending_classes.values():
+            for pending_class in tracker.pending_classes.values():
                 self.weigh(pending_class)
 
     def reconsider(self) -> None:
@@ -165,8 +170,8 @@ class PendingClasses:
             self.ask_classes.reopen(ask_class)
             for pending_class in ask_class.pending_classes.values():
                 pending_class.over = False
-                for allowance in pending_class.owner:
-                    allowance.over.pop(pending_class.bit, None)
+                for tracker in pending_class.owner:
+                    tracker.over.pop(pending_class.bit, None)
                 self.weigh(pending_class)
 
     # -- forgetting ---------------------------------------------------------------------------------
@@ -177,9 +182,9 @@ class PendingClasses:
         for key, pending_class in list(ask_class.pending_classes.items()):
             if not pending_class.asks:
                 del ask_class.pending_classes[key]
-                for allowance in pending_class.owner:
-                    allowance.pending_classes.pop(pending_class.bit, None)
-                    allowance.over.pop(pending_class.bit, None)
+                for tracker in pending_class.owner:
+                    tracker.pending_classes.pop(pending_class.bit, None)
+                    tracker.over.pop(pending_class.bit, None)
                 self._free.append(pending_class.bit)
                 self._pending_classes -= 1
                 self._idle -= 1

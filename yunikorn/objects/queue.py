@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from yunikorn.config.acl import NOBODY
 from yunikorn.config.properties import QueueSettings
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN
-from yunikorn.objects.line import Line, Member
 from yunikorn.objects.pending_class import fresh_part
+from yunikorn.objects.sorted_members import QueueMember, SortedMembers
 from yunikorn.resources import NOTHING, Resource, Tally, above_zero, smaller_of
 from yunikorn.states import QUEUE, STOPPED
 
@@ -46,7 +46,7 @@ class Cluster:
         self.version += 1
 
 
-class Queue(Member):
+class Queue(QueueMember):
     """A queue: a leaf holds applications, a parent holds queues."""
 
     __slots__ = (
@@ -66,7 +66,6 @@ class Queue(Member):
         "history",
         "is_leaf",
         "limits",
-        "line",
         "lost",
         "managed",
         "max_applications",
@@ -80,6 +79,7 @@ class Queue(Member):
         "properties",
         "running",
         "settings",
+        "sorted_members",
         "stale",
         "state",
         "stopped_by_call",
@@ -130,7 +130,7 @@ class Queue(Member):
         self._measures: tuple[Mapping[str, int], Mapping[str, int]] = (NOTHING, NOTHING)
         self._measured = -1
         # What the scheduling layer keeps here: the order of what is in it, and what is worth trying.
-        self.line: Line[Any] = Line()
+        self.sorted_members: SortedMembers[Any] = SortedMembers()
         self.stale: list[Any] = []
         """Members that changed since the line was last put in order."""
         self.order: Any = None
@@ -195,7 +195,7 @@ class Queue(Member):
         for queue in self.walk():
             queue._count_caps()
             queue._measured = -1
-            queue.line.version = -1
+            queue.sorted_members.version = -1
             queue.touch()
         self.room_grew()
 

@@ -70,7 +70,7 @@ class AskAdmission:
             return
         ask = self._new_ask(app, demand)
         self._classify(ask)
-        self._partition.ledger.backlog.add(ask)
+        self._partition.accounting.pending_accounting.add(ask)
         if app.fresh and self._partition.journal.listening:
             self._at.holds.watch(app)
         self._at.preemption.notice(ask)
@@ -135,25 +135,25 @@ class AskAdmission:
         return self._partition.ask_classes.of(ask.resource, ask.app.node_order, required, classes)
 
     def _change(self, ask: Ask, demand: NewAsk) -> None:
-        ledger = self._partition.ledger
+        accounting = self._partition.accounting
         same = (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags)
         ask.spec = _spec(demand)
         if same:
             if not ask.pending:
                 # Since the last of it was served its ask class may have been forgotten, or its limits
                 # changed.
-                ledger.kept.unreserve(ask)
+                accounting.node_reservations.unreserve(ask)
                 self._classify(ask)
-            ledger.backlog.change_pending(ask, demand.count)
+            accounting.pending_accounting.change_pending(ask, demand.count)
             return
         # A node that is kept, and what was told to go, was for the request as it was.
-        ledger.kept.unreserve(ask)
+        accounting.node_reservations.unreserve(ask)
         if ask.extras is not None:
             ask.extras.eviction = None
-        ledger.backlog.change_pending(ask, 0)
+        accounting.pending_accounting.change_pending(ask, 0)
         ask.resource, ask.priority = demand.resource, demand.priority
         self._classify(ask)
-        ledger.backlog.change_pending(ask, demand.count)
+        accounting.pending_accounting.change_pending(ask, demand.count)
 
     def release(self, app_id: str, key: str, termination: TerminationType, message: str = "") -> None:
         """Drop asks: one by key, or without a key all of the application; a key alone is searched for.
@@ -168,17 +168,17 @@ class AskAdmission:
         message = message or AS_REQUESTED
         for ask in asks_of(found[0], key):
             partition.outbox.ask_releases.append(AskRelease(ask.app.id, ask.key, termination, message))
-            partition.ledger.backlog.drop(ask, termination, message)
+            partition.accounting.pending_accounting.drop(ask, termination, message)
 
     def _owners(self, app_id: str, key: str) -> list[Application]:
         applications = self._partition.applications
         if app_id:
             app = applications.get(app_id)
             return [app] if app is not None else []
-        backlog = self._partition.ledger.backlog
-        if backlog.index is None:
-            backlog.index = AskIndex(applications)
-        app = backlog.index.find(key)
+        pending_accounting = self._partition.accounting.pending_accounting
+        if pending_accounting.index is None:
+            pending_accounting.index = AskIndex(applications)
+        app = pending_accounting.index.find(key)
         return [app] if app is not None else []
 
 

@@ -15,13 +15,13 @@ from yunikorn.resources import Tally, describe, fits_quota, subtract
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.atomic_gang import AtomicGang, Members
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
     from yunikorn.objects.queue import Queue
+    from yunikorn.objects.usage_tracker import UsageTracker
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.parking import Parking
     from yunikorn.scheduling.predicate_chain import PredicateChain
@@ -46,7 +46,7 @@ class AtomicGangs:
         self._parking = parking
         self.predicates = predicates
         self._silenced: list[tuple[Queue, int]] = []
-        self._closed: list[Allowance] = []
+        self._closed: list[UsageTracker] = []
         self.stops = False
         """Whether an overdue gang holds back everything that comes after it."""
 
@@ -63,12 +63,12 @@ class AtomicGangs:
         self.stops = False
         for queue, bits in reversed(self._silenced):
             queue.awaken(bits)
-        for allowance in self._closed:
-            for pending_class in allowance.pending_classes.values():
+        for tracker in self._closed:
+            for pending_class in tracker.pending_classes.values():
                 self._pending_classes.weigh(pending_class)
         self._silenced, self._closed = [], []
 
-    def _hold_back(self, gang: AtomicGang, cause: Queue | Allowance) -> bool:
+    def _hold_back(self, gang: AtomicGang, cause: Queue | UsageTracker) -> bool:
         """For the rest of this search; False if the gang may not: it is not overdue, or can never run."""
         holds_back = gang.overdue and self._may_ever_run(gang)
         gang.insist(wanted=holds_back)
@@ -81,9 +81,9 @@ class AtomicGangs:
             self._silenced.append((queue, queue.bits))
             queue.bits = 0
         else:
-            allowance: Allowance = cause  # type: ignore[assignment]
-            self._closed.append(allowance)
-            for pending_class in allowance.pending_classes.values():
+            tracker: UsageTracker = cause  # type: ignore[assignment]
+            self._closed.append(tracker)
+            for pending_class in tracker.pending_classes.values():
                 self._pending_classes.open &= ~pending_class.bits
         return True
 
@@ -94,7 +94,10 @@ class AtomicGangs:
         quotas = [queue.max for queue in app.chain] + [one.max_resources for one in app.owner]
         if any(quota is not None and not fits_quota(quota, amount) for quota in quotas):
             return False
-        version = self._partition.ledger.kept.alterations, self._partition.cluster.version
+        version = (
+            self._partition.accounting.node_reservations.capacity_version,
+            self._partition.cluster.version,
+        )
         ask_class = _ask_class_of(request)
         if ask_class.possible is None or ask_class.possible[0] != version:
             ask_class.possible = (version, self._fits_empty_nodes(gang))
@@ -129,12 +132,12 @@ class AtomicGangs:
                 if not self._hold_back(gang, queue):
                     queue.blocked(request.pending_class)
                 return None
-        for allowance in gang.app.owner:
-            if not allowance.has_room(pairs):
-                self._tell(gang, f"{describe(allowance.headroom)} left for {allowance.label}")
+        for tracker in gang.app.owner:
+            if not tracker.has_room(pairs):
+                self._tell(gang, f"{describe(tracker.headroom)} left for {tracker.label}")
                 self._wait(gang)
-                if not self._hold_back(gang, allowance):
-                    self._pending_classes.exceed(request.pending_class, allowance)
+                if not self._hold_back(gang, tracker):
+                    self._pending_classes.exceed(request.pending_class, tracker)
                 return None
         plan = None if request.ask_class.closed else self._plan(gang)
         if plan is None:

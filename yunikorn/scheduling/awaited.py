@@ -38,9 +38,9 @@ class AwaitedAllocations:
 
     def put(self, one: ExistingAllocation, node: Node) -> None:
         """Keep its room until its application comes."""
-        named = attrs.evolve(one, uuid=one.uuid or self._partition.ledger.new_uuid(one.key))
+        named = attrs.evolve(one, uuid=one.uuid or self._partition.accounting.new_uuid(one.key))
         self._waiting.setdefault(one.app_id, {})[named.uuid] = named
-        self._partition.ledger.awaited.add(named.uuid)
+        self._partition.accounting.awaited.add(named.uuid)
         self._partition.foreign.put(ForeignAllocation(self._key(named), node, one.resource, fixed=False))
 
     def take(self, app_id: str) -> list[ExistingAllocation]:
@@ -80,7 +80,7 @@ class AwaitedAllocations:
         self._partition.outbox.strays.append(StrayRelease(one.app_id, one.uuid, one.key, message))
 
     def _end(self, one: ExistingAllocation) -> None:
-        self._partition.ledger.awaited.discard(one.uuid)
+        self._partition.accounting.awaited.discard(one.uuid)
         self._partition.foreign.release(self._key(one))
 
     @staticmethod

@@ -23,14 +23,14 @@ from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.ask_extras import AskExtras
-    from yunikorn.objects.line import Member
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
     from yunikorn.objects.queue import Queue
+    from yunikorn.objects.sorted_members import QueueMember
+    from yunikorn.objects.usage_tracker import UsageTracker
     from yunikorn.scheduling.member_order import MemberOrder
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.predicate_chain import PredicateChain
@@ -44,8 +44,8 @@ class Cycle:
         self._pending_classes = partition.pending_classes
         self._root = partition.queues.root
         self._cluster = partition.cluster
-        self._ledger = partition.ledger
-        self._kept = partition.ledger.kept
+        self._accounting = partition.accounting
+        self._node_reservations = partition.accounting.node_reservations
         self._outbox = partition.outbox
         self._clock = partition.clock
         self._orders = orders
@@ -54,7 +54,7 @@ class Cycle:
         self.reservations.foremost = self.foremost
         self._held: dict[Queue, None] = {}
         """Queues that may keep applications out, by their policy."""
-        self.parking = Parking(partition.ledger, partition.pending_classes, partition.timers, predicates)
+        self.parking = Parking(partition.accounting, partition.pending_classes, partition.timers, predicates)
         self._gangs = partition.gangs
         self.replacement = Replacement(partition, orders, self.parking, predicates)
         self.atomic = AtomicGangs(partition, orders, self.parking, predicates)
@@ -73,16 +73,16 @@ class Cycle:
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
-        ledger, kept = self._ledger, self._kept
+        accounting, node_reservations = self._accounting, self._node_reservations
         if self._switches != self._cluster.switches:
             self._follow_switches()
         if self._stopped:
             return None
-        if ledger.changed_nodes:
-            self._orders.settle(ledger)
+        if accounting.changed_nodes:
+            self._orders.settle(accounting)
             if self.parking.by_due:
                 self.parking.wake_due()
-            if kept.bereft or kept.new_hosts:
+            if node_reservations.lost or node_reservations.changed_hosts:
                 self.reservations.reconsider()
             if self._orders.regained:
                 allocation = self.reservations.serve()
@@ -117,9 +117,9 @@ class Cycle:
         while True:
             wanted = 0 if self.atomic.stops else root.bits & pending_classes.open
             if not wanted:
-                if self._ledger.kept.vacated and self.reservations.give_up_vacated():
+                if self._accounting.node_reservations.inheritable and self.reservations.give_up_inheritable():
                     return self.decide()
-                if self._ledger.changed_nodes:
+                if self._accounting.changed_nodes:
                     return self.decide()
                 if self._held and not self.atomic.stops and self._review_held():
                     continue
@@ -143,7 +143,7 @@ class Cycle:
         for leaf in list(self._held):
             if not leaf.held:
                 del self._held[leaf]
-            elif leaf.line.version != leaf.cluster.version or leaf.order.would_be_due(now):
+            elif leaf.sorted_members.version != leaf.cluster.version or leaf.order.would_be_due(now):
                 self.settle(leaf)
         return bool(self._root.bits & self._pending_classes.open)
 
@@ -152,18 +152,18 @@ class Cycle:
         version = queue.cluster.version
         while True:
             order: MemberOrder = queue.order
-            line, stale = queue.line, queue.stale
+            sorted_members, stale = queue.sorted_members, queue.stale
             if (
-                line.version != version
+                sorted_members.version != version
                 or order.ages
-                or (stale and (len(stale) > 1 or not order.renew(line, stale)))
+                or (stale and (len(stale) > 1 or not order.renew(sorted_members, stale)))
             ):
                 self.settle(queue)
-            ranks = line.blocks[0].ranks
-            found: Any = ranks[0][-1] if ranks else None
-            member: Member | None = found
+            sort_keys = sorted_members.blocks[0].sort_keys
+            found: Any = sort_keys[0][-1] if sort_keys else None
+            member: QueueMember | None = found
             if member is None or not member.bits & wanted:
-                member = found = line.first(wanted)
+                member = found = sorted_members.first(wanted)
                 if member is None:
                     queue.bits &= ~wanted
                     return None
@@ -177,9 +177,9 @@ class Cycle:
         queue = self._root
         wanted &= queue.bits
         while wanted:
-            if queue.stale or queue.line.version != queue.cluster.version or queue.order.ages:
+            if queue.stale or queue.sorted_members.version != queue.cluster.version or queue.order.ages:
                 self.settle(queue)
-            member = queue.line.first(wanted)
+            member = queue.sorted_members.first(wanted)
             if member is None:
                 return None
             wanted &= member.bits
@@ -192,9 +192,9 @@ class Cycle:
     def settle(self, queue: Queue) -> None:
         """Bring the line of a queue up to date with what changed since it was last looked at."""
         order: MemberOrder = queue.order
-        line, stale = queue.line, queue.stale
-        if line.version != queue.cluster.version or order.is_due(self._partition.clock.now()):
-            line.version = queue.cluster.version
+        sorted_members, stale = queue.sorted_members, queue.stale
+        if sorted_members.version != queue.cluster.version or order.is_due(self._partition.clock.now()):
+            sorted_members.version = queue.cluster.version
             if order.lanes is not None:
                 order.lanes.ask_again()
             members: Iterable[Any] = queue.applications.values() if queue.is_leaf else queue.children.values()
@@ -210,41 +210,41 @@ class Cycle:
                 self._settle_queues(queue, stale)
 
     def _settle_queues(self, parent: Queue, stale: list[Queue]) -> None:
-        line, put = parent.line, parent.order.put
+        sorted_members, put = parent.sorted_members, parent.order.put
         for child in stale:
             child.touched = False
             if child.waits():
-                put(line, child)
+                put(sorted_members, child)
             else:
-                line.remove(child)
+                sorted_members.remove(child)
                 if not child.waiting:
                     # Out of the line it must not look as if it were worth trying: see `Queue.awaken`.
                     child.bits = 0
 
     def _settle_applications(self, leaf: Queue, stale: list[Application]) -> None:
         order: MemberOrder = leaf.order
-        lanes, line, put = order.lanes, leaf.line, order.put
+        lanes, sorted_members, put = order.lanes, leaf.sorted_members, order.put
         for app in stale:
             app.touched = False
             here = app.queue is leaf
             if lanes is not None:
                 if here:
-                    lanes.update(app, order.lane_rank(app))
+                    lanes.update(app, order.lane_key(app))
                 else:
                     lanes.remove(app)
                 lanes.keep_out(app, leaf)
             if here and app.waits():
-                put(line, app)
+                put(sorted_members, app)
             else:
-                line.remove(app)
+                sorted_members.remove(app)
         if lanes is not None:
             for app in lanes.review():
                 lanes.keep_out(app, leaf)
                 if app.waits() and app.queue is leaf:
-                    order.put(line, app)
+                    order.put(sorted_members, app)
                     leaf.awaken(app.bits)
                 else:
-                    line.remove(app)
+                    sorted_members.remove(app)
             if leaf.held:
                 self._held[leaf] = None
 
@@ -266,11 +266,11 @@ class Cycle:
                 if extras is None or not extras.over_quota:
                     self._report_quota(ask, queue)
                 return None
-        for allowance in app.owner:
-            if not allowance.has_room(pairs):
-                self._pending_classes.exceed(ask.pending_class, allowance)
+        for tracker in app.owner:
+            if not tracker.has_room(pairs):
+                self._pending_classes.exceed(ask.pending_class, tracker)
                 if extras is None or not extras.over_limit:
-                    self._report_limit(ask, allowance)
+                    self._report_limit(ask, tracker)
                 return None
         if extras is not None and (extras.over_quota or extras.over_limit):
             self._report_room(ask, extras)
@@ -285,7 +285,7 @@ class Cycle:
         if node is None:
             self._give_up(ask)
             return None
-        allocation = self._ledger.allocate(ask, node, self._clock.now())
+        allocation = self._accounting.allocate(ask, node, self._clock.now())
         self._outbox.allocations.append(allocation)
         if ask.spec.run_limit:
             self._partition.watch(allocation)
@@ -312,7 +312,7 @@ class Cycle:
         self._report(ask, refusals)
         if chain.personal:
             ask.ensure_extras().refusals = refusals
-            self._partition.ledger.backlog.park(ask)
+            self._partition.accounting.pending_accounting.park(ask)
             self.parking.park(ask)
         else:
             ask.ask_class.refusals = refusals
@@ -334,16 +334,16 @@ class Cycle:
                 "REQUEST", ask.key, ask.app.id, message=message, reason="InsufficientQueueResources"
             )
 
-    def _report_limit(self, ask: Ask, allowance: Allowance) -> None:
+    def _report_limit(self, ask: Ask, tracker: UsageTracker) -> None:
         ask.ensure_extras().over_limit = True
         journal = self._partition.journal
         if journal.listening:
-            requested, available = describe(ask.resource), describe(allowance.headroom)
+            requested, available = describe(ask.resource), describe(tracker.headroom)
             message = (
-                f"Request '{ask.key}' exceeds the available {allowance.kind} quota of {allowance.label} "
+                f"Request '{ask.key}' exceeds the available {tracker.kind} quota of {tracker.label} "
                 f"(requested {requested}, available {available})"
             )
-            reason = f"Insufficient{allowance.kind.capitalize()}Quota"
+            reason = f"Insufficient{tracker.kind.capitalize()}Quota"
             journal.record("REQUEST", ask.key, ask.app.id, message=message, reason=reason)
 
     def _report_room(self, ask: Ask, extras: AskExtras) -> None:

@@ -97,8 +97,8 @@ class ExistingAllocations:
             return "allocation contains no resources, or negative ones"
         if not one.key:
             return "an allocation needs an allocation key"
-        known = partition.ledger.allocations.get(one.uuid) if one.uuid else None
-        if (not answer and known is not None) or one.uuid in partition.ledger.awaited:
+        known = partition.accounting.allocations.get(one.uuid) if one.uuid else None
+        if (not answer and known is not None) or one.uuid in partition.accounting.awaited:
             return f"allocation {one.uuid} exists already"
         if app is None:
             self.awaited.put(one, node)
@@ -126,10 +126,10 @@ class ExistingAllocations:
 
     def _book(self, one: ExistingAllocation, app: Application, node: Node) -> Allocation:
         created = self._at.created(one.tags)
-        ledger = self._partition.ledger
-        uuid = one.uuid or ledger.new_uuid(one.key)
+        accounting = self._partition.accounting
+        uuid = one.uuid or accounting.new_uuid(one.key)
         spec = _spec(one, app)
-        booked = ledger.recover(app, node, uuid, one.key, one.resource, one.priority, spec, created)
+        booked = accounting.recover(app, node, uuid, one.key, one.resource, one.priority, spec, created)
         self._at.preemption.booked(app)
         return booked
 
@@ -139,7 +139,7 @@ class ExistingAllocations:
         if known.node is not node:
             return f"allocation {known.uuid} is on node {known.node.id} and cannot move to {node.id}"
         if known.resource != resource:
-            self._partition.ledger.resize(known, resource)
+            self._partition.accounting.resize(known, resource)
             self._at.preemption.booked(app)
         return ""
 

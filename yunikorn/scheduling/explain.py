@@ -261,10 +261,10 @@ def _of_quotas(ask: Ask) -> Iterator[Reason]:
                 summary = f"over the quota of queue {queue.path}"
             available = in_words(queue.headroom or {})
             yield Reason("quota", summary, f"{summary} (requested {requested}, available {available})")
-    for allowance in ask.app.owner:
-        if not allowance.has_room(pairs):
-            summary = f"over the limit of {allowance.label}"
-            available = in_words(allowance.headroom)
+    for tracker in ask.app.owner:
+        if not tracker.has_room(pairs):
+            summary = f"over the limit of {tracker.label}"
+            available = in_words(tracker.headroom)
             yield Reason("limit", summary, f"{summary} (requested {requested}, available {available})")
 
 

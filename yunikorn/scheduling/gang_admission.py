@@ -20,7 +20,7 @@ GANG_POLICIES = ("fifo", "stateaware")
 def make_gang(app: Application, total: Resource, timeout: int, partition: Partition) -> None:
     """Make an application a gang of this size, of its style."""
     if app.gang_style == ATOMIC:
-        app.atomic = AtomicGang(app, total, partition.ledger)
+        app.atomic = AtomicGang(app, total, partition.accounting)
     else:
         timeout = placeholder_timeout(timeout, app.tags, partition.clock.now())
         app.gang = Gang(total, app.gang_style, timeout)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.objects.allowance import Allowance
+from yunikorn.objects.usage_tracker import UsageTracker
 
 if TYPE_CHECKING:
     from yunikorn.objects.application import Application
@@ -29,13 +29,13 @@ class Holds:
         self._free: dict[Application, None] = {}
         """May start, as far as is known."""
         self._swept = 0
-        self._held: dict[Queue | Allowance, dict[Application, None]] = {}
+        self._held: dict[Queue | UsageTracker, dict[Application, None]] = {}
         self._fills = (-1, -1)
 
     def watch(self, app: Application) -> None:
         """An application that has not started asks for something."""
         limited = any(queue.max_applications for queue in app.chain) or any(
-            allowance.max_applications for allowance in app.owner
+            tracker.max_applications for tracker in app.owner
         )
         if limited:
             self._fresh.append(app)
@@ -72,7 +72,7 @@ class Holds:
     def _waits(app: Application) -> bool:
         return app.fresh and app.has_waiting and app.queue is not None
 
-    def _tell(self, app: Application, holder: Queue | Allowance, *, runnable: bool) -> None:
-        of = "QUOTA" if isinstance(holder, Allowance) else "QUEUE"
+    def _tell(self, app: Application, holder: Queue | UsageTracker, *, runnable: bool) -> None:
+        of = "QUOTA" if isinstance(holder, UsageTracker) else "QUEUE"
         detail = f"APP_RUNNABLE_{of}" if runnable else f"APP_CANNOTRUN_{of}"
         self._partition.journal.record("APP", app.id, detail=detail, message="" if runnable else app.hold)

@@ -14,14 +14,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.errors import CONTAINED
-from yunikorn.objects.line import Roster
+from yunikorn.objects.sorted_members import SortedKeys
 from yunikorn.scheduling.member_order import behind
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy
     from yunikorn.objects.application import Application
-    from yunikorn.objects.line import Rank
     from yunikorn.objects.queue import Queue
+    from yunikorn.objects.sorted_members import SortKey
     from yunikorn.scheduling.faults import FaultLog
 
 
@@ -31,38 +31,40 @@ class _Lane:
     __slots__ = ("inside", "limit", "outside")
 
     def __init__(self) -> None:
-        self.inside: Roster[Application] = Roster()
-        self.outside: Roster[Application] = Roster()
+        self.inside: SortedKeys[Application] = SortedKeys()
+        self.outside: SortedKeys[Application] = SortedKeys()
         self.limit: int | None = None
         """How many take part; None for all."""
 
     def __len__(self) -> int:
         return len(self.inside) + len(self.outside)
 
-    def add(self, app: Application, rank: Rank) -> None:
-        """Let `app` stand at `rank`; `balance` says if it takes part. Raises what comparing ranks raises."""
+    def add(self, app: Application, sort_key: SortKey) -> None:
+        """Let `app` stand at `sort_key`; `balance` says if it takes part. Raises what comparing ranks
+        raises.
+        """
         first = self.outside.first
-        admitted = first is None or rank < first
-        (self.inside if admitted else self.outside).add(rank)
+        admitted = first is None or sort_key < first
+        (self.inside if admitted else self.outside).add(sort_key)
         app.admitted = admitted
 
-    def remove(self, app: Application, rank: Rank) -> None:
-        """Take out `app`, which stands at `rank`."""
-        (self.inside if app.admitted else self.outside).remove(rank)
+    def remove(self, app: Application, sort_key: SortKey) -> None:
+        """Take out `app`, which stands at `sort_key`."""
+        (self.inside if app.admitted else self.outside).remove(sort_key)
 
     def balance(self) -> Iterator[Application]:
         """Let as many take part as the limit says; yields the applications for which that has changed."""
         inside, outside, limit = self.inside, self.outside, self.limit
         while limit is not None and len(inside) > limit:
-            rank = inside.take_last()
-            outside.put_first(rank)
-            rank[-1].admitted = False
-            yield rank[-1]
+            sort_key = inside.take_last()
+            outside.put_first(sort_key)
+            sort_key[-1].admitted = False
+            yield sort_key[-1]
         while outside and (limit is None or len(inside) < limit):
-            rank = outside.take_first()
-            inside.put_last(rank)
-            rank[-1].admitted = True
-            yield rank[-1]
+            sort_key = outside.take_first()
+            inside.put_last(sort_key)
+            sort_key[-1].admitted = True
+            yield sort_key[-1]
 
 
 class LaneGate:
@@ -84,26 +86,26 @@ class LaneGate:
         """Applications that crossed the border by a change of their own, since the last review."""
         self._kept_out: dict[int, Application] = {}
 
-    def update(self, app: Application, rank: Rank) -> None:
+    def update(self, app: Application, sort_key: SortKey) -> None:
         """An application came or changed; `admitted`, its own too, may change by `review`."""
-        lane, before, admitted = self._lane_of(app), app.lane_rank, app.admitted
+        lane, before, admitted = self._lane_of(app), app.lane_key, app.admitted
         found = self._lanes.get(lane)
         if before is not None:
             if found is None or self._lanes[app.lane] is not found:
                 self.remove(app)
-            elif _equal(before, rank):
+            elif _equal(before, sort_key):
                 return
             else:
                 found.remove(app, before)
         if found is None:
             found = self._lanes[lane] = _Lane()
         try:
-            found.add(app, rank)
+            found.add(app, sort_key)
         except CONTAINED as error:
             self._faults.report(self._origin, "comparing keys of", error, app.label)
-            rank = behind(app)
-            found.add(app, rank)
-        app.lane, app.lane_rank = lane, rank
+            sort_key = behind(app)
+            found.add(app, sort_key)
+        app.lane, app.lane_key = lane, sort_key
         if app.admitted != admitted:
             self._flipped.append(app)
         self._count(lane, found)
@@ -118,10 +120,10 @@ class LaneGate:
 
     def remove(self, app: Application) -> None:
         """An application left the queue, or its lane."""
-        if app.lane_rank is not None:
+        if app.lane_key is not None:
             found = self._lanes[app.lane]
-            found.remove(app, app.lane_rank)
-            app.lane_rank = None
+            found.remove(app, app.lane_key)
+            app.lane_key = None
             self._count(app.lane, found)
 
     def _count(self, lane: Hashable, found: _Lane) -> None:
@@ -177,7 +179,7 @@ class LaneGate:
         return lane
 
 
-def _equal(one: Rank, other: Rank) -> bool:
+def _equal(one: SortKey, other: SortKey) -> bool:
     try:
         return one == other
     except CONTAINED:

@@ -14,7 +14,7 @@ from yunikorn.scheduling.said_seconds import seconds_of
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, QueueSortPolicy
     from yunikorn.objects.application import Application
-    from yunikorn.objects.line import Line, Member, Rank
+    from yunikorn.objects.sorted_members import QueueMember, SortedMembers, SortKey
     from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.lanes import LaneGate
 
@@ -74,56 +74,56 @@ class MemberOrder:
         """What `is_due` would answer, for whoever only wants to know."""
         return bool(self._refresh) and now // self._refresh != self._tick
 
-    def put(self, line: Line[Any], member: Member) -> None:
+    def put(self, sorted_members: SortedMembers[Any], member: QueueMember) -> None:
         """Have `member` stand where it belongs."""
-        rank = self.rank(member)
+        sort_key = self.sort_key(member)
         try:
-            line.put(member, rank)
+            sorted_members.put(member, sort_key)
         except CONTAINED as error:
             self._faults.report(self.origin, "comparing keys of", error, member.label)
-            line.put(member, behind(member))
+            sorted_members.put(member, behind(member))
 
-    def renew(self, line: Line[Any], stale: list[Any]) -> bool:
+    def renew(self, sorted_members: SortedMembers[Any], stale: list[Any]) -> bool:
         """Have the only member that has changed stand where it belongs; False if `put` is not all it takes.
 
         Nearly always that is who stood in front, was served, and still waits for more.
         """
-        member: Member = stale[0]
+        member: QueueMember = stale[0]
         block = member.block
         if block is None or self.lanes is not None or not member.waits():
             return False
-        ranks = block.ranks
-        if len(ranks) == 1 and not line.tops:
+        sort_keys = block.sort_keys
+        if len(sort_keys) == 1 and not sorted_members.tops:
             # There is nobody to compare it with: it stays among the stale until somebody comes.
             return True
         stale.clear()
         member.touched = False
-        if ranks[0] is not member.rank or line.tops:
-            self.put(line, member)
+        if sort_keys[0] is not member.sort_key or sorted_members.tops:
+            self.put(sorted_members, member)
             return True
-        rank = self.rank(member)
-        del ranks[0]
+        sort_key = self.sort_key(member)
+        del sort_keys[0]
         try:
-            insort(ranks, rank)
-            member.rank = rank
+            insort(sort_keys, sort_key)
+            member.sort_key = sort_key
         except CONTAINED as error:
             self._faults.report(self.origin, "comparing keys of", error, member.label)
             member.block = None
-            line.put(member, behind(member))
+            sorted_members.put(member, behind(member))
         return True
 
-    def lane_rank(self, app: Application) -> Rank:
+    def lane_key(self, app: Application) -> SortKey:
         """Where `app` stands in its lane, where applications count that wait for nothing, too.
 
         Such an application keeps the priority of its last request, so that those of equal priority go by the
         key whether or not they wait.
         """
-        rank = self.rank(app)
-        if self._priority_first and app.priority == NO_PRIORITY and rank[0] == 0:
-            return (0, -_last_priority(app), *rank[2:])
-        return rank
+        sort_key = self.sort_key(app)
+        if self._priority_first and app.priority == NO_PRIORITY and sort_key[0] == 0:
+            return (0, -_last_priority(app), *sort_key[2:])
+        return sort_key
 
-    def rank(self, member: Member, *, quiet: bool = False) -> Rank:
+    def sort_key(self, member: QueueMember, *, quiet: bool = False) -> SortKey:
         """Where `member` stands; `quiet` for whoever only wants to know: no fault is reported."""
         try:
             key = self._key(member)
@@ -172,6 +172,6 @@ def _is_sound(key: tuple[Any, ...]) -> bool:
     return True
 
 
-def behind(member: Any) -> Rank:
+def behind(member: Any) -> SortKey:
     """The rank behind all with good keys: by submission and arrival, or by name."""
     return (1, getattr(member, "submitted", 0), 0, member.tie, member)

@@ -15,8 +15,8 @@ from yunikorn.states import REMOVED, SCHEDULABLE
 
 if TYPE_CHECKING:
     from yunikorn.clock import Clock
+    from yunikorn.objects.allocation_accounting import AllocationAccounting
     from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.node import Node
     from yunikorn.objects.pending_class import PendingClasses
     from yunikorn.scheduling.faults import FaultLog
@@ -96,11 +96,11 @@ class NodeOrders:
                     order.put(node, False)
         return order
 
-    def settle(self, ledger: Ledger) -> None:
+    def settle(self, accounting: AllocationAccounting) -> None:
         """Bring all orders up to date with the nodes that changed, and reopen ask classes that have room
         again.
         """
-        only, changed = self._only, ledger.changed_nodes
+        only, changed = self._only, accounting.changed_nodes
         if only is not None and len(changed) == 1 and len(self._orders) == 1:
             node = changed[0]
             if not node.gained and node.state == SCHEDULABLE and not node.reservations:
@@ -109,7 +109,7 @@ class NodeOrders:
                 node.touched = False
                 only.put(node, False)
                 return
-        ledger.changed_nodes = []
+        accounting.changed_nodes = []
         if len(self._orders) > 1 and self._retired != self._ask_classes.retired:
             self._drop_unused()
         common = self._common

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from yunikorn.clock import Timer
-    from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.node import Node
+    from yunikorn.objects.usage_tracker import UsageTracker
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 SKIPPED, SCHEDULED, RESERVED, FAILED = "SKIPPED", "SCHEDULED", "RESERVED", "FAILED"
@@ -54,13 +54,13 @@ class Outstanding:
 
     def __init__(self, at: PartitionScheduler) -> None:
         self._at = at
-        self._ledger = at.partition.ledger
+        self._accounting = at.partition.accounting
         self._open: dict[Ask, None] = {}
         """Those that may have to be told something."""
         self._told: dict[Ask, str] = {}
         self._failed: dict[Ask, int] = {}
         """Those that were told FAILED, and how many repeats of each were counted."""
-        self._claimed: dict[Queue | Allowance, Tally] = {}
+        self._claimed: dict[Queue | UsageTracker, Tally] = {}
         """What they take of quotas and limits once there are nodes for them."""
         self._timer: Timer | None = None
         self._seen = (-1, -1)
@@ -77,7 +77,7 @@ class Outstanding:
         reports, self._reports = self._reports, []
         return reports
 
-    # -- what the ledger tells ----------------------------------------------------------------------
+    # -- what the accounting tells ----------------------------------------------------------------------
 
     def waits(self, ask: Ask) -> None:
         """A request starts to wait."""
@@ -112,7 +112,7 @@ class Outstanding:
 
     def look(self) -> None:
         """Nothing more can be placed now: look at what waits soon, if anything has changed."""
-        seen = (self._ledger.changes, self._moves)
+        seen = (self._accounting.changes, self._moves)
         if self._open and self._timer is None and seen != self._seen:
             self._seen = seen
             self._timer = self._at.partition.timers.after(EVERY, self._inspect)
@@ -175,11 +175,11 @@ class Outstanding:
     # -- counting -----------------------------------------------------------------------------------
 
     @staticmethod
-    def _holders(ask: Ask) -> Sequence[Queue | Allowance]:
+    def _holders(ask: Ask) -> Sequence[Queue | UsageTracker]:
         # Root's quota is the cluster itself: it grows with the nodes that are called for.
         return (*ask.app.chain[:-1], *ask.app.owner)
 
-    def _room(self, holder: Queue | Allowance, ask: Ask) -> int:
+    def _room(self, holder: Queue | UsageTracker, ask: Ask) -> int:
         """How many repeats of a request fit a quota, with what was called for already."""
         if isinstance(holder, Queue):
             most, used = holder.max or NOTHING, holder.allocated

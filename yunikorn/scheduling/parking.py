@@ -19,8 +19,8 @@ from yunikorn.objects.ask import Ask
 
 if TYPE_CHECKING:
     from yunikorn.clock import Timer, Timers
+    from yunikorn.objects.allocation_accounting import AllocationAccounting
     from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.pending_class import PendingClasses
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
@@ -48,10 +48,14 @@ class Parking:
     """Asks, and whole ask classes, that wait for a change."""
 
     def __init__(
-        self, ledger: Ledger, pending_classes: PendingClasses, timers: Timers, predicates: PredicateChain
+        self,
+        accounting: AllocationAccounting,
+        pending_classes: PendingClasses,
+        timers: Timers,
+        predicates: PredicateChain,
     ) -> None:
         self.predicates = predicates
-        self._ledger = ledger
+        self._accounting = accounting
         self._pending_classes = pending_classes
         self._timers = timers
         self.by_due: list[tuple[int, int, _Entry]] = []
@@ -73,7 +77,7 @@ class Parking:
 
     @property
     def _changes(self) -> int:
-        return self._ledger.changes + self._looks
+        return self._accounting.changes + self._looks
 
     def park(self, item: Ask | AskClass) -> None:
         """Wait for a change: an ask is taken out of the running, an ask class has been closed already."""
@@ -129,7 +133,7 @@ class Parking:
         if isinstance(item, Ask):
             if not item.parked:
                 return False
-            self._ledger.backlog.unpark(item)
+            self._accounting.pending_accounting.unpark(item)
             return True
         self._pending_classes.reopen(item)
         return True

@@ -140,7 +140,7 @@ class PartitionScheduler:
         """Make room where that may be done; what can be placed then, if anything."""
         allocation: Allocation | None = None
         self.preemption.look()
-        if self.partition.ledger.changed_nodes:
+        if self.partition.accounting.changed_nodes:
             # It took a node for a request: another that was kept until then is free.
             allocation = self.cycle.decide()
         if allocation is None:
@@ -161,11 +161,11 @@ class PartitionScheduler:
         """Keep track of how requests fare, from now on, for an RM that wants to know; or not any more."""
         if wanted == (self.outstanding is not None):
             return
-        ledger = self.partition.ledger
+        accounting = self.partition.accounting
         if self.outstanding is not None:
             self.outstanding.stop()
         self.outstanding = Outstanding(self) if wanted else None
-        ledger.backlog.watcher = ledger.kept.watcher = self.outstanding
+        accounting.pending_accounting.watcher = accounting.node_reservations.watcher = self.outstanding
 
     # -- applications -------------------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ class PartitionScheduler:
             if own:
                 self.partition.release(allocation, TerminationType.STOPPED_BY_RM, told_back)
             else:
-                self.partition.ledger.release(allocation, termination, message)
+                self.partition.accounting.release(allocation, termination, message)
         return bool(found)
 
     # -- nodes --------------------------------------------------------------------------------------
@@ -409,7 +409,7 @@ class PartitionScheduler:
         for ask in list(app.asks.values()):
             if ask.pending:
                 ask_class = self.asks.ask_class_of(ask)
-                self.partition.ledger.backlog.reshape(
+                self.partition.accounting.pending_accounting.reshape(
                     ask, self.partition.pending_classes.of(ask_class, app.owner)
                 )
         if app.atomic is not None:

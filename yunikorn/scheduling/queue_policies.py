@@ -49,13 +49,13 @@ class QueuePolicies:
             queue.order = self._order(queue)
             # Ranks of another policy do not compare with those of this one: start with an empty line,
             # which also forgets members that left before the queue became a leaf, or a parent.
-            queue.line.clear()
+            queue.sorted_members.clear()
             self._remember(queue)
             for member in queue.stale:
                 member.touched = False
             queue.stale.clear()
             for app in queue.applications.values():
-                app.admitted, app.lane_rank = True, None
+                app.admitted, app.lane_key = True, None
                 app.touch()
             queue.held = 0
 

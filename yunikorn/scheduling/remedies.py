@@ -127,10 +127,10 @@ def _of_quotas(ask: Ask) -> Iterator[str]:
 
 
 def _of_limits(ask: Ask) -> Iterator[str]:
-    for allowance in ask.app.owner:
-        limit: Mapping[str, int] = allowance.max_resources or NOTHING
-        whose = f"of {allowance.kind} {allowance.name} there"
-        yield from _more(f"the limit of {allowance.label}", limit, allowance.usage, ask, whose)
+    for tracker in ask.app.owner:
+        limit: Mapping[str, int] = tracker.max_resources or NOTHING
+        whose = f"of {tracker.kind} {tracker.name} there"
+        yield from _more(f"the limit of {tracker.label}", limit, tracker.usage, ask, whose)
 
 
 def _more(what: str, most: Mapping[str, int], used: Mapping[str, int], ask: Ask, where: str) -> Iterator[str]:

@@ -20,12 +20,12 @@ from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.allowance import Allowance
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
     from yunikorn.objects.queue import Queue
+    from yunikorn.objects.usage_tracker import UsageTracker
     from yunikorn.resources import Tally
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.predicate_chain import PredicateChain
@@ -39,7 +39,7 @@ class Reservations:
 
     def __init__(self, partition: Partition, orders: NodeOrders, predicates: PredicateChain) -> None:
         self._partition = partition
-        self._kept = partition.ledger.kept
+        self._node_reservations = partition.accounting.node_reservations
         self._orders = orders
         self.predicates = predicates
         self.foremost: Callable[[int], Ask | None] = lambda wanted: None
@@ -63,12 +63,12 @@ class Reservations:
         holder = ask.ask_class.holder
         if delay is None or ask.reserved is not None:
             return
-        if holder is not None and holder not in self._kept.vacated:
+        if holder is not None and holder not in self._node_reservations.inheritable:
             return
         if self._partition.clock.now() < ask.created + delay:
             self._try_again(ask, ask.created + delay)
         elif holder is not None:
-            self._kept.hand_over(holder, ask)
+            self._node_reservations.transfer(holder, ask)
         else:
             node = self._best_node(ask)
             if node is not None:
@@ -81,14 +81,14 @@ class Reservations:
         if ask.ask_class.fits(node):
             return  # it is a predicate that keeps the request away, and room would not help
         for other in [other for other in node.reservations if not other.ask_class.required]:
-            self._kept.unreserve(other)
+            self._node_reservations.unreserve(other)
         self.reserve(ask, node)
 
     def reserve(self, ask: Ask, node: Node) -> None:
         """Keep `node` for `ask`; what it held before is given up."""
         if ask.reserved is not None:
-            self._kept.unreserve(ask)
-        self._kept.reserve(ask, node)
+            self._node_reservations.unreserve(ask)
+        self._node_reservations.reserve(ask, node)
 
     def _try_again(self, ask: Ask, due: int) -> None:
         ask_class = ask.ask_class
@@ -102,8 +102,8 @@ class Reservations:
 
     def reconsider(self) -> None:
         """Nodes came or changed, or requests lost theirs: try the requests again that have none."""
-        ask_classes = dict(self._kept.bereft)
-        hosts = list(self._kept.new_hosts)
+        ask_classes = dict(self._node_reservations.lost)
+        hosts = list(self._node_reservations.changed_hosts)
         if hosts and self._partition.periods.reservation is not None:
             waiting = (
                 ask_class
@@ -113,10 +113,10 @@ class Reservations:
             ask_classes |= {
                 ask_class: None
                 for ask_class in waiting
-                if any(may_be_kept(node, ask_class) for node in hosts)
+                if any(may_reserve(node, ask_class) for node in hosts)
             }
-        self._kept.new_hosts.clear()
-        self._kept.bereft.clear()
+        self._node_reservations.changed_hosts.clear()
+        self._node_reservations.lost.clear()
         for ask_class in ask_classes:
             if ask_class.holder is None:
                 self._retry(ask_class)
@@ -126,7 +126,7 @@ class Reservations:
         for node in self._partition.nodes.values():
             for ask in list(node.reservations):
                 if any(queue.state == STOPPED for queue in ask.app.chain):
-                    self._kept.unreserve(ask)
+                    self._node_reservations.unreserve(ask)
 
     def _retry(self, ask_class: AskClass) -> None:
         if ask_class.waiting:
@@ -138,8 +138,8 @@ class Reservations:
     # -- choosing -----------------------------------------------------------------------------------
 
     def _best_node(self, ask: Ask) -> Node | None:
-        ask_class, alterations = ask.ask_class, self._kept.alterations
-        if ask_class.hopeless == alterations or self._exceeds_all(ask_class):
+        ask_class, capacity_version = ask.ask_class, self._node_reservations.capacity_version
+        if ask_class.hopeless == capacity_version or self._exceeds_all(ask_class):
             return None
         order = self._orders.of(ask_class)
         # Who was kept a moment ago still stands in the order: many ask classes may come of age at once.
@@ -154,13 +154,13 @@ class Reservations:
             if node is not None:
                 return node
         if not any(node.could_host(ask_class.pairs) for node in self._partition.nodes.values()):
-            ask_class.hopeless = alterations
+            ask_class.hopeless = capacity_version
         return None
 
     def _exceeds_all(self, ask_class: AskClass) -> bool:
         """Whether no node has so much of some type: told without a look at each node."""
-        if self._largest_at != self._kept.alterations:
-            self._largest_at = self._kept.alterations
+        if self._largest_at != self._node_reservations.capacity_version:
+            self._largest_at = self._node_reservations.capacity_version
             self._largest = {}
             for node in self._partition.nodes.values():
                 for name, amount in node.capacity.items():
@@ -195,7 +195,7 @@ class Reservations:
         while regained:
             node = regained[-1]
             for ask in list(node.reservations):
-                if ask in self._kept.vacated or not ask.ask_class.fits(node) or ask.parked:
+                if ask in self._node_reservations.inheritable or not ask.ask_class.fits(node) or ask.parked:
                     continue
                 hindrance = self._hindrance(ask)
                 if hindrance is not None:
@@ -203,7 +203,7 @@ class Reservations:
                         blocked[node] = None
                     else:
                         # Kept for a request that may not run, the node would serve nobody.
-                        self._kept.unreserve(ask)
+                        self._node_reservations.unreserve(ask)
                 elif self.predicates.judge(ask, node) is None:
                     regained[:0] = blocked
                     return self._award(node, ask)
@@ -244,30 +244,30 @@ class Reservations:
         return found if self.predicates.judge(found, node) is None else holder
 
     @staticmethod
-    def _hindrance(ask: Ask) -> Queue | Allowance | None:
+    def _hindrance(ask: Ask) -> Queue | UsageTracker | None:
         """What keeps `ask` from running even if a node has room: a quota, a limit, or a full queue."""
         app, pairs = ask.app, ask.ask_class.pairs
         for queue in app.chain:
             if not queue.has_room(pairs) or (app.fresh and queue.full):
                 return queue
-        for allowance in app.owner:
-            if not allowance.has_room(pairs) or (app.fresh and allowance.full):
-                return allowance
+        for tracker in app.owner:
+            if not tracker.has_room(pairs) or (app.fresh and tracker.full):
+                return tracker
         return None
 
-    def give_up_vacated(self) -> bool:
+    def give_up_inheritable(self) -> bool:
         """Free the nodes whose request went and which no other of its ask class took over."""
-        vacated = list(self._kept.vacated)
-        for ask in vacated:
-            self._kept.unreserve(ask)
-        return bool(vacated)
+        inheritable = list(self._node_reservations.inheritable)
+        for ask in inheritable:
+            self._node_reservations.unreserve(ask)
+        return bool(inheritable)
 
 
 def _free(nodes: Iterable[Node]) -> Iterator[Node]:
     return (node for node in nodes if node.is_free)
 
 
-def may_be_kept(node: Node, ask_class: AskClass) -> bool:
+def may_reserve(node: Node, ask_class: AskClass) -> bool:
     """Whether `node` could be reserved for a request of `ask_class`, as far as room goes."""
     if ask_class.required:
         return ask_class.required == node.id and node.could_host(ask_class.pairs)

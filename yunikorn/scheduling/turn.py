@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
-    from yunikorn.objects.line import Rank
     from yunikorn.objects.queue import Queue
+    from yunikorn.objects.sorted_members import SortKey
 
 
 @attrs.frozen
@@ -99,19 +99,19 @@ def _standings(leaf: Queue, now: int) -> Iterable[Standing]:
 def in_order(queue: Queue, members: Iterable[Any], now: int) -> list[Any]:
     """`members` of `queue` as a decision at `now` would meet them; changes nothing."""
     order = queue.order
-    anew = queue.line.version != queue.cluster.version or order.would_be_due(now)
-    ranks: list[Rank] = []
+    anew = queue.sorted_members.version != queue.cluster.version or order.would_be_due(now)
+    sort_keys: list[SortKey] = []
     found: list[Any] = []
     for member in members:
-        current = None if anew or member.touched else member.rank
-        rank = order.rank(member, quiet=True) if current is None else current
+        current = None if anew or member.touched else member.sort_key
+        sort_key = order.sort_key(member, quiet=True) if current is None else current
         try:
-            at = bisect_left(ranks, rank)
+            at = bisect_left(sort_keys, sort_key)
         except CONTAINED:
             # Keys of a plugin that do not compare: behind all others, as in the line.
-            rank = behind(member)
-            at = bisect_left(ranks, rank)
-        ranks.insert(at, rank)
+            sort_key = behind(member)
+            at = bisect_left(sort_keys, sort_key)
+        sort_keys.insert(at, sort_key)
         found.insert(at, member)
     return found
 

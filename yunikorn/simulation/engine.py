@@ -29,8 +29,8 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.simulation.agenda import Agenda
 from yunikorn.simulation.books import Running
+from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.inquiries import Inquiries
-from yunikorn.simulation.ledger import Ledger
 from yunikorn.simulation.limit_waits import LimitReport, LimitWaits
 from yunikorn.simulation.misfits import find_misfits
 from yunikorn.simulation.recorder import Recorder
@@ -133,14 +133,14 @@ class Simulation:
         self._until = until
         self._watch = watch or (lambda progress: True)
         self._agenda: Agenda[Running] = Agenda(workload)
-        self._ledger = Ledger()
+        self._counters = Counters()
         self._recorder = recorder or Recorder()
         self._inquiries = inquiries
         if inquiries is not None:
             self._recorder = inquiries.witness(self._recorder)
         self._limits = limits or LimitWaits(lambda partition, application: None)
         self._manager = ResourceManager(
-            self._agenda, self._ledger, self._recorder, clock, workload.nodes, self._limits, preempted
+            self._agenda, self._counters, self._recorder, clock, workload.nodes, self._limits, preempted
         )
         if inquiries is not None:
             inquiries.books = self._manager
@@ -174,7 +174,7 @@ class Simulation:
         return make_report(
             self._workload,
             misfits,
-            self._ledger,
+            self._counters,
             self._manager,
             self._agenda,
             self._held or self._limits.report(self._clock.now()),
@@ -213,7 +213,7 @@ class Simulation:
         going, decided = True, ROUND
         while going and decided == ROUND:
             decided = self._core.schedule(ROUND)
-            self._ledger.decisions += decided
+            self._counters.decisions += decided
             busy = busy or decided > 0
             going = self._watch(self._progress(moment))
         if busy or self._manager.changes != changes:
@@ -233,7 +233,7 @@ class Simulation:
             except ConfigError as error:
                 refused = "; ".join(map(str, error.problems))
             found = Reloaded(moment, event.file, event.text, refused)
-            self._ledger.reloads.append(found)
+            self._counters.reloads.append(found)
             self._recorder.reloaded(found)
             self._manager.limits_changed(moment)
         return bool(events)
@@ -254,6 +254,6 @@ class Simulation:
         return timer
 
     def _progress(self, moment: int) -> Progress:
-        ledger = self._ledger
-        settled = ledger.finished + ledger.rejected + ledger.failed
-        return Progress(moment, self._total, ledger.submitted, settled, ledger.decisions)
+        counters = self._counters
+        settled = counters.finished + counters.rejected + counters.failed
+        return Progress(moment, self._total, counters.submitted, settled, counters.decisions)

@@ -14,10 +14,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 
 import attrs
 
-from yunikorn.objects.allowance import Allowance
 from yunikorn.objects.application import Application
 from yunikorn.objects.gang import ATOMIC
 from yunikorn.objects.queue import Queue
+from yunikorn.objects.usage_tracker import UsageTracker
 from yunikorn.simulation.books import Ask, Submitted
 from yunikorn.simulation.misfits import partition_name
 from yunikorn.simulation.statistics import Waits, WaitSummary, seconds
@@ -81,9 +81,9 @@ class Line:
         for queue in gate.queues:
             if not queue.has_room(self.pairs):
                 return f"over the quota of {queue.label}"
-        for allowance in gate.owner:
-            if not allowance.has_room(self.pairs):
-                return f"over the limit of {allowance.label}"
+        for tracker in gate.owner:
+            if not tracker.has_room(self.pairs):
+                return f"over the limit of {tracker.label}"
         return ""
 
 
@@ -93,7 +93,7 @@ class Gate:
     __slots__ = ("_levels", "_seen", "fresh", "lines", "owner", "queues")
 
     def __init__(self, app: Application) -> None:
-        self._levels: list[Queue | Allowance] = [*app.chain, *app.owner] if app.fresh else []
+        self._levels: list[Queue | UsageTracker] = [*app.chain, *app.owner] if app.fresh else []
         """Where the number of applications counts for those that have not started."""
         self.queues = app.chain[:-1]
         """All but root, whose quota is the size of the cluster."""
@@ -132,11 +132,11 @@ class Gate:
             seen.append(quota)
             if quota is not None:
                 seen += [allocated.get(name) for name in quota]
-        for allowance in self.owner:
-            most = allowance.max_resources
+        for tracker in self.owner:
+            most = tracker.max_resources
             seen.append(most)
             if most is not None:
-                usage = allowance.usage
+                usage = tracker.usage
                 seen += [usage.get(name) for name in most]
         seen += [level.full for level in self._levels]
         return seen

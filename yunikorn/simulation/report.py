@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from yunikorn.simulation.answers import Answer
-from yunikorn.simulation.ledger import Ledger, QueueFigures, Reason
+from yunikorn.simulation.counters import Counters, QueueFigures, Reason
 from yunikorn.simulation.limit_waits import LimitReport
 from yunikorn.simulation.losses import PREEMPTED, GangReport, LostWork
 from yunikorn.simulation.misfits import Misfits, partition_name
@@ -147,7 +147,7 @@ class Report:
 def make_report(
     workload: Workload,
     misfits: Misfits,
-    ledger: Ledger,
+    counters: Counters,
     manager: ResourceManager,
     agenda: Agenda[Any],
     held: LimitReport,
@@ -156,81 +156,81 @@ def make_report(
 ) -> Report:
     """Close the books at `now`: what still runs is counted as used up to there."""
     stopped = now
-    if outcome == "complete" and ledger.last_end is not None and not manager.running:
-        stopped = ledger.last_end
-    _count_what_runs(ledger, manager.running.values(), stopped)
+    if outcome == "complete" and counters.last_end is not None and not manager.running:
+        stopped = counters.last_end
+    _count_what_runs(counters, manager.running.values(), stopped)
     everything = QueueFigures()
-    for figures in ledger.queues.values():
+    for figures in counters.queues.values():
         everything.application_waits.merge(figures.application_waits)
         everything.task_waits.merge(figures.task_waits)
-    capacities = _capacities(ledger, stopped)
+    capacities = _capacities(counters, stopped)
     return Report(
         workload=workload.name,
         format=workload.format,
         origin=workload.origin,
         outcome=outcome,
-        applications=_count_applications(ledger, manager.live, agenda.still_to_arrive),
-        rejections=ledger.rejections.ranked(),
-        tasks=_count_tasks(ledger, manager, misfits),
-        refusals=ledger.refusals.ranked(),
+        applications=_count_applications(counters, manager.live, agenda.still_to_arrive),
+        rejections=counters.rejections.ranked(),
+        tasks=_count_tasks(counters, manager, misfits),
+        refusals=counters.refusals.ranked(),
         application_wait=everything.application_waits.summary(),
         task_wait=everything.task_waits.summary(),
-        preemptions=ledger.losses.tasks(PREEMPTED),
-        preempted_placeholders=ledger.losses.preempted_places,
-        lost_work=ledger.losses.listed(),
-        gangs=ledger.gangs.report(),
+        preemptions=counters.losses.tasks(PREEMPTED),
+        preempted_placeholders=counters.losses.preempted_places,
+        lost_work=counters.losses.listed(),
+        gangs=counters.gangs.report(),
         limit_waits=held,
-        times=_times(ledger, stopped),
-        decisions=ledger.decisions,
-        allocations=ledger.allocations,
-        releases=ledger.releases,
-        nodes=ledger.nodes,
-        node_troubles=list(ledger.node_troubles),
-        reloads=[reloaded.listed() for reloaded in ledger.reloads],
-        utilisation=_utilisation(ledger, capacities),
-        queues=_queue_reports(ledger, capacities),
+        times=_times(counters, stopped),
+        decisions=counters.decisions,
+        allocations=counters.allocations,
+        releases=counters.releases,
+        nodes=counters.nodes,
+        node_troubles=list(counters.node_troubles),
+        reloads=[reloaded.listed() for reloaded in counters.reloads],
+        utilisation=_utilisation(counters, capacities),
+        queues=_queue_reports(counters, capacities),
         input=dict(sorted(workload.counts.items())),
         remarks=[*workload.remarks, *filter(None, [misfits.remark()])],
     )
 
 
-def _count_what_runs(ledger: Ledger, running: Any, stopped: int) -> None:
+def _count_what_runs(counters: Counters, running: Any, stopped: int) -> None:
     task: Running
     for task in running:
         amount = task.allocation.resource_per_alloc
-        ledger.queue(task).usage.add(amount, max(stopped - task.started, 0))
+        counters.queue(task).usage.add(amount, max(stopped - task.started, 0))
 
 
-def _count_applications(ledger: Ledger, live: dict[str, Submitted], to_come: int) -> ApplicationCounts:
+def _count_applications(counters: Counters, live: dict[str, Submitted], to_come: int) -> ApplicationCounts:
     running = sum(1 for record in live.values() if record.running)
     return ApplicationCounts(
-        submitted=ledger.submitted,
-        finished=ledger.finished,
-        failed=ledger.failed,
-        rejected=ledger.rejected,
+        submitted=counters.submitted,
+        finished=counters.finished,
+        failed=counters.failed,
+        rejected=counters.rejected,
         running=running,
         waiting=len(live) - running,
         not_submitted=to_come,
     )
 
 
-def _count_tasks(ledger: Ledger, manager: ResourceManager, misfits: Misfits) -> TaskCounts:
+def _count_tasks(counters: Counters, manager: ResourceManager, misfits: Misfits) -> TaskCounts:
     return TaskCounts(
-        asked=ledger.tasks_asked,
-        ended=ledger.tasks_ended,
-        timed_out=ledger.tasks_timed_out,
-        failed=ledger.tasks_failed,
-        dropped=ledger.tasks_dropped,
-        refused=ledger.tasks_refused,
+        asked=counters.tasks_asked,
+        ended=counters.tasks_ended,
+        timed_out=counters.tasks_timed_out,
+        failed=counters.tasks_failed,
+        dropped=counters.tasks_dropped,
+        refused=counters.tasks_refused,
         running=len(manager.running),
         waiting=sum(record.waiting for record in manager.live.values()),
-        restarted=ledger.restarts,
+        restarted=counters.restarts,
         too_large=misfits.tasks,
     )
 
 
-def _times(ledger: Ledger, stopped: int) -> Times:
-    first, last = ledger.first_submission, ledger.last_end
+def _times(counters: Counters, stopped: int) -> Times:
+    first, last = counters.first_submission, counters.last_end
     return Times(
         first_submission=None if first is None else seconds(first),
         last_end=None if last is None else seconds(last),
@@ -239,19 +239,19 @@ def _times(ledger: Ledger, stopped: int) -> Times:
     )
 
 
-def _capacities(ledger: Ledger, stopped: int) -> dict[str, dict[str, int]]:
-    start = ledger.first_submission or 0
-    return {name: capacity.between(start, stopped) for name, capacity in ledger.capacities.items()}
+def _capacities(counters: Counters, stopped: int) -> dict[str, dict[str, int]]:
+    start = counters.first_submission or 0
+    return {name: capacity.between(start, stopped) for name, capacity in counters.capacities.items()}
 
 
-def _utilisation(ledger: Ledger, capacities: dict[str, dict[str, int]]) -> dict[str, dict[str, float]]:
+def _utilisation(counters: Counters, capacities: dict[str, dict[str, int]]) -> dict[str, dict[str, float]]:
     totals = {name: Usage() for name in capacities}
-    for (partition, _), figures in ledger.queues.items():
+    for (partition, _), figures in counters.queues.items():
         totals.setdefault(partition, Usage()).add(figures.usage.spent, 1)
     return {name: used_share(usage.spent, capacities.get(name, {})) for name, usage in sorted(totals.items())}
 
 
-def _queue_reports(ledger: Ledger, capacities: dict[str, dict[str, int]]) -> list[QueueReport]:
+def _queue_reports(counters: Counters, capacities: dict[str, dict[str, int]]) -> list[QueueReport]:
     return [
         QueueReport(
             partition=partition_name(partition),
@@ -265,5 +265,5 @@ def _queue_reports(ledger: Ledger, capacities: dict[str, dict[str, int]]) -> lis
             task_wait=figures.task_waits.summary(),
             utilisation=used_share(figures.usage.spent, capacities.get(partition, {})),
         )
-        for (partition, queue), figures in sorted(ledger.queues.items())
+        for (partition, queue), figures in sorted(counters.queues.items())
     ]

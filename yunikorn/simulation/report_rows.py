@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from yunikorn.simulation.ledger import Reason
+from yunikorn.simulation.counters import Reason
 from yunikorn.simulation.limit_waits import HeldBack
 from yunikorn.simulation.report import QueueReport, Report
 from yunikorn.simulation.statistics import WaitSummary

@@ -21,7 +21,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.simulation.agenda import Agenda
 from yunikorn.simulation.books import Ask, ProtocolError, Running, Submitted
-from yunikorn.simulation.ledger import Ledger
+from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.losses import PREEMPTED
 from yunikorn.simulation.recorder import Recorder
@@ -51,7 +51,7 @@ class ResourceManager:
     def __init__(
         self,
         agenda: Agenda[Running],
-        ledger: Ledger,
+        counters: Counters,
         recorder: Recorder,
         clock: Clock,
         nodes: list[Node],
@@ -59,7 +59,7 @@ class ResourceManager:
         preempted: str,
     ) -> None:
         """`preempted` says what becomes of preempted tasks whose application says nothing of it."""
-        self.nodes = SimulatedNodes(nodes, ledger, recorder, clock)
+        self.nodes = SimulatedNodes(nodes, counters, recorder, clock)
         """Its conversation about nodes."""
         self.live: dict[str, Submitted] = {}
         """Applications that were submitted and have not come to their end."""
@@ -72,7 +72,7 @@ class ResourceManager:
         self.failure: Exception | None = None
         """What went wrong first while it listened: a core may survive that and say nothing."""
         self._agenda = agenda
-        self._ledger = ledger
+        self._counters = counters
         self._recorder = recorder
         self._clock = clock
         self._limits = limits
@@ -121,7 +121,7 @@ class ResourceManager:
         add_application(request, record, moment)
         if plan.has_placeholders:
             self._gathering[plan.id] = record
-        self._ledger.arrived(record, moment)
+        self._counters.arrived(record, moment)
         self._recorder.submitted(moment, record)
         self._limits.moved(record, moment)
 
@@ -131,7 +131,7 @@ class ResourceManager:
         owner.running -= 1
         owner.ended += 1
         owner.unfinished -= 1
-        self._ledger.left(task, moment)
+        self._counters.left(task, moment)
         self._recorder.released(moment, allocation, "ended")
         self._recorder.left(moment, task, "ended")
         self._close_if_done(owner)
@@ -183,7 +183,7 @@ class ResourceManager:
         task = self.running[key] = Running(owner, ask, allocation, moment)
         self._served(owner, ask, owner.asks, moment)
         owner.running += 1
-        self._ledger.placed(task, moment)
+        self._counters.placed(task, moment)
         self._recorder.allocated(moment, allocation)
         self._recorder.started(moment, task)
         self._see_gang(owner, moment)
@@ -204,7 +204,7 @@ class ResourceManager:
     def _see_gang(self, owner: Submitted, moment: int) -> None:
         if owner.plan.gang and not owner.whole and owner.running + owner.kept >= owner.plan.size:
             owner.whole = True
-            self._ledger.gangs.waits.add(moment - owner.plan.submit)
+            self._counters.gangs.waits.add(moment - owner.plan.submit)
 
     def _kept(self, placeholder: Allocation, moment: int) -> None:
         owner = self.live.get(placeholder.application_id)
@@ -230,7 +230,7 @@ class ResourceManager:
         self.changes += 1
         owner.kept -= 1
         kind = release.termination_type
-        self._ledger.losses.preempted_places += kind is TerminationType.PREEMPTED_BY_SCHEDULER
+        self._counters.losses.preempted_places += kind is TerminationType.PREEMPTED_BY_SCHEDULER
         self._recorder.released(moment, placeholder, _WHY[kind])
         self._confirm(release)
         if kind in _RESTARTED and owner.plan.id in self._gathering and not owner.failing:
@@ -259,26 +259,26 @@ class ResourceManager:
         self._recorder.left(moment, task, _WHY[kind])
         self._confirm(release)
         timed_out = kind is TerminationType.TIMEOUT and not owner.failing
-        self._ledger.left(task, moment, "" if timed_out else FAILED if owner.failing else _WHY[kind])
+        self._counters.left(task, moment, "" if timed_out else FAILED if owner.failing else _WHY[kind])
         if timed_out:
             owner.unfinished -= 1
             owner.ended += 1
-            self._ledger.tasks_timed_out += 1
+            self._counters.tasks_timed_out += 1
             self._close_if_done(owner)
         elif owner.failing:
             owner.unfinished -= 1
-            self._ledger.tasks_dropped += 1
+            self._counters.tasks_dropped += 1
         elif _WHY[kind] == PREEMPTED and (owner.plan.preempted or self._preempted) == FAIL:
             owner.unfinished -= 1
             owner.failed += 1
-            self._ledger.tasks_failed += 1
+            self._counters.tasks_failed += 1
             self._close_if_done(owner)
         else:
             self._ask_again(owner, task.ask.group, moment)
 
     def _ask_again(self, owner: Submitted, group: TaskGroup, moment: int) -> None:
         owner.restarts += 1
-        self._ledger.restarts += 1
+        self._counters.restarts += 1
         ask = owner.ask(f"{group.name}~{owner.restarts}", group, 1, moment)
         self._asks.append(ask_for(owner.plan, ask.key, group, 1))
         self._limits.moved(owner, moment)
@@ -313,9 +313,9 @@ class ResourceManager:
         owner.unfinished -= ask.waiting
         self._limits.gone(ask, self._clock.now())
         if owner.failing:
-            self._ledger.tasks_dropped += ask.waiting
+            self._counters.tasks_dropped += ask.waiting
             return
-        self._ledger.refused(owner, ask.waiting, reason)
+        self._counters.refused(owner, ask.waiting, reason)
         self._recorder.refused(self._clock.now(), owner, ask.waiting, reason)
         if not (owner.unfinished or owner.ended or owner.failed):
             self._turned_away(owner.plan.id, f"all its tasks were refused: {reason}")
@@ -327,10 +327,10 @@ class ResourceManager:
             return
         self._close(owner)
         if owner.ended:
-            self._ledger.done(owner)
+            self._counters.done(owner)
             self._recorder.application_ended(self._clock.now(), owner, "finished", "")
         else:
-            self._ledger.broke(owner)
+            self._counters.broke(owner)
             reason = "all its tasks were preempted"
             self._recorder.application_ended(self._clock.now(), owner, "failed", reason)
 
@@ -344,14 +344,14 @@ class ResourceManager:
     def _give_up_gang(self, owner: Submitted) -> None:
         if owner.plan.gang and not owner.whole:
             owner.whole = True
-            self._ledger.gangs.given_up += 1
+            self._counters.gangs.given_up += 1
 
     def _turned_away(self, application_id: str, reason: str) -> None:
         owner = self.live.get(application_id)
         if owner is not None:
             self.changes += 1
             self._close(owner)
-            self._ledger.turned_away(owner, reason)
+            self._counters.turned_away(owner, reason)
             self._recorder.application_ended(self._clock.now(), owner, "rejected", reason)
 
     def _changed_state(self, update: UpdatedApplication) -> None:
@@ -371,5 +371,5 @@ class ResourceManager:
         owner.failing = True
         if update.state == "Failed":
             self._close(owner)
-            self._ledger.broke(owner)
+            self._counters.broke(owner)
             self._recorder.application_ended(self._clock.now(), owner, "failed", update.message)

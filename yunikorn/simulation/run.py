@@ -15,10 +15,10 @@ from yunikorn.objects.application import Application
 from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
 from yunikorn.scheduling.faults import Fault
+from yunikorn.simulation.counters import Reason, Reasons
 from yunikorn.simulation.engine import Progress, Simulation
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.inquiries import Inquiries, Question
-from yunikorn.simulation.ledger import Reason, Reasons
 from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report

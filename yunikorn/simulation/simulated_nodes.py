@@ -14,7 +14,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.simulation.ledger import Ledger
+from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.misfits import partition_name
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.workload import Node, NodeChange, NodeEvent
@@ -32,8 +32,8 @@ _ACTIONS = {
 class SimulatedNodes:
     """Tells the core what happens to nodes, and enters what it agreed to."""
 
-    def __init__(self, nodes: list[Node], ledger: Ledger, recorder: Recorder, clock: Clock) -> None:
-        self._ledger = ledger
+    def __init__(self, nodes: list[Node], counters: Counters, recorder: Recorder, clock: Clock) -> None:
+        self._counters = counters
         self._recorder = recorder
         self._clock = clock
         self._events = [NodeEvent(clock.now(), NodeChange.ADD, node) for node in reversed(nodes)]
@@ -77,10 +77,10 @@ class SimulatedNodes:
         """Take in what the core refuses."""
         for node in response.rejected_nodes:
             self._rejected.add(node.node_id)
-            self._ledger.node_troubles.append(f"node {node.node_id} was rejected: {node.reason}")
+            self._counters.node_troubles.append(f"node {node.node_id} was rejected: {node.reason}")
         for change in response.failed_node_updates:
             self._failed.add(change.node_id)
-            self._ledger.node_troubles.append(f"node {change.node_id} was not changed: {change.reason}")
+            self._counters.node_troubles.append(f"node {change.node_id} was not changed: {change.reason}")
 
     def settle(self) -> None:
         """After an update: enter the changes that the core agreed to."""
@@ -101,12 +101,12 @@ class SimulatedNodes:
 
     def _enter(self, event: NodeEvent) -> None:
         name = event.node.name
-        capacity = self._ledger.capacity(event.node.partition)
+        capacity = self._counters.capacity(event.node.partition)
         moment = self._clock.now()
         before = self._present.pop(name, None)
         if event.change is NodeChange.ADD:
             self._present[name] = event.node
-            self._ledger.nodes += 1
+            self._counters.nodes += 1
             capacity.change(moment, event.node.resources, 1)
         elif before is None:
             return

@@ -141,7 +141,7 @@ class Preemptor:
         self._partition = partition
         self._cycle = cycle
         self._orders = orders
-        self._watchlist: Watchlist[Queue | str] = Watchlist(partition.timers, partition.ledger)
+        self._watchlist: Watchlist[Queue | str] = Watchlist(partition.timers, partition.accounting)
         self._required: dict[str, dict[Ask, None]] = {}
         """By id of the node: requests that belong there."""
         self._versions = 0
@@ -204,7 +204,7 @@ class Preemptor:
         if prospects.is_hopeless(leaf):
             self._watchlist.looked(watch, ripe=NEVER, retry=now + HOPELESS)
             return 0
-        look = _Look(now, leaf.settings.preemption_delay, self._partition.ledger.changes)
+        look = _Look(now, leaf.settings.preemption_delay, self._partition.accounting.changes)
         for run in self._runs(leaf):
             for ask in run:
                 if not ask.may_preempt or ask.ask_class.required:
@@ -230,7 +230,7 @@ class Preemptor:
         if any(queue.state == STOPPED for queue in leaf.chain):
             return
         self._cycle.settle(leaf)
-        for app in list(leaf.line):
+        for app in list(leaf.sorted_members):
             if _may_start(app):
                 yield from app.requests.runs()
         for app in leaf.applications.values():
@@ -259,14 +259,14 @@ class Preemptor:
         look.takes(plan, ask)
         if plan.node is not None:
             for other in [other for other in plan.node.reservations if other is not ask]:
-                self._partition.ledger.kept.unreserve(other)
+                self._partition.accounting.node_reservations.unreserve(other)
             if ask.reserved is not plan.node:
                 self._cycle.reservations.reserve(ask, plan.node)
         self.evictor.evict_for(ask, plan.node, plan.victims)
         return True
 
     def _plan(self, ask: Ask, look: _Look) -> Plan | None:
-        if not all(allowance.has_room(ask.ask_class.pairs) for allowance in ask.app.owner):
+        if not all(tracker.has_room(ask.ask_class.pairs) for tracker in ask.app.owner):
             return None
         leaf = ask.app.chain[0]
         standings = Standings(self.evictor.promised())
@@ -346,7 +346,7 @@ class Preemptor:
             return
         node = self._partition.nodes.get(node_id)
         ready = [ask for ask in asks if not (ask.held or self.evictor.is_waiting(ask))]
-        look = _Look(now, 0, self._partition.ledger.changes)
+        look = _Look(now, 0, self._partition.accounting.changes)
         if node is None or not ready:
             look.retry = now
         else:
@@ -390,5 +390,5 @@ def _has_cause(leaf: Queue) -> bool:
 def _may_start(app: Application) -> bool:
     """Whether limits on running applications allow this one to hold something."""
     return not app.fresh or not (
-        any(queue.full for queue in app.chain) or any(allowance.full for allowance in app.owner)
+        any(queue.full for queue in app.chain) or any(tracker.full for tracker in app.owner)
     )

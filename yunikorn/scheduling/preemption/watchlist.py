@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from yunikorn.clock import Timer, Timers
-    from yunikorn.objects.ledger import Ledger
+    from yunikorn.objects.allocation_accounting import AllocationAccounting
 
 from yunikorn.clock import SECOND
 from yunikorn.resources import INT64_MAX
@@ -34,7 +34,7 @@ class Watch(Generic[S]):
         self.retry = NEVER
         """When another look is allowed, if something has changed (ns)."""
         self.seen = -1
-        """The ledger's count of changes at the last look."""
+        """The accounting's count of changes at the last look."""
 
     def is_due(self, now: int, changes: int) -> bool:
         """Whether to look now."""
@@ -44,9 +44,9 @@ class Watch(Generic[S]):
 class Watchlist(Generic[S]):
     """All entries of a partition."""
 
-    def __init__(self, timers: Timers, ledger: Ledger) -> None:
+    def __init__(self, timers: Timers, accounting: AllocationAccounting) -> None:
         self._timers = timers
-        self._ledger = ledger
+        self._accounting = accounting
         self._watches: dict[S, Watch[S]] = {}
         self._ripe = self._retry = NEVER
         self._seen = -1
@@ -71,7 +71,7 @@ class Watchlist(Generic[S]):
 
     def due(self, now: int) -> list[Watch[S]]:
         """What to look at now, in the order in which it was noticed."""
-        changes = self._ledger.changes
+        changes = self._accounting.changes
         if now < self._ripe and (changes == self._seen or now < self._retry):
             if changes != self._seen:
                 self._alarm(self._retry)
@@ -85,7 +85,7 @@ class Watchlist(Generic[S]):
     def looked(self, watch: Watch[S], *, ripe: int, retry: int) -> None:
         """Schedule the next look: at `ripe`, or from `retry` on after a further change."""
         watch.ripe, watch.retry = ripe, retry
-        watch.seen = self._ledger.changes
+        watch.seen = self._accounting.changes
 
     def drop(self, subject: S) -> None:
         """Nothing of it waits any more."""
@@ -97,7 +97,7 @@ class Watchlist(Generic[S]):
 
     def settle(self) -> None:
         """All that was due has been looked at: work out when the next look is due."""
-        changes = self._seen = self._ledger.changes
+        changes = self._seen = self._accounting.changes
         watches = self._watches.values()
         self._retry = min((watch.retry for watch in watches), default=NEVER)
         changed = min((watch.retry for watch in watches if watch.seen != changes), default=NEVER)

@@ -22,19 +22,21 @@ from yunikorn.states import ACCEPTED, ASK, COMPLETING, FAILING, REMOVED, RESUMIN
 if TYPE_CHECKING:
     from yunikorn.clock import Clock, Timers
     from yunikorn.objects.allocation import Allocation
+    from yunikorn.objects.allocation_accounting import AllocationAccounting
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
-    from yunikorn.objects.ledger import Ledger
     from yunikorn.objects.node import Node
 
 TIMED_OUT = "ResourceReservationTimeout"
 
 
-class GangBook:
+class PartitionGangs:
     """What a partition knows of its gangs."""
 
-    def __init__(self, ledger: Ledger, outbox: Outbox, clock: Clock, timers: Timers) -> None:
-        self._ledger = ledger
+    def __init__(
+        self, accounting: AllocationAccounting, outbox: Outbox, clock: Clock, timers: Timers
+    ) -> None:
+        self._accounting = accounting
         self._outbox = outbox
         self._clock = clock
         self._timers = timers
@@ -57,7 +59,7 @@ class GangBook:
         """Send the resource manager, and the sinks, a message about an application that keeps its state."""
         entered = app.state_log[-1].time if app.state_log else self._clock.now()
         self._outbox.updated_applications.append((app.id, StateLogEntry(app.state, entered, message)))
-        self._ledger.journal.record("APP", app.id, message=message, reason=reason)
+        self._accounting.journal.record("APP", app.id, message=message, reason=reason)
 
     # -- asks ---------------------------------------------------------------------------------------
 
@@ -106,9 +108,9 @@ class GangBook:
         for ask in list(app.asks.values()):
             if ask.task_group == group.name and ask.pending and not ask.placeholder:
                 if before and ask.held:
-                    self._ledger.backlog.let_go(ask)
+                    self._accounting.pending_accounting.let_go(ask)
                 elif not before and not ask.held:
-                    self._ledger.backlog.hold(ask)
+                    self._accounting.pending_accounting.hold(ask)
                     self.waits(ask)
 
     @staticmethod
@@ -135,7 +137,7 @@ class GangBook:
         group.placeholders[placeholder.uuid] = placeholder
         gang.placeholders += 1
         grow(gang.placed, placeholder.resource)
-        self._ledger.recount(app)
+        self._accounting.recount(app)
         if gang.timer is None:
             # Also beside a driver that runs already: nobody else would end what is never used.
             gang.timer = self._timers.after(gang.timeout, lambda: self._time_out(app, gang))
@@ -182,7 +184,7 @@ class GangBook:
             group.timed_out += 1
         if not gang.placeholders:
             gang.stop_timer()
-        self._ledger.recount(app)
+        self._accounting.recount(app)
         self._hold_or_let_go(app, group, before)
 
     def end(self, placeholder: Allocation, termination: TerminationType, message: str) -> None:
@@ -201,11 +203,11 @@ class GangBook:
 
     def replace(self, placeholder: Allocation, ask: Ask, node: Node) -> Allocation:
         """Let one repeat of `ask` take the placeholder's place, on its node or another: the first step."""
-        real = self._ledger.promise(ask, node, self._clock.now())
+        real = self._accounting.promise(ask, node, self._clock.now())
         placeholder.ensure_extras().replacement, real.ensure_extras().replaces = real, placeholder
         if node is not placeholder.node:
             node.take(real)
-            self._ledger.node_changed(node, gained=False)
+            self._accounting.node_changed(node, gained=False)
         self.end(placeholder, TerminationType.PLACEHOLDER_REPLACED, f"replaced by {ask.key}")
         return real
 
@@ -220,13 +222,13 @@ class GangBook:
             return False
         placeholder.ensure_extras().replacement = real.ensure_extras().replaces = None
         real.placed = self._clock.now()
-        self._ledger.enter(real, on_node=on_its_node)
+        self._accounting.enter(real, on_node=on_its_node)
         gang = app.gang
         assert gang is not None
         # The last placeholder lets an application start. Its first real allocation does not, also where other
         # placeholders still wait: as in YuniKorn 1.9 it is Accepted until the second.
         if app.state not in (ACCEPTED, STARTING, RUNNING) or len(app.allocations) > gang.placeholders + 1:
-            self._ledger.start(app)
+            self._accounting.start(app)
         self.announce(real)
         return True
 
@@ -241,10 +243,10 @@ class GangBook:
         placeholder.ensure_extras().replacement = real.ensure_extras().replaces = None
         if node is not placeholder.node:
             node.give_back(real)
-            self._ledger.node_changed(node, gained=True)
+            self._accounting.node_changed(node, gained=True)
         ask.live -= 1
         if ask.app.asks.get(ask.key) is ask and not ask.app.leaving:
-            self._ledger.backlog.change_pending(ask, ask.pending + 1)
+            self._accounting.pending_accounting.change_pending(ask, ask.pending + 1)
         else:
             ask.state = ASK.next(ask.label, ask.state, "ask")
 
@@ -286,7 +288,7 @@ class GangBook:
                 message = f"application {app.id} failed: {TIMED_OUT}"
             if ask.pending or self.promised(ask):
                 self._outbox.ask_releases.append(AskRelease(app.id, ask.key, termination, message))
-                self._ledger.backlog.drop(ask, termination, message)
+                self._accounting.pending_accounting.drop(ask, termination, message)
 
     def rest(self, app: Application, gone: Allocation) -> None:
         """An allocation of an application with a gang ended: see what that means for its state."""
@@ -295,7 +297,7 @@ class GangBook:
             return
         if not gone.placeholder:
             gang.worked = True
-            self._ledger.recount(app)
+            self._accounting.recount(app)
         if app.state == FAILING:
             app.conclude()
         elif app.state == RESUMING:

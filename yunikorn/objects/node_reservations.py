@@ -24,14 +24,14 @@ class Watcher(Protocol):
 
 
 class NodeChange(Protocol):
-    """How the ledger takes note of a node."""
+    """How the accounting takes note of a node."""
 
     def __call__(self, node: Node, *, gained: bool) -> None:
         """A node's room or state changed."""
         ...
 
 
-class KeptNodes:
+class NodeReservations:
     """The reservations of one partition, and what they leave to be done."""
 
     def __init__(self, journal: Journal, changed: NodeChange) -> None:
@@ -39,13 +39,13 @@ class KeptNodes:
         self._changed = changed
         self.watcher: Watcher | None = None
         """Wants to know what is kept, if anybody does."""
-        self.vacated: dict[Ask, None] = {}
+        self.inheritable: dict[Ask, None] = {}
         """Asks that are served or gone, whose node is still kept: for the next of their ask class."""
-        self.bereft: dict[AskClass, None] = {}
+        self.lost: dict[AskClass, None] = {}
         """Ask classes whose request lost the node that was kept for it, and still waits."""
-        self.new_hosts: dict[Node, None] = {}
+        self.changed_hosts: dict[Node, None] = {}
         """Nodes that came, or could host something else than before: they may be kept for a request."""
-        self.alterations = 0
+        self.capacity_version = 0
         """Counts what changed what the nodes could host if nothing ran on them."""
 
     def reserve(self, ask: Ask, node: Node) -> None:
@@ -55,12 +55,12 @@ class KeptNodes:
         if self.watcher is not None:
             self.watcher.reserved(ask, node)
         node.reservations[ask] = None
-        self.vacated.pop(ask, None)
+        self.inheritable.pop(ask, None)
         # It may have room already: kept for another it was hidden from `ask`, or a quota was in the way.
         self._changed(node, gained=ask.ask_class.fits(node))
         self._journal.record("NODE", node.id, ask.key, change="ADD", detail="NODE_RESERVATION")
 
-    def hand_over(self, holder: Ask, ask: Ask) -> None:
+    def transfer(self, holder: Ask, ask: Ask) -> None:
         """The node that was kept for `holder` is kept for `ask` of the same ask class."""
         node = holder.reserved
         if node is not None:
@@ -74,7 +74,7 @@ class KeptNodes:
             self._forget_reservation(ask, node)
             self._changed(node, gained=True)
             if ask.pending:
-                self.bereft[ask.ask_class] = None
+                self.lost[ask.ask_class] = None
                 if self.watcher is not None:
                     self.watcher.unreserved(ask)
 
@@ -83,12 +83,12 @@ class KeptNodes:
         if ask.ask_class.holder is ask:
             ask.ask_class.holder = None
         del node.reservations[ask]
-        self.vacated.pop(ask, None)
+        self.inheritable.pop(ask, None)
         self._journal.record("NODE", node.id, ask.key, change="REMOVE", detail="NODE_RESERVATION")
 
     def altered(self, node: Node) -> None:
         """A node came, or what it could host if nothing ran on it has changed."""
-        self.alterations += 1
-        self.new_hosts[node] = None
+        self.capacity_version += 1
+        self.changed_hosts[node] = None
         for ask in [ask for ask in node.reservations if not node.could_host(ask.ask_class.pairs)]:
             self.unreserve(ask)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from yunikorn.objects.allocation import Allocation
 from yunikorn.objects.application import COUNTED
-from yunikorn.objects.backlog import Backlog
-from yunikorn.objects.kept_nodes import KeptNodes
+from yunikorn.objects.node_reservations import NodeReservations
+from yunikorn.objects.pending_accounting import PendingAccounting
 from yunikorn.objects.run_index import RunIndex
 from yunikorn.objects.termination import ALLOCATION_EVENT, TerminationType
 from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from yunikorn.objects.ask_class import Pairs
     from yunikorn.objects.ask_extras import AskExtras
     from yunikorn.objects.ask_spec import AskSpec
-    from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
     from yunikorn.objects.node import Node
+    from yunikorn.objects.partition_gangs import PartitionGangs
     from yunikorn.objects.pending_class import PendingClasses
-    from yunikorn.objects.usage_book import UsageBook
+    from yunikorn.objects.user_group_usage import UserGroupUsage
     from yunikorn.resources import Resource, Tally
 
 _REMOVAL_DETAIL = {
@@ -41,11 +41,11 @@ _REMOVAL_DETAIL = {
 _PENDING_NEXT = ASK.moves["Pending", "allocate"]
 
 
-class Ledger:
+class AllocationAccounting:
     """The books of one partition."""
 
     def __init__(
-        self, pending_classes: PendingClasses, usage: UsageBook, journal: Journal, serial: Iterator[int]
+        self, pending_classes: PendingClasses, usage: UserGroupUsage, journal: Journal, serial: Iterator[int]
     ) -> None:
         self.pending_classes = pending_classes
         self.usage = usage
@@ -58,12 +58,12 @@ class Ledger:
         """Uuids of recovered allocations whose application has not been reported yet."""
         self.changed_nodes: list[Node] = []
         """Nodes whose room changed since the node orders were last brought up to date."""
-        self.kept = KeptNodes(journal, self.node_changed)
+        self.node_reservations = NodeReservations(journal, self.node_changed)
         """Which nodes are kept for whom."""
-        self.backlog = Backlog(pending_classes, usage, self.kept, journal)
+        self.pending_accounting = PendingAccounting(pending_classes, usage, self.node_reservations, journal)
         """Who waits."""
         self._serial = serial
-        self.gangs: GangBook
+        self.gangs: PartitionGangs
         """The books of gangs, and ..."""
         self.applications: Mapping[str, Application]
         """... all applications that have not ended; both given by the partition."""
@@ -138,7 +138,7 @@ class Ledger:
         ask.pending -= 1
         if not ask.pending:
             ask.state = _PENDING_NEXT
-            self.backlog.unqueue(ask)
+            self.pending_accounting.unqueue(ask)
         self._count_as_allocated(app, ask.pending_class.ask_class.pairs)
         if spec.placeholder:
             self.gangs.placed(allocation)
@@ -153,9 +153,9 @@ class Ledger:
         ask, node = allocation.ask, allocation.node
         assert ask is not None
         if extras.reserved is node:
-            self.kept.unreserve(ask)
+            self.node_reservations.unreserve(ask)
         elif extras.reserved is not None:
-            self.kept.vacated[ask] = None
+            self.node_reservations.inheritable[ask] = None
         if extras.held:
             self.gangs.joined(allocation)
 
@@ -178,8 +178,8 @@ class Ledger:
         ask.pending -= 1
         if not ask.pending:
             ask.state = _PENDING_NEXT
-            self.backlog.unqueue(ask)
-        self.backlog.book(ask.app, ask.resource, -1)
+            self.pending_accounting.unqueue(ask)
+        self.pending_accounting.book(ask.app, ask.resource, -1)
 
     def allocate_sized(self, ask: Ask, node: Node, now: int, uuid: str, resource: Resource) -> Allocation:
         """Give one of the ask's pending repeats its place as the RM did: with its `uuid`, and its size."""

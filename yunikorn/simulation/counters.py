@@ -69,7 +69,7 @@ def _without_name(text: str, name: str) -> str:
 
 
 @attrs.define(eq=False)
-class Ledger:
+class Counters:
     """The counts of one simulation."""
 
     submitted: int = 0

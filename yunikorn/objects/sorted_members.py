@@ -19,14 +19,14 @@ from yunikorn.resources import Tally, less
 BLOCK = 96
 """Members of a block before it is split in two."""
 
-Rank = tuple[Any, ...]
+SortKey = tuple[Any, ...]
 """Where a member stands, and at its end the member; smallest first, unique without the member."""
 
 
-class Member:
+class QueueMember:
     """What can stand in a line: an application, or a queue."""
 
-    __slots__ = ("allocated", "bits", "block", "demand", "priority", "rank", "tie", "touched")
+    __slots__ = ("allocated", "bits", "block", "demand", "priority", "sort_key", "tie", "touched")
 
     def __init__(self, tie: int | str, priority: int) -> None:
         self.tie = tie
@@ -35,7 +35,7 @@ class Member:
         """The highest that waits in it."""
         self.bits = 0
         """Bits of the pending classes that it waits for and that are worth trying."""
-        self.rank: Rank | None = None
+        self.sort_key: SortKey | None = None
         self.block: Block[Any] | None = None
         """Where it stands; None where it does not."""
         self.touched = False
@@ -60,82 +60,82 @@ class Member:
         raise NotImplementedError
 
 
-M = TypeVar("M", bound=Member)
+M = TypeVar("M", bound=QueueMember)
 
 
 class Block(Generic[M]):
     """A short sorted run of members, kept as their ranks: each ends with its member."""
 
-    __slots__ = ("bits", "ranks")
+    __slots__ = ("bits", "sort_keys")
 
-    def __init__(self, ranks: list[Rank], bits: int) -> None:
-        self.ranks = ranks
+    def __init__(self, sort_keys: list[SortKey], bits: int) -> None:
+        self.sort_keys = sort_keys
         self.bits = bits
 
 
-class Line(Generic[M]):
+class SortedMembers(Generic[M]):
     """Members in order of their ranks."""
 
     __slots__ = ("blocks", "tops", "version")
 
     def __init__(self) -> None:
         self.blocks: list[Block[M]] = [Block([], 0)]
-        self.tops: list[Rank] = []
+        self.tops: list[SortKey] = []
         """Between any two blocks the rank that parts them, without its member."""
         self.version = -1
         """Of the facts common to all ranks (such as the cluster's size), when they were computed."""
 
     def __len__(self) -> int:
-        return sum(len(block.ranks) for block in self.blocks)
+        return sum(len(block.sort_keys) for block in self.blocks)
 
     def __iter__(self) -> Iterator[M]:
         for block in self.blocks:
-            for rank in block.ranks:
-                yield rank[-1]
+            for sort_key in block.sort_keys:
+                yield sort_key[-1]
 
-    def put(self, member: M, rank: Rank) -> None:
-        """Have `member` stand at `rank`, which ends with it, wherever it stood before.
+    def put(self, member: M, sort_key: SortKey) -> None:
+        """Have `member` stand at `sort_key`, which ends with it, wherever it stood before.
 
         Raises whatever comparing ranks raises; the member is then out of the line.
         """
         block = member.block
         if block is not None:
-            ranks = block.ranks
-            if len(ranks) > 1 and ranks[0] is member.rank:
+            sort_keys = block.sort_keys
+            if len(sort_keys) > 1 and sort_keys[0] is member.sort_key:
                 # Nearly always: whoever was served last stood in front.
-                del ranks[0]
+                del sort_keys[0]
                 member.block = None
             else:
                 self.remove(member)
-        at = bisect_left(self.tops, rank) if self.tops else 0
+        at = bisect_left(self.tops, sort_key) if self.tops else 0
         block = self.blocks[at]
-        ranks = block.ranks
-        insort(ranks, rank)
+        sort_keys = block.sort_keys
+        insort(sort_keys, sort_key)
         block.bits |= member.bits
-        member.rank = rank
+        member.sort_key = sort_key
         member.block = block
-        if len(ranks) > BLOCK:
+        if len(sort_keys) > BLOCK:
             self._split(at)
 
     def _split(self, at: int) -> None:
         block = self.blocks[at]
-        half = len(block.ranks) // 2
-        upper: Block[M] = Block(block.ranks[half:], block.bits)
-        del block.ranks[half:]
-        for rank in upper.ranks:
-            rank[-1].block = upper
+        half = len(block.sort_keys) // 2
+        upper: Block[M] = Block(block.sort_keys[half:], block.bits)
+        del block.sort_keys[half:]
+        for sort_key in upper.sort_keys:
+            sort_key[-1].block = upper
         self.blocks.insert(at + 1, upper)
-        self.tops.insert(at, block.ranks[-1][:-1])
+        self.tops.insert(at, block.sort_keys[-1][:-1])
 
     def remove(self, member: M) -> None:
         """Take `member` out; harmless when it is not in."""
-        block, rank = member.block, member.rank
-        if block is None or rank is None:
+        block, sort_key = member.block, member.sort_key
+        if block is None or sort_key is None:
             return
-        member.block = member.rank = None
-        ranks = block.ranks
-        del ranks[_index(ranks, rank)]
-        if not ranks and self.tops:
+        member.block = member.sort_key = None
+        sort_keys = block.sort_keys
+        del sort_keys[_index(sort_keys, sort_key)]
+        if not sort_keys and self.tops:
             self._drop(block)
 
     def _drop(self, block: Block[M]) -> None:
@@ -146,7 +146,7 @@ class Line(Generic[M]):
     def clear(self) -> None:
         """Have nobody stand here: everybody has to be put in anew."""
         for member in self:
-            member.rank = member.block = None
+            member.sort_key = member.block = None
         self.blocks, self.tops, self.version = [Block([], 0)], [], -1
 
     def first(self, wanted: int) -> M | None:
@@ -154,8 +154,8 @@ class Line(Generic[M]):
         for block in self.blocks:
             if block.bits & wanted:
                 bits = 0
-                for rank in block.ranks:
-                    member: M = rank[-1]
+                for sort_key in block.sort_keys:
+                    member: M = sort_key[-1]
                     if member.bits & wanted:
                         return member
                     bits |= member.bits
@@ -163,18 +163,18 @@ class Line(Generic[M]):
         return None
 
 
-def _index(ranks: list[Rank], rank: Rank) -> int:
-    """Where `rank` stands, even if its key compares to others differently at every look."""
+def _index(sort_keys: list[SortKey], sort_key: SortKey) -> int:
+    """Where `sort_key` stands, even if its key compares to others differently at every look."""
     try:
-        at = bisect_left(ranks, rank)
+        at = bisect_left(sort_keys, sort_key)
     except Exception:
-        at = len(ranks)
-    if at < len(ranks) and ranks[at] is rank:
+        at = len(sort_keys)
+    if at < len(sort_keys) and sort_keys[at] is sort_key:
         return at
-    return next(at for at, other in enumerate(ranks) if other is rank)
+    return next(at for at, other in enumerate(sort_keys) if other is sort_key)
 
 
-class Roster(Generic[M]):
+class SortedKeys(Generic[M]):
     """The ranks of some members in order, in short sorted blocks: every operation takes O(log n) comparisons.
 
     A block is parted from the next by the rank that the next began with when they were split, without its
@@ -184,79 +184,81 @@ class Roster(Generic[M]):
     __slots__ = ("_blocks", "_size", "_tops")
 
     def __init__(self) -> None:
-        self._blocks: list[list[Rank]] = [[]]
-        self._tops: list[Rank] = []
+        self._blocks: list[list[SortKey]] = [[]]
+        self._tops: list[SortKey] = []
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
 
     @property
-    def first(self) -> Rank | None:
+    def first(self) -> SortKey | None:
         """The smallest rank; None without members."""
         return self._blocks[0][0] if self._size else None
 
-    def add(self, rank: Rank) -> None:
-        """Have a member stand at `rank`, which ends with it; raises what comparing ranks raises."""
-        at = bisect_left(self._tops, rank) if self._tops else 0
-        insort(self._blocks[at], rank)
+    def add(self, sort_key: SortKey) -> None:
+        """Have a member stand at `sort_key`, which ends with it; raises what comparing ranks raises."""
+        at = bisect_left(self._tops, sort_key) if self._tops else 0
+        insort(self._blocks[at], sort_key)
         self._grew(at)
 
-    def remove(self, rank: Rank) -> None:
-        """Take out the member that stands at `rank`."""
-        at, place = self._find(rank)
+    def remove(self, sort_key: SortKey) -> None:
+        """Take out the member that stands at `sort_key`."""
+        at, place = self._find(sort_key)
         del self._blocks[at][place]
         self._shrank(at)
 
-    def take_first(self) -> Rank:
+    def take_first(self) -> SortKey:
         """Take the smallest rank out."""
-        rank = self._blocks[0].pop(0)
+        sort_key = self._blocks[0].pop(0)
         self._shrank(0)
-        return rank
+        return sort_key
 
-    def take_last(self) -> Rank:
+    def take_last(self) -> SortKey:
         """Take the largest rank out."""
         at = len(self._blocks) - 1
-        rank = self._blocks[at].pop()
+        sort_key = self._blocks[at].pop()
         self._shrank(at)
-        return rank
+        return sort_key
 
-    def put_first(self, rank: Rank) -> None:
-        """Put `rank`, which is smaller than all here, in front; compares nothing."""
-        self._blocks[0].insert(0, rank)
+    def put_first(self, sort_key: SortKey) -> None:
+        """Put `sort_key`, which is smaller than all here, in front; compares nothing."""
+        self._blocks[0].insert(0, sort_key)
         self._grew(0)
 
-    def put_last(self, rank: Rank) -> None:
-        """Put `rank`, which is larger than all here, at the end; compares nothing."""
+    def put_last(self, sort_key: SortKey) -> None:
+        """Put `sort_key`, which is larger than all here, at the end; compares nothing."""
         at = len(self._blocks) - 1
-        self._blocks[at].append(rank)
+        self._blocks[at].append(sort_key)
         self._grew(at)
 
-    def _find(self, rank: Rank) -> tuple[int, int]:
-        """The block of `rank`, and its place there, even if its key compares differently at every look."""
+    def _find(self, sort_key: SortKey) -> tuple[int, int]:
+        """The block of `sort_key`, and its place there, even if its key compares differently at every
+        look.
+        """
         try:
-            at = bisect_left(self._tops, rank)
-            ranks = self._blocks[at]
-            place = bisect_left(ranks, rank)
-            if place < len(ranks) and ranks[place] is rank:
+            at = bisect_left(self._tops, sort_key)
+            sort_keys = self._blocks[at]
+            place = bisect_left(sort_keys, sort_key)
+            if place < len(sort_keys) and sort_keys[place] is sort_key:
                 return at, place
         except CONTAINED:
             pass
         return next(
             (at, place)
-            for at, ranks in enumerate(self._blocks)
-            for place, other in enumerate(ranks)
-            if other is rank
+            for at, sort_keys in enumerate(self._blocks)
+            for place, other in enumerate(sort_keys)
+            if other is sort_key
         )
 
     def _grew(self, at: int) -> None:
         self._size += 1
-        ranks = self._blocks[at]
-        if len(ranks) > BLOCK:
-            half = len(ranks) // 2
-            self._blocks.insert(at + 1, ranks[half:])
-            self._tops.insert(at, ranks[half][:-1])
-            del ranks[half:]
+        sort_keys = self._blocks[at]
+        if len(sort_keys) > BLOCK:
+            half = len(sort_keys) // 2
+            self._blocks.insert(at + 1, sort_keys[half:])
+            self._tops.insert(at, sort_keys[half][:-1])
+            del sort_keys[half:]
 
     def _shrank(self, at: int) -> None:
         self._size -= 1

@@ -15,7 +15,7 @@ def plain(amount: Mapping[str, int]) -> dict[str, int]:
     return {name: value for name, value in amount.items() if value}
 
 
-def check_books(rm: RM, reference: Reference) -> None:
+def check_accounts(rm: RM, reference: Reference) -> None:
     """Everything that is counted is what counting anew gives."""
     partition = rm.at_work().partition
     _check_allocations(rm, partition, reference)
@@ -34,7 +34,7 @@ def _check_allocations(rm: RM, partition: Partition, reference: Reference) -> No
     }
     found = {
         uuid: (one.app.id, one.node.id, plain(one.resource))
-        for uuid, one in partition.ledger.allocations.items()
+        for uuid, one in partition.accounting.allocations.items()
     }
     assert found == wanted
     assert set(rm.running) == set(wanted), "the RM believes something else to be running"
@@ -104,12 +104,12 @@ def _check_usage(partition: Partition, reference: Reference) -> None:
     found = {(one.kind, one.name, one.path): one for one in partition.usage}
     assert set(found) == set(wanted)
     for key, apps in wanted.items():
-        allowance = found[key]
-        assert allowance.members == len(apps), key
-        assert plain(allowance.usage) == plain(total_of(app.allocated() for app in apps)), key
+        tracker = found[key]
+        assert tracker.members == len(apps), key
+        assert plain(tracker.usage) == plain(total_of(app.allocated() for app in apps)), key
         run = {app.id for app in apps if app.counts_for_limits}
-        assert set(allowance.applications) == run, key
-        assert allowance.full == allowance.is_full, key
+        assert set(tracker.applications) == run, key
+        assert tracker.full == tracker.is_full, key
 
 
 def check_reservations(rm: RM) -> None:
@@ -122,7 +122,7 @@ def check_reservations(rm: RM) -> None:
     for node in partition.nodes.values():
         for ask in node.reservations:
             assert ask.reserved is node
-            assert ask.pending or ask in partition.ledger.kept.vacated, ask
+            assert ask.pending or ask in partition.accounting.node_reservations.inheritable, ask
         others = [ask for ask in node.reservations if not ask.ask_class.required]
         assert len(others) <= 1, node
         assert not others or len(node.reservations) == 1, node

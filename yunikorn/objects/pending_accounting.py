@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.ask_index import AskIndex
-    from yunikorn.objects.gang_book import GangBook
     from yunikorn.objects.journal import Journal
-    from yunikorn.objects.kept_nodes import KeptNodes
+    from yunikorn.objects.node_reservations import NodeReservations
+    from yunikorn.objects.partition_gangs import PartitionGangs
     from yunikorn.objects.pending_class import PendingClass, PendingClasses
-    from yunikorn.objects.usage_book import UsageBook
+    from yunikorn.objects.user_group_usage import UserGroupUsage
 
 
 class Watcher(Protocol):
@@ -36,17 +36,21 @@ class Watcher(Protocol):
         ...
 
 
-class Backlog:
+class PendingAccounting:
     """The requests of one partition that wait."""
 
     def __init__(
-        self, pending_classes: PendingClasses, usage: UsageBook, kept: KeptNodes, journal: Journal
+        self,
+        pending_classes: PendingClasses,
+        usage: UserGroupUsage,
+        node_reservations: NodeReservations,
+        journal: Journal,
     ) -> None:
         self.pending_classes = pending_classes
         self.usage = usage
-        self.kept = kept
+        self.node_reservations = node_reservations
         self.journal = journal
-        self.gangs: GangBook
+        self.gangs: PartitionGangs
         """The books of gangs; given by the partition."""
         self.watcher: Watcher | None = None
         """Wants to know how requests fare, if anybody does."""
@@ -108,7 +112,7 @@ class Backlog:
             self.watcher.leaves(ask)
         extras = ask.extras
         if extras is not None and extras.reserved is not None:
-            self.kept.vacated[ask] = None
+            self.node_reservations.inheritable[ask] = None
         if extras is not None and extras.parked:
             extras.parked = extras.held = False
             app.requests.forget_parked(ask)
@@ -160,7 +164,7 @@ class Backlog:
             self.park(ask)
         ask.ensure_extras().held = True
         if ask.reserved is not None:
-            self.kept.unreserve(ask)
+            self.node_reservations.unreserve(ask)
 
     def let_go(self, ask: Ask) -> None:
         """A held ask is like any other from now on."""
@@ -201,7 +205,7 @@ class Backlog:
         app = ask.app
         app.requests.remove(ask)
         if ask.reserved is not None:
-            self.kept.unreserve(ask)
+            self.node_reservations.unreserve(ask)
         self.pending_classes.leave(ask.pending_class)
         ask.pending_class = pending_class
         app.requests.add(ask)

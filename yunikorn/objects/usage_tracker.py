@@ -1,4 +1,4 @@
-"""Allowances: what one user, or one group, uses and may use in one queue and below it (facts §5.9)."""
+"""Usage trackers: what one user, or one group, uses and may use in one queue and below it (facts §5.9)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 USER, GROUP = "user", "group"
 
 
-class Allowance:
+class UsageTracker:
     """The usage of a user or group at a queue, and the limit there if there is one."""
 
     __slots__ = (

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from yunikorn.config.names import WILDCARD
-from yunikorn.objects.allowance import GROUP, USER, Allowance
+from yunikorn.objects.usage_tracker import GROUP, USER, UsageTracker
 
 if TYPE_CHECKING:
     from yunikorn.config.schema import LimitConfig
@@ -26,24 +26,24 @@ Declared = dict[tuple[str, str, str], "LimitConfig"]
 """What the configuration limits: by kind, name (or the wildcard) and queue path."""
 
 
-class UsageBook:
-    """All allowances of a partition."""
+class UserGroupUsage:
+    """All usage trackers of a partition."""
 
     def __init__(self, pending_classes: PendingClasses, journal: Journal) -> None:
         self._pending_classes = pending_classes
         self._journal = journal
-        self._owners: dict[tuple[str, str], dict[str, Allowance]] = {}
+        self._owners: dict[tuple[str, str], dict[str, UsageTracker]] = {}
         self._owing: list[Application] = []
         """Those without limits whose usage has changed since anybody asked for it."""
         self._declared: Declared = {}
 
     # -- looking up ---------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Allowance]:
-        for allowances in self._owners.values():
-            yield from allowances.values()
+    def __iter__(self) -> Iterator[UsageTracker]:
+        for trackers in self._owners.values():
+            yield from trackers.values()
 
-    def of(self, kind: str, name: str, path: str) -> Allowance | None:
+    def of(self, kind: str, name: str, path: str) -> UsageTracker | None:
         """What `kind` ("user" or "group") `name` uses in queue `path`, if anything of it is there."""
         return self._owners.get((kind, name), {}).get(path)
 
@@ -51,7 +51,7 @@ class UsageBook:
         """The users, or groups, that have applications here, sorted; groups only if limits name them."""
         return sorted(name for this, name in self._owners if this == kind)
 
-    def through(self, kind: str, name: str) -> list[Allowance]:
+    def through(self, kind: str, name: str) -> list[UsageTracker]:
         """What a user or group uses and may use in each queue where it has applications, root first.
 
         Sorted so that every queue stands behind the one above it; empty for one that has nothing here.
@@ -62,7 +62,7 @@ class UsageBook:
     # -- joining ------------------------------------------------------------------------------------
 
     def join(self, app: Application) -> None:
-        """Find the allowances that count for an application in its queue."""
+        """Find the usage trackers that count for an application in its queue."""
         self._find(app)
         self._record_link(app, app.group, "SET")
 
@@ -73,25 +73,25 @@ class UsageBook:
             found += [self._enter(GROUP, group, queue) for queue in app.chain]
         app.group = group
         app.tracked = tuple(found)
-        app.owner = tuple(allowance for allowance in found if allowance.is_limited)
+        app.owner = tuple(tracker for tracker in found if tracker.is_limited)
 
-    def _enter(self, kind: str, name: str, queue: Queue) -> Allowance:
-        allowances = self._owners.setdefault((kind, name), {})
-        allowance = allowances.get(queue.path)
-        if allowance is None:
-            allowance = allowances[queue.path] = Allowance(kind, name, queue.path, self.settle)
-            allowance.set_limit(_limit(queue.limits, kind, name))
-        allowance.members += 1
-        return allowance
+    def _enter(self, kind: str, name: str, queue: Queue) -> UsageTracker:
+        trackers = self._owners.setdefault((kind, name), {})
+        tracker = trackers.get(queue.path)
+        if tracker is None:
+            tracker = trackers[queue.path] = UsageTracker(kind, name, queue.path, self.settle)
+            tracker.set_limit(_limit(queue.limits, kind, name))
+        tracker.members += 1
+        return tracker
 
     def part(self, app: Application) -> None:
-        """An application, which holds nothing any more, leaves its allowances."""
+        """An application, which holds nothing any more, leaves its usage trackers."""
         self.settle()
-        for allowance in app.tracked:
-            allowance.members -= 1
-            if not allowance.members:
-                owner = allowance.kind, allowance.name
-                del self._owners[owner][allowance.path]
+        for tracker in app.tracked:
+            tracker.members -= 1
+            if not tracker.members:
+                owner = tracker.kind, tracker.name
+                del self._owners[owner][tracker.path]
                 if not self._owners[owner]:
                     del self._owners[owner]
         app.tracked = app.owner = ()
@@ -111,8 +111,8 @@ class UsageBook:
         if app.owner:
             if not app.counted_by_limits:
                 self.recount(app)
-            for allowance in app.tracked:
-                allowance.book(pairs)
+            for tracker in app.tracked:
+                tracker.book(pairs)
         elif not app.owing:
             app.owing = True
             self._owing.append(app)
@@ -135,19 +135,19 @@ class UsageBook:
 
     def _count(self, app: Application) -> None:
         app.counted_by_limits = runs = _runs(app)
-        for allowance in app.tracked:
-            changed = allowance.start(app.id) if runs else allowance.stop(app.id)
-            if changed and allowance.max_applications:
-                self._pending_classes.count_changed(allowance)
+        for tracker in app.tracked:
+            changed = tracker.start(app.id) if runs else tracker.stop(app.id)
+            if changed and tracker.max_applications:
+                self._pending_classes.count_changed(tracker)
 
     def unbook(self, app: Application, pairs: Pairs) -> None:
         """The application holds so much less."""
         if app.owner:
             less = [(name, -amount) for name, amount in pairs]
-            for allowance in app.tracked:
-                allowance.book(less)
-                if allowance.over:
-                    self._pending_classes.room_grew(allowance)
+            for tracker in app.tracked:
+                tracker.book(less)
+                if tracker.over:
+                    self._pending_classes.room_grew(tracker)
             if not app.allocations:
                 self.recount(app)
         elif not app.owing:
@@ -164,21 +164,21 @@ class UsageBook:
             known = app.accounted
             pairs = [(name, amount - known.get(name, 0)) for name, amount in app.allocated.items()]
             app.accounted = dict(app.allocated)
-            for allowance in app.tracked:
-                allowance.book(pairs)
+            for tracker in app.tracked:
+                tracker.book(pairs)
             if _runs(app) != app.counted_by_limits:
                 self._count(app)
 
     def _record_usage(self, app: Application, change: str) -> None:
-        for allowance in app.tracked:
-            detail = "UG_USER_RESOURCE" if allowance.kind == USER else "UG_GROUP_RESOURCE"
+        for tracker in app.tracked:
+            detail = "UG_USER_RESOURCE" if tracker.kind == USER else "UG_GROUP_RESOURCE"
             self._journal.record(
                 "USERGROUP",
-                allowance.name,
-                allowance.path,
+                tracker.name,
+                tracker.path,
                 change=change,
                 detail=detail,
-                resource=allowance.usage,
+                resource=tracker.usage,
             )
 
     # -- configurations -----------------------------------------------------------------------------
@@ -194,11 +194,11 @@ class UsageBook:
             self._find(app)
             app.accounted = dict(app.allocated)
             app.counted_by_limits = _runs(app)
-            for allowance in app.tracked:
-                allowance.book(app.allocated.items())
+            for tracker in app.tracked:
+                tracker.book(app.allocated.items())
                 if app.counted_by_limits:
-                    allowance.start(app.id)
-                allowance.full = allowance.is_full
+                    tracker.start(app.id)
+                tracker.full = tracker.is_full
             if app.group != before:
                 self._record_link(app, before, "REMOVE")
                 self._record_link(app, app.group, "SET")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from tests.core.books import plain
+from tests.core.accounts import plain
 from tests.core.machine import REQUIRED
 from tests.core.predicates import DISK, ZONE
 from tests.core.strict import StrictRM
@@ -29,7 +29,7 @@ def total(amounts: Iterable[Amounts]) -> dict[str, int]:
     return plain(sum_of(amounts))
 
 
-def check_every_book(rm: StrictRM) -> None:
+def check_all_accounts(rm: StrictRM) -> None:
     """Whatever is counted is what counting anew gives."""
     partition = rm.at_work().partition
     assert rm.faults() == []
@@ -39,7 +39,7 @@ def check_every_book(rm: StrictRM) -> None:
         _check_application(app)
         _check_asks(rm, app)
     _check_queues(partition)
-    _check_allowances(partition)
+    _check_trackers(partition)
     _check_pending_classes(partition)
     _check_evictions(partition)
     _check_reservations(partition)
@@ -48,7 +48,7 @@ def check_every_book(rm: StrictRM) -> None:
 def _check_rm(rm: StrictRM, partition: Partition) -> None:
     known = {
         uuid: (one.app.id, one.node.id, plain(one.resource))
-        for uuid, one in partition.ledger.allocations.items()
+        for uuid, one in partition.accounting.allocations.items()
     }
     running = {
         uuid: (one.application_id, one.node_id, plain(one.resource_per_alloc))
@@ -56,7 +56,9 @@ def _check_rm(rm: StrictRM, partition: Partition) -> None:
     }
     assert known == running, "the RM believes something else to be running"
     told = {
-        uuid: one.releasing for uuid, one in partition.ledger.allocations.items() if one.releasing is not None
+        uuid: one.releasing
+        for uuid, one in partition.accounting.allocations.items()
+        if one.releasing is not None
     }
     assert told == {uuid: one.termination_type for uuid, one in rm.evicted.items()}
     assert set(partition.applications) == set(rm.apps)
@@ -80,8 +82,8 @@ def _check_nodes(rm: StrictRM, partition: Partition) -> None:
         everywhere |= set(node.allocations)
         for one in node.allocations.values():
             assert one.node is node
-            assert one.replaces is not None or partition.ledger.allocations[one.uuid] is one
-    assert set(partition.ledger.allocations) <= everywhere
+            assert one.replaces is not None or partition.accounting.allocations[one.uuid] is one
+    assert set(partition.accounting.allocations) <= everywhere
 
 
 def _check_application(app: Application) -> None:
@@ -143,19 +145,19 @@ def _check_queues(partition: Partition) -> None:
             assert set(queue.applications) == {app.id for app in apps}, queue
 
 
-def _check_allowances(partition: Partition) -> None:
+def _check_trackers(partition: Partition) -> None:
     found = set()
     for app in partition.applications.values():
         found |= set(app.tracked)
         assert {one.path for one in app.tracked} == {queue.path for queue in app.chain}
     assert found == set(partition.usage)
-    for allowance in partition.usage:
-        apps = [app for app in partition.applications.values() if allowance in app.tracked]
-        assert allowance.members == len(apps)
-        assert plain(allowance.usage) == total(app.allocated for app in apps), allowance.label
+    for tracker in partition.usage:
+        apps = [app for app in partition.applications.values() if tracker in app.tracked]
+        assert tracker.members == len(apps)
+        assert plain(tracker.usage) == total(app.allocated for app in apps), tracker.label
         run = {app.id for app in apps if not app.fresh and (app.allocations or app.has_waiting)}
-        assert set(allowance.applications) == run, allowance.label
-        assert allowance.full == allowance.is_full, allowance.label
+        assert set(tracker.applications) == run, tracker.label
+        assert tracker.full == tracker.is_full, tracker.label
 
 
 def _check_pending_classes(partition: Partition) -> None:
@@ -178,11 +180,11 @@ def _check_pending_classes(partition: Partition) -> None:
 
 
 def _check_evictions(partition: Partition) -> None:
-    for one in partition.ledger.allocations.values():
+    for one in partition.accounting.allocations.values():
         if one.eviction is not None:
             assert one.uuid in one.eviction.outstanding, one
             for uuid in one.eviction.outstanding:
-                assert uuid in partition.ledger.allocations, uuid
+                assert uuid in partition.accounting.allocations, uuid
 
 
 def _check_reservations(partition: Partition) -> None:
@@ -192,7 +194,7 @@ def _check_reservations(partition: Partition) -> None:
     for node in partition.nodes.values():
         for ask in node.reservations:
             assert ask.reserved is node, ask
-            served = ask in partition.ledger.kept.vacated
+            served = ask in partition.accounting.node_reservations.inheritable
             assert served or (ask.pending and ask.app.asks.get(ask.key) is ask), f"{node} is kept for {ask}"
         others = [ask for ask in node.reservations if not ask.ask_class.required]
         assert not others or len(node.reservations) == 1, node
@@ -298,8 +300,8 @@ def check_victims(victims: Sequence[Allocation], ask: Ask | None, promised: Iter
 def check_empty(partition: Partition) -> None:
     """Nothing is left of anything."""
     assert partition.applications == {}
-    assert partition.ledger.allocations == {}
-    assert not partition.ledger.kept.vacated
+    assert partition.accounting.allocations == {}
+    assert not partition.accounting.node_reservations.inheritable
     assert list(partition.usage) == []
     assert not any(ask_class.asks for ask_class in partition.ask_classes)
     for node in partition.nodes.values():
@@ -311,5 +313,5 @@ def check_empty(partition: Partition) -> None:
             assert not any(tally.values()), queue
         assert (queue.running, queue.waiting, queue.applications) == (0, 0, {}), queue
         assert queue.priority == INT32_MIN, queue
-        assert {*queue.line} <= {*queue.stale}, queue
+        assert {*queue.sorted_members} <= {*queue.stale}, queue
     assert not [gang for gang in partition.gangs.overdue.values() if gang.overdue]
