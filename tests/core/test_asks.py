@@ -446,7 +446,7 @@ def test_an_update_gives_up_the_node_that_was_kept_for_what_was_asked_before() -
     before = asked.ask_class
     rm.ask(vcore=1)
     assert asked.ask_class is not before
-    assert before.holder is None, "another of the old kind may have its turn"
+    assert before.reserving_ask is None, "another of the old kind may have its turn"
     assert not rm.find_node().reservations
     rm.release(key="runs")
     assert rm.schedule() == [("app", "ask", "n1")]

@@ -7,10 +7,10 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from yunikorn.simulation.counters import MAX_REASONS, Reasons
 
 from yunikorn.clock import SECOND
 from yunikorn.resources import Resource
+from yunikorn.simulation.counters import MAX_REASONS, Reasons
 from yunikorn.simulation.statistics import Capacity, Usage, Waits, used_share
 
 

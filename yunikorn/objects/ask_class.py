@@ -39,8 +39,6 @@ class AskClass:
         "bit",
         "classes",
         "closed",
-        "holder",
-        "hopeless",
         "key",
         "node_order",
         "pairs",
@@ -48,8 +46,10 @@ class AskClass:
         "refusals",
         "refused",
         "required",
+        "reserving_ask",
         "resource",
         "tries",
+        "unreservable_version",
         "verdicts",
         "waiting",
     )
@@ -63,9 +63,9 @@ class AskClass:
         """By owner: its requests under the same limits; with a None at the end those of insistent gangs."""
         self.closed = False
         """Whether no node had room when it was last tried."""
-        self.holder: Ask | None = None
+        self.reserving_ask: Ask | None = None
         """The one of its requests that has reserved a node."""
-        self.hopeless = -1
+        self.unreservable_version = -1
         """At which count of alterations of nodes none could have been kept for it."""
         self.refusals: Mapping[str, int] = NOTHING_REFUSED
         """Reasons for which nodes with room were refused in the last search, each with its count."""

@@ -70,6 +70,6 @@ class ForeignAllocations:
 
     def _changed(self, node: Node) -> None:
         node.resize()
-        self._accounting.node_reservations.altered(node)
+        self._accounting.node_reservations.capacity_changed(node)
         self._accounting.node_changed(node, gained=True)
         self._journal.record("NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied)

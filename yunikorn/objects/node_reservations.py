@@ -51,7 +51,7 @@ class NodeReservations:
     def reserve(self, ask: Ask, node: Node) -> None:
         """Keep `node` for `ask` alone."""
         ask.ensure_extras().reserved = node
-        ask.ask_class.holder = ask
+        ask.ask_class.reserving_ask = ask
         if self.watcher is not None:
             self.watcher.reserved(ask, node)
         node.reservations[ask] = None
@@ -80,13 +80,13 @@ class NodeReservations:
 
     def _forget_reservation(self, ask: Ask, node: Node) -> None:
         ask.ensure_extras().reserved = None
-        if ask.ask_class.holder is ask:
-            ask.ask_class.holder = None
+        if ask.ask_class.reserving_ask is ask:
+            ask.ask_class.reserving_ask = None
         del node.reservations[ask]
         self.inheritable.pop(ask, None)
         self._journal.record("NODE", node.id, ask.key, change="REMOVE", detail="NODE_RESERVATION")
 
-    def altered(self, node: Node) -> None:
+    def capacity_changed(self, node: Node) -> None:
         """A node came, or what it could host if nothing ran on it has changed."""
         self.capacity_version += 1
         self.changed_hosts[node] = None

@@ -311,7 +311,7 @@ class Partition:
     def add_node(self, node: Node) -> None:
         """Take in a node."""
         self.nodes[node.id] = node
-        self.accounting.node_reservations.altered(node)
+        self.accounting.node_reservations.capacity_changed(node)
         self._resize(gained=node.capacity)
         self.accounting.node_changed(node, gained=True)
         self.outbox.accepted_nodes.append(node.id)
@@ -343,7 +343,7 @@ class Partition:
         if attributes is not None:
             node.attributes = dict(attributes)
             node.version += 1
-        self.accounting.node_reservations.altered(node)
+        self.accounting.node_reservations.capacity_changed(node)
         if node.capacity != before:
             self._resize(gained=node.capacity, lost=before)
             self.journal.record("NODE", node.id, change="SET", detail="NODE_CAPACITY", resource=node.capacity)
@@ -356,7 +356,7 @@ class Partition:
         before = node.state
         NODE.fire(node, event)
         if node.state != before:
-            self.accounting.node_reservations.altered(node)
+            self.accounting.node_reservations.capacity_changed(node)
             if not node.schedulable:
                 for ask in [ask for ask in node.reservations if not ask.ask_class.required]:
                     self.accounting.node_reservations.unreserve(ask)

@@ -66,7 +66,6 @@ class Queue(QueueMember):
         "history",
         "is_leaf",
         "limits",
-        "lost",
         "managed",
         "max_applications",
         "name",
@@ -81,6 +80,7 @@ class Queue(QueueMember):
         "settings",
         "sorted_members",
         "stale",
+        "start_blocked_bits",
         "state",
         "stopped_by_call",
         "submit_acl",
@@ -144,7 +144,7 @@ class Queue(QueueMember):
         self.over_bits = 0
         self.full = False
         """Whether as many applications run as may: none that has not started is worth trying."""
-        self.lost = 0
+        self.start_blocked_bits = 0
         """Bits of pending classes that are not worth trying because it is full."""
 
     @property
@@ -333,7 +333,7 @@ class Queue(QueueMember):
             bits &= ~queue.over_bits
             if queue.full:
                 fresh = fresh_part(bits)
-                queue.lost |= fresh
+                queue.start_blocked_bits |= fresh
                 bits ^= fresh
             if not bits:
                 return
@@ -372,11 +372,11 @@ class Queue(QueueMember):
             self.full = True
             self.cluster.fills += 1
             fresh = fresh_part(self.bits)
-            self.lost |= fresh
+            self.start_blocked_bits |= fresh
             self.bits ^= fresh
         elif self.full and not full:
             self.full = False
-            lost, self.lost = self.lost, 0
+            lost, self.start_blocked_bits = self.start_blocked_bits, 0
             self.awaken(lost)
 
     def room_grew(self) -> None:
@@ -397,7 +397,7 @@ class Queue(QueueMember):
 
     def forget_pending_classes(self, bits: int) -> None:
         """These pending classes are no more; their bits will serve for others."""
-        self.lost &= ~bits
+        self.start_blocked_bits &= ~bits
         if self.over_bits & bits:
             self.over = {bit: pending_class for bit, pending_class in self.over.items() if not bit & bits}
             self.over_bits &= ~bits

@@ -202,7 +202,7 @@ class QueueTree:
         if self._queues.get(queue.path) is not queue:
             return
         del self._queues[queue.path], parent.children[queue.name]
-        parent.line.remove(queue)
+        parent.sorted_members.remove(queue)
         if parent.is_cluttered:
             self.put_in_order(parent)
         self._record(queue, "REMOVE", "DETAILS_NONE" if queue.managed else "QUEUE_DYNAMIC")

@@ -50,7 +50,7 @@ class FullLooks:
         while self._line:
             ask_class = next(iter(self._line))
             del self._line[ask_class]
-            if ask_class.waiting and ask_class.holder is None:
+            if ask_class.waiting and ask_class.reserving_ask is None:
                 self._called = ask_class
                 break
         if self._line:

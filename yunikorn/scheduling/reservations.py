@@ -60,7 +60,7 @@ class Reservations:
         if ask.ask_class.required:
             self._require(ask)
             return
-        holder = ask.ask_class.holder
+        holder = ask.ask_class.reserving_ask
         if delay is None or ask.reserved is not None:
             return
         if holder is not None and holder not in self._node_reservations.inheritable:
@@ -108,7 +108,7 @@ class Reservations:
             waiting = (
                 ask_class
                 for ask_class in self._partition.ask_classes
-                if ask_class.waiting and ask_class.holder is None
+                if ask_class.waiting and ask_class.reserving_ask is None
             )
             ask_classes |= {
                 ask_class: None
@@ -118,7 +118,7 @@ class Reservations:
         self._node_reservations.changed_hosts.clear()
         self._node_reservations.lost.clear()
         for ask_class in ask_classes:
-            if ask_class.holder is None:
+            if ask_class.reserving_ask is None:
                 self._retry(ask_class)
 
     def give_up_stopped(self) -> None:
@@ -139,7 +139,7 @@ class Reservations:
 
     def _best_node(self, ask: Ask) -> Node | None:
         ask_class, capacity_version = ask.ask_class, self._node_reservations.capacity_version
-        if ask_class.hopeless == capacity_version or self._exceeds_all(ask_class):
+        if ask_class.unreservable_version == capacity_version or self._exceeds_all(ask_class):
             return None
         order = self._orders.of(ask_class)
         # Who was kept a moment ago still stands in the order: many ask classes may come of age at once.
@@ -154,7 +154,7 @@ class Reservations:
             if node is not None:
                 return node
         if not any(node.could_host(ask_class.pairs) for node in self._partition.nodes.values()):
-            ask_class.hopeless = capacity_version
+            ask_class.unreservable_version = capacity_version
         return None
 
     def _exceeds_all(self, ask_class: AskClass) -> bool:
