@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.node import Node
 
 
-class Watcher(Protocol):
+class ReservationWatcher(Protocol):
     """Somebody who is told what is kept."""
 
     def reserved(self, ask: Ask, node: Node) -> None:
@@ -37,7 +37,7 @@ class NodeReservations:
     def __init__(self, journal: Journal, changed: NodeChange) -> None:
         self._journal = journal
         self._changed = changed
-        self.watcher: Watcher | None = None
+        self.watcher: ReservationWatcher | None = None
         """Wants to know what is kept, if anybody does."""
         self.inheritable: dict[Ask, None] = {}
         """Asks that are served or gone, whose node is still kept: for the next of their ask class."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.user_group_usage import UserGroupUsage
 
 
-class Watcher(Protocol):
+class PendingWatcher(Protocol):
     """Somebody who is told how requests fare."""
 
     def waits(self, ask: Ask) -> None:
@@ -52,7 +52,7 @@ class PendingAccounting:
         self.journal = journal
         self.gangs: PartitionGangs
         """The books of gangs; given by the partition."""
-        self.watcher: Watcher | None = None
+        self.watcher: PendingWatcher | None = None
         """Wants to know how requests fare, if anybody does."""
         self.index: AskIndex | None = None
         """Applications by the keys of their asks, once an ask was looked for by its key alone."""
