@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.atomic_gang import GangClass
-from yunikorn.scheduling.full_looks import FullLooks
+from yunikorn.scheduling.full_scan_limiter import FullScanLimiter
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Reservations:
         """... at which count of alterations of nodes."""
         self._waiting: set[AskClass] = set()
         """Ask classes whose foremost request is still too young, with a timer that tries them again."""
-        self._full_looks = FullLooks(partition, self._retry)
+        self._full_looks = FullScanLimiter(partition, self._retry)
 
     # -- making -------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class Reservations:
         if node is not None:
             return node
         if len(ends) == 2 * SAMPLE:  # else they are all that are free
-            if not self._full_looks.may(ask_class):
+            if not self._full_looks.try_acquire(ask_class):
                 return None
             node = self._nearest(ask, _free(order))
             if node is not None:

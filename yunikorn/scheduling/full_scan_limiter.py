@@ -20,41 +20,41 @@ PAUSE = SECOND // 100_000
 """Nanoseconds of pause for every node that was looked at: several times what the look itself takes."""
 
 
-class FullLooks:
+class FullScanLimiter:
     """The line of the ask classes of one partition that wait for a look at all nodes."""
 
     def __init__(self, partition: Partition, retry: Callable[[AskClass], None]) -> None:
         self._partition = partition
         self._retry = retry
         """Has the requests of an ask class tried again, if any wait."""
-        self._line: dict[AskClass, None] = {}
+        self._waiting: dict[AskClass, None] = {}
         """In the order in which they came; while there are any, a timer calls the next."""
-        self._called: AskClass | None = None
+        self._next: AskClass | None = None
         """The one whose turn it is, until it has looked or the next is called."""
-        self._rests_until = 0
+        self._pause_until = 0
 
-    def may(self, ask_class: AskClass) -> bool:
+    def try_acquire(self, ask_class: AskClass) -> bool:
         """Whether a request of `ask_class` may have all nodes looked at now; if not, it is tried again."""
         now = self._partition.clock.now()
-        if ask_class is self._called or (now >= self._rests_until and not self._line):
-            self._called = None
-            self._rests_until = now + PAUSE * len(self._partition.nodes)
+        if ask_class is self._next or (now >= self._pause_until and not self._waiting):
+            self._next = None
+            self._pause_until = now + PAUSE * len(self._partition.nodes)
             return True
-        if not self._line:
-            self._partition.timers.at(self._rests_until, self._call_next)
-        self._line[ask_class] = None
+        if not self._waiting:
+            self._partition.timers.at(self._pause_until, self._advance)
+        self._waiting[ask_class] = None
         return False
 
-    def _call_next(self) -> None:
-        self._called = None
-        while self._line:
-            ask_class = next(iter(self._line))
-            del self._line[ask_class]
+    def _advance(self) -> None:
+        self._next = None
+        while self._waiting:
+            ask_class = next(iter(self._waiting))
+            del self._waiting[ask_class]
             if ask_class.waiting and ask_class.reserving_ask is None:
-                self._called = ask_class
+                self._next = ask_class
                 break
-        if self._line:
+        if self._waiting:
             # Counted from now: were it late, several would have their turn in one round.
-            self._partition.timers.after(PAUSE * len(self._partition.nodes), self._call_next)
-        if self._called is not None:
-            self._retry(self._called)
+            self._partition.timers.after(PAUSE * len(self._partition.nodes), self._advance)
+        if self._next is not None:
+            self._retry(self._next)
