@@ -384,7 +384,7 @@ def test_nothing_is_remembered_of_who_has_nothing_left() -> None:
         rm.schedule()
         rm.remove_app(f"late-{number}")
     pending_classes = rm.at_work().partition.pending_classes
-    assert pending_classes.open.bit_length() < 2 * 600
+    assert pending_classes.schedulable.bit_length() < 2 * 600
 
 
 def test_requests_that_come_back_after_their_kind_was_forgotten_are_served() -> None:

@@ -305,7 +305,7 @@ class AllocationAccounting:
         self._book_allocated(app, resource, 1)
         self.usage.book(app, tuple(resource.items()))
         for queue in app.chain:
-            if queue.over:
+            if queue.over_quota:
                 queue.room_grew()
 
     def release(self, allocation: Allocation, termination: TerminationType, message: str = "") -> None:
@@ -323,7 +323,7 @@ class AllocationAccounting:
         self._book_allocated(app, allocation.resource, -1)
         self.usage.unbook(app, tuple(allocation.resource.items()))
         for queue in app.chain:
-            if queue.over:
+            if queue.over_quota:
                 queue.room_grew()
         if allocation.eviction is not None:
             allocation.eviction.left(allocation)

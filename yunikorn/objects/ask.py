@@ -149,7 +149,7 @@ class Ask(WithSpec):
         """Reasons for which nodes with room were refused in the last search for it, or for its like."""
         if self.extras is not None and self.extras.parked:
             return self.extras.refusals
-        return self.ask_class.refusals if self.ask_class.closed else NOTHING_REFUSED
+        return self.ask_class.refusals if self.ask_class.unschedulable else NOTHING_REFUSED
 
     @property
     def tries(self) -> int:

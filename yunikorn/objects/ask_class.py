@@ -38,7 +38,6 @@ class AskClass:
     __slots__ = (
         "bit",
         "classes",
-        "closed",
         "key",
         "node_order",
         "pairs",
@@ -50,6 +49,7 @@ class AskClass:
         "resource",
         "tries",
         "unreservable_version",
+        "unschedulable",
         "verdicts",
         "waiting",
     )
@@ -61,7 +61,7 @@ class AskClass:
         self.bit = bit
         self.pending_classes: dict[tuple[UsageTracker | None, ...], PendingClass] = {}
         """By owner: its requests under the same limits; with a None at the end those of insistent gangs."""
-        self.closed = False
+        self.unschedulable = False
         """Whether no node had room when it was last tried."""
         self.reserving_ask: Ask | None = None
         """The one of its requests that has reserved a node."""
@@ -111,7 +111,7 @@ class AskClasses:
         self._free: list[int] = []
         self._used = 0
         self._idle = 0
-        self.closed: dict[int, AskClass] = {}
+        self.unschedulable: dict[int, AskClass] = {}
         """By bit: the ask classes for which no node had room when they were last tried."""
         self.users: dict[str, int] = {}
         """By name of a node order: how many ask classes with waiting requests use it."""
@@ -185,15 +185,15 @@ class AskClasses:
             self.retired += 1
             self.users[ask_class.node_order] -= 1
 
-    def close(self, ask_class: AskClass) -> None:
-        """No node has room for this ask class, until `reopen`."""
-        ask_class.closed = True
-        self.closed[ask_class.bit] = ask_class
+    def mark_unschedulable(self, ask_class: AskClass) -> None:
+        """No node has room for this ask class, until `mark_schedulable`."""
+        ask_class.unschedulable = True
+        self.unschedulable[ask_class.bit] = ask_class
 
-    def reopen(self, ask_class: AskClass) -> None:
+    def mark_schedulable(self, ask_class: AskClass) -> None:
         """Some node may have room for this ask class again."""
-        ask_class.closed = False
-        self.closed.pop(ask_class.bit, None)
+        ask_class.unschedulable = False
+        self.unschedulable.pop(ask_class.bit, None)
 
     def forget_node(self, node_id: str) -> None:
         """A node of this id is a new one: what predicates said of an earlier one counts no more."""
@@ -211,7 +211,7 @@ class AskClasses:
         for key, ask_class in list(self._ask_classes.items()):
             if not ask_class.waiting:
                 del self._ask_classes[key]
-                self.closed.pop(ask_class.bit, None)
+                self.unschedulable.pop(ask_class.bit, None)
                 for drop in self.on_drop:
                     drop(ask_class)
                 self._free.append(ask_class.bit)

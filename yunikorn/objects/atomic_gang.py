@@ -224,7 +224,7 @@ class AtomicGang:
     def insist(self, *, wanted: bool) -> None:
         """Have the request insist on its turn, or not any more: it has another pending class then."""
         request = self.request
-        if request is not None and request.pending_class.insists != wanted:
+        if request is not None and request.pending_class.force_visit != wanted:
             pending_accounting, pending_classes = (
                 self._accounting.pending_accounting,
                 self._accounting.pending_classes,

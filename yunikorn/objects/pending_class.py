@@ -39,7 +39,7 @@ def fresh_part(bits: int) -> int:
 class PendingClass:
     """Requests of one ask class with the same owner: the limits that count for them."""
 
-    __slots__ = ("ask_class", "asks", "bit", "bits", "insists", "over", "owner")
+    __slots__ = ("ask_class", "asks", "bit", "bits", "force_visit", "over_limit", "owner")
 
     def __init__(
         self, ask_class: AskClass, owner: tuple[UsageTracker, ...], bit: int, *, insists: bool
@@ -50,9 +50,9 @@ class PendingClass:
         self.bits = bit | bit << 1
         self.asks = 0
         """Waiting requests of this pending class."""
-        self.over = False
+        self.over_limit = False
         """Whether a limit on resources leaves no room for it."""
-        self.insists = insists
+        self.force_visit = insists
         """Whether its requests have their turn although there is no room (see `AtomicGang.insists`)."""
 
 
@@ -65,9 +65,9 @@ class PendingClasses:
         self._used = 0
         self._pending_classes = 0
         self._idle = 0
-        self.open = 0
+        self.schedulable = 0
         """Bits of the pending classes of which a request may be placed now, as far as is known."""
-        self.fills = 0
+        self.times_full = 0
         """Counts how often as many applications came to run under a limit as may."""
         self.on_forget: list[Callable[[int], None]] = []
         """Called with the bits of dropped pending classes, before the bits serve again."""
@@ -97,17 +97,19 @@ class PendingClasses:
                 tracker.pending_classes[bit] = pending_class
             self._pending_classes += 1
             self._idle += 1
-            self.weigh(pending_class)
+            self.refresh(pending_class)
         return pending_class
 
-    def weigh(self, pending_class: PendingClass) -> None:
+    def refresh(self, pending_class: PendingClass) -> None:
         """Open or close the bits of a pending class by all that is known of it."""
-        if (pending_class.ask_class.closed or pending_class.over) and not pending_class.insists:
-            self.open &= ~pending_class.bits
+        if (
+            pending_class.ask_class.unschedulable or pending_class.over_limit
+        ) and not pending_class.force_visit:
+            self.schedulable &= ~pending_class.bits
         elif any(tracker.full for tracker in pending_class.owner):
-            self.open = self.open & ~pending_class.bits | pending_class.bit
+            self.schedulable = self.schedulable & ~pending_class.bits | pending_class.bit
         else:
-            self.open |= pending_class.bits
+            self.schedulable |= pending_class.bits
 
     def wait(self, pending_class: PendingClass) -> None:
         """One more request of this pending class waits."""
@@ -125,54 +127,54 @@ class PendingClasses:
 
     # -- nodes --------------------------------------------------------------------------------------
 
-    def close(self, ask_class: AskClass) -> None:
-        """No node has room for this ask class, until `reopen`."""
-        self.ask_classes.close(ask_class)
+    def mark_unschedulable(self, ask_class: AskClass) -> None:
+        """No node has room for this ask class, until `mark_schedulable`."""
+        self.ask_classes.mark_unschedulable(ask_class)
         for pending_class in ask_class.pending_classes.values():
-            if not pending_class.insists:
-                self.open &= ~pending_class.bits
+            if not pending_class.force_visit:
+                self.schedulable &= ~pending_class.bits
 
-    def reopen(self, ask_class: AskClass) -> None:
+    def mark_schedulable(self, ask_class: AskClass) -> None:
         """Some node may have room for this ask class again."""
-        if ask_class.closed:
-            self.ask_classes.reopen(ask_class)
+        if ask_class.unschedulable:
+            self.ask_classes.mark_schedulable(ask_class)
             for pending_class in ask_class.pending_classes.values():
-                self.weigh(pending_class)
+                self.refresh(pending_class)
 
     # -- limits -------------------------------------------------------------------------------------
 
-    def exceed(self, pending_class: PendingClass, tracker: UsageTracker) -> None:
+    def mark_over_limit(self, pending_class: PendingClass, tracker: UsageTracker) -> None:
         """A limit has no room for this pending class, until `room_grew`."""
-        pending_class.over = True
-        tracker.over[pending_class.bit] = pending_class
-        self.open &= ~pending_class.bits
+        pending_class.over_limit = True
+        tracker.over_limit[pending_class.bit] = pending_class
+        self.schedulable &= ~pending_class.bits
 
     def room_grew(self, tracker: UsageTracker) -> None:
         """Usage under a limit fell: try again what has room now."""
-        for bit, pending_class in list(tracker.over.items()):
+        for bit, pending_class in list(tracker.over_limit.items()):
             if tracker.has_room(pending_class.ask_class.pairs):
-                del tracker.over[bit]
-                pending_class.over = False
-                self.weigh(pending_class)
+                del tracker.over_limit[bit]
+                pending_class.over_limit = False
+                self.refresh(pending_class)
 
     def count_changed(self, tracker: UsageTracker) -> None:
         """The number of applications that run under a limit changed."""
         full = tracker.is_full
         if full != tracker.full:
             tracker.full = full
-            self.fills += full
+            self.times_full += full
             for pending_class in tracker.pending_classes.values():
-                self.weigh(pending_class)
+                self.refresh(pending_class)
 
     def reconsider(self) -> None:
         """Policies or limits changed: whatever was tried in vain is worth trying again."""
         for ask_class in self.ask_classes:
-            self.ask_classes.reopen(ask_class)
+            self.ask_classes.mark_schedulable(ask_class)
             for pending_class in ask_class.pending_classes.values():
-                pending_class.over = False
+                pending_class.over_limit = False
                 for tracker in pending_class.owner:
-                    tracker.over.pop(pending_class.bit, None)
-                self.weigh(pending_class)
+                    tracker.over_limit.pop(pending_class.bit, None)
+                self.refresh(pending_class)
 
     # -- forgetting ---------------------------------------------------------------------------------
 
@@ -184,12 +186,12 @@ class PendingClasses:
                 del ask_class.pending_classes[key]
                 for tracker in pending_class.owner:
                     tracker.pending_classes.pop(pending_class.bit, None)
-                    tracker.over.pop(pending_class.bit, None)
+                    tracker.over_limit.pop(pending_class.bit, None)
                 self._free.append(pending_class.bit)
                 self._pending_classes -= 1
                 self._idle -= 1
                 gone |= pending_class.bits
         if gone:
-            self.open &= ~gone
+            self.schedulable &= ~gone
             for forget in self.on_forget:
                 forget(gone)

@@ -28,14 +28,14 @@ RECOVERY = "root.@recovery@"
 class Cluster:
     """The size of a partition, shared by its queues."""
 
-    __slots__ = ("fills", "switches", "total", "version")
+    __slots__ = ("switches", "times_full", "total", "version")
 
     def __init__(self) -> None:
         self.total: Resource = NOTHING
         """The capacities of all nodes; no zero entries."""
         self.version = 0
         """Counts the changes of the total."""
-        self.fills = 0
+        self.times_full = 0
         """Counts how often a queue came to run as many applications as it may."""
         self.switches = 0
         """Counts stops and starts of queues."""
@@ -70,8 +70,8 @@ class Queue(QueueMember):
         "max_applications",
         "name",
         "order",
-        "over",
-        "over_bits",
+        "over_quota",
+        "over_quota_bits",
         "parent",
         "path",
         "preempting",
@@ -139,9 +139,9 @@ class Queue(QueueMember):
         self.touched = parent is None
         self.held = 0
         """Bits of pending classes that only members wait for whom the policy keeps out for now."""
-        self.over: dict[int, PendingClass] = {}
+        self.over_quota: dict[int, PendingClass] = {}
         """By bit: pending classes that its quota has no room for now."""
-        self.over_bits = 0
+        self.over_quota_bits = 0
         self.full = False
         """Whether as many applications run as may: none that has not started is worth trying."""
         self.start_blocked_bits = 0
@@ -330,7 +330,7 @@ class Queue(QueueMember):
         # nothing waited here any more or while this one was stopped.
         queue: Queue | None = self
         while queue is not None:
-            bits &= ~queue.over_bits
+            bits &= ~queue.over_quota_bits
             if queue.full:
                 fresh = fresh_part(bits)
                 queue.start_blocked_bits |= fresh
@@ -342,16 +342,16 @@ class Queue(QueueMember):
                 queue.block.bits |= bits
             queue = queue.parent
 
-    def blocked(self, pending_class: PendingClass) -> None:
+    def mark_over_quota(self, pending_class: PendingClass) -> None:
         """Its quota has no room for this pending class, until usage falls or the quota changes."""
-        self.over[pending_class.bit] = pending_class
-        self.over_bits |= pending_class.bits
+        self.over_quota[pending_class.bit] = pending_class
+        self.over_quota_bits |= pending_class.bits
         self.bits &= ~pending_class.bits
 
     def retry(self, pending_class: PendingClass) -> None:
         """Try a pending class again that its quota had no room for."""
-        if self.over.pop(pending_class.bit, None) is not None:
-            self.over_bits &= ~pending_class.bits
+        if self.over_quota.pop(pending_class.bit, None) is not None:
+            self.over_quota_bits &= ~pending_class.bits
             self.awaken(pending_class.bits)
 
     def count_running(self, difference: int) -> None:
@@ -370,7 +370,7 @@ class Queue(QueueMember):
         full = 0 < self.max_applications <= self.running
         if full and not self.full:
             self.full = True
-            self.cluster.fills += 1
+            self.cluster.times_full += 1
             fresh = fresh_part(self.bits)
             self.start_blocked_bits |= fresh
             self.bits ^= fresh
@@ -381,26 +381,28 @@ class Queue(QueueMember):
 
     def room_grew(self) -> None:
         """Usage fell or the quota changed: try again what has room now."""
-        if self.over:
-            for bit, pending_class in list(self.over.items()):
+        if self.over_quota:
+            for bit, pending_class in list(self.over_quota.items()):
                 if self.has_room(pending_class.ask_class.pairs):
-                    del self.over[bit]
-                    self.over_bits &= ~pending_class.bits
+                    del self.over_quota[bit]
+                    self.over_quota_bits &= ~pending_class.bits
                     self.awaken(pending_class.bits)
 
     def reconsider(self) -> None:
         """Forget what its quota was too small for: it will be found out again."""
-        self.over.clear()
-        self.over_bits = 0
+        self.over_quota.clear()
+        self.over_quota_bits = 0
         self.check_full()
         self.touch()
 
     def forget_pending_classes(self, bits: int) -> None:
         """These pending classes are no more; their bits will serve for others."""
         self.start_blocked_bits &= ~bits
-        if self.over_bits & bits:
-            self.over = {bit: pending_class for bit, pending_class in self.over.items() if not bit & bits}
-            self.over_bits &= ~bits
+        if self.over_quota_bits & bits:
+            self.over_quota = {
+                bit: pending_class for bit, pending_class in self.over_quota.items() if not bit & bits
+            }
+            self.over_quota_bits &= ~bits
 
     def __repr__(self) -> str:
         return f"<Queue {self.path} {self.state}>"

@@ -26,7 +26,7 @@ class UsageTracker:
         "max_resources",
         "members",
         "name",
-        "over",
+        "over_limit",
         "path",
         "pending_classes",
         "settle",
@@ -47,7 +47,7 @@ class UsageTracker:
         self.full = False
         """Whether no further application may start; kept by `PendingClasses.count_changed`."""
         self.pending_classes: dict[int, PendingClass] = {}
-        self.over: dict[int, PendingClass] = {}
+        self.over_limit: dict[int, PendingClass] = {}
         """By bit: pending classes that the limit has no room for now."""
 
     @property

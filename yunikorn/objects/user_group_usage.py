@@ -146,7 +146,7 @@ class UserGroupUsage:
             less = [(name, -amount) for name, amount in pairs]
             for tracker in app.tracked:
                 tracker.book(less)
-                if tracker.over:
+                if tracker.over_limit:
                     self._pending_classes.room_grew(tracker)
             if not app.allocations:
                 self.recount(app)

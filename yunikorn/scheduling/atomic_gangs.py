@@ -65,7 +65,7 @@ class AtomicGangs:
             queue.awaken(bits)
         for tracker in self._closed:
             for pending_class in tracker.pending_classes.values():
-                self._pending_classes.weigh(pending_class)
+                self._pending_classes.refresh(pending_class)
         self._silenced, self._closed = [], []
 
     def _hold_back(self, gang: AtomicGang, cause: Queue | UsageTracker) -> bool:
@@ -84,7 +84,7 @@ class AtomicGangs:
             tracker: UsageTracker = cause  # type: ignore[assignment]
             self._closed.append(tracker)
             for pending_class in tracker.pending_classes.values():
-                self._pending_classes.open &= ~pending_class.bits
+                self._pending_classes.schedulable &= ~pending_class.bits
         return True
 
     def _may_ever_run(self, gang: AtomicGang) -> bool:
@@ -130,16 +130,16 @@ class AtomicGangs:
                 self._tell(gang, f"{describe(queue.headroom or {})} left in queue {queue.path}")
                 self._wait(gang)
                 if not self._hold_back(gang, queue):
-                    queue.blocked(request.pending_class)
+                    queue.mark_over_quota(request.pending_class)
                 return None
         for tracker in gang.app.owner:
             if not tracker.has_room(pairs):
                 self._tell(gang, f"{describe(tracker.headroom)} left for {tracker.label}")
                 self._wait(gang)
                 if not self._hold_back(gang, tracker):
-                    self._pending_classes.exceed(request.pending_class, tracker)
+                    self._pending_classes.mark_over_limit(request.pending_class, tracker)
                 return None
-        plan = None if request.ask_class.closed else self._plan(gang)
+        plan = None if request.ask_class.unschedulable else self._plan(gang)
         if plan is None:
             self._no_nodes(request, gang)
             return None
@@ -195,7 +195,7 @@ class AtomicGangs:
 
     def _no_nodes(self, request: Ask, gang: AtomicGang) -> None:
         chain = self.predicates
-        if request.ask_class.closed:
+        if request.ask_class.unschedulable:
             self._tell(gang, _ask_class_of(request).why)
             self._wait(gang)
         else:
@@ -209,7 +209,7 @@ class AtomicGangs:
                 assert gang.request is not None
                 request = gang.request
             _ask_class_of(request).why = why
-            self._pending_classes.close(request.ask_class)
+            self._pending_classes.mark_unschedulable(request.ask_class)
             if chain.unsettled:
                 self._parking.park(request.ask_class)
         self._hold_back(gang, self._root)

@@ -97,7 +97,7 @@ class Cycle:
         if self._gangs.overdue:
             return self.atomic.guard(self._search)
         root = self._root
-        wanted = root.bits & self._pending_classes.open
+        wanted = root.bits & self._pending_classes.schedulable
         if wanted:
             allocation = self._descend(root, wanted)
             if allocation is not None:
@@ -115,7 +115,7 @@ class Cycle:
     def _search(self) -> Allocation | None:
         pending_classes, root = self._pending_classes, self._root
         while True:
-            wanted = 0 if self.atomic.stops else root.bits & pending_classes.open
+            wanted = 0 if self.atomic.stops else root.bits & pending_classes.schedulable
             if not wanted:
                 if self._accounting.node_reservations.inheritable and self.reservations.give_up_inheritable():
                     return self.decide()
@@ -145,7 +145,7 @@ class Cycle:
                 del self._held[leaf]
             elif leaf.sorted_members.version != leaf.cluster.version or leaf.order.would_be_due(now):
                 self.settle(leaf)
-        return bool(self._root.bits & self._pending_classes.open)
+        return bool(self._root.bits & self._pending_classes.schedulable)
 
     def _descend(self, queue: Queue, wanted: int) -> Allocation | None:
         """Serve the foremost application with something worth trying; None after learning of a dead end."""
@@ -260,7 +260,7 @@ class Cycle:
         pairs = ask_class.pairs
         for queue in app.chain[0].capped:
             if not queue.has_room(pairs):
-                queue.blocked(ask.pending_class)
+                queue.mark_over_quota(ask.pending_class)
                 if queue is self._root:
                     self.reservations.consider(ask)
                 if extras is None or not extras.over_quota:
@@ -268,7 +268,7 @@ class Cycle:
                 return None
         for tracker in app.owner:
             if not tracker.has_room(pairs):
-                self._pending_classes.exceed(ask.pending_class, tracker)
+                self._pending_classes.mark_over_limit(ask.pending_class, tracker)
                 if extras is None or not extras.over_limit:
                     self._report_limit(ask, tracker)
                 return None
@@ -306,7 +306,7 @@ class Cycle:
         refusals = NOTHING_REFUSED if chain is None else chain.refusals
         if chain is None or not refusals:
             ask.ask_class.refusals = NOTHING_REFUSED
-            self._pending_classes.close(ask.ask_class)
+            self._pending_classes.mark_unschedulable(ask.ask_class)
             self.reservations.consider(ask)
             return
         self._report(ask, refusals)
@@ -316,7 +316,7 @@ class Cycle:
             self.parking.park(ask)
         else:
             ask.ask_class.refusals = refusals
-            self._pending_classes.close(ask.ask_class)
+            self._pending_classes.mark_unschedulable(ask.ask_class)
             self.reservations.consider(ask)
             if chain.passing:
                 self.parking.park(ask.ask_class)

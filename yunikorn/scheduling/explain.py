@@ -218,7 +218,7 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
 def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask) -> Iterator[Reason]:
     size = gang.size
     room = room_for(gang.members, at.partition.nodes.values(), at.policies.predicates)
-    if room < size or request.ask_class.closed:
+    if room < size or request.ask_class.unschedulable:
         pieces = (
             f"there is room for {room} of {size}" if room < size else "the free room is in too small pieces"
         )

@@ -47,7 +47,7 @@ class Holds:
                 if self._waits(app):
                     self._tell(app, holder, runnable=True)
                     self._fresh.append(app)
-        fills = (self._partition.cluster.fills, self._partition.pending_classes.fills)
+        fills = (self._partition.cluster.times_full, self._partition.pending_classes.times_full)
         if fills != self._fills or len(self._free) > 2 * self._swept + SLACK:
             self._fills = fills
             looked, self._free = [*self._free, *self._fresh], {}

@@ -144,7 +144,7 @@ class NodeOrders:
         """A node may take more than before."""
         if node.reservations:
             self.regained.append(node)
-        if self._ask_classes.closed and node.state != REMOVED:
+        if self._ask_classes.unschedulable and node.state != REMOVED:
             self._reopen(node, free)
 
     def follow(self, node: Node, *, gained: bool) -> None:
@@ -157,10 +157,10 @@ class NodeOrders:
     def _reopen(self, node: Node, free: bool) -> None:
         # A request that requires this node may come even where no other may.
         for ask_class in [
-            ask_class for ask_class in self._ask_classes.closed.values() if free or ask_class.is_pinned
+            ask_class for ask_class in self._ask_classes.unschedulable.values() if free or ask_class.is_pinned
         ]:
             if ask_class.fits(node) and ask_class.verdicts.get(node.classes) is None:
-                self._pending_classes.reopen(ask_class)
+                self._pending_classes.mark_schedulable(ask_class)
 
     def _drop_unused(self) -> None:
         self._retired = self._ask_classes.retired

@@ -135,5 +135,5 @@ class Parking:
                 return False
             self._accounting.pending_accounting.unpark(item)
             return True
-        self._pending_classes.reopen(item)
+        self._pending_classes.mark_schedulable(item)
         return True

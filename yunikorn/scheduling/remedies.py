@@ -112,7 +112,7 @@ def _of_members(at: PartitionScheduler, gang: AtomicGang) -> Iterator[str]:
         each = {in_words(ask.resource) for ask, _ in gang.members}
         amount = f" ({each.pop()} each)" if len(each) == 1 else ""
         yield f"free room on nodes for {lacking} more of its {size} members{amount}"
-    elif gang.request is not None and gang.request.ask_class.closed:
+    elif gang.request is not None and gang.request.ask_class.unschedulable:
         yield f"free room in larger pieces: its {size} members must fit nodes together"
 
 

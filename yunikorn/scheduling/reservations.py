@@ -130,7 +130,7 @@ class Reservations:
 
     def _retry(self, ask_class: AskClass) -> None:
         if ask_class.waiting:
-            self._partition.pending_classes.reopen(ask_class)
+            self._partition.pending_classes.mark_schedulable(ask_class)
             root = self._partition.queues.root
             for pending_class in ask_class.pending_classes.values():
                 root.retry(pending_class)
@@ -221,7 +221,11 @@ class Reservations:
         foremost = holder
         if not holder.ask_class.required and holder.eviction is None:
             foremost = self._foremost(node, holder)
-        if foremost is not holder and not foremost.ask_class.closed and not foremost.ask_class.required:
+        if (
+            foremost is not holder
+            and not foremost.ask_class.unschedulable
+            and not foremost.ask_class.required
+        ):
             order = self._orders.of(foremost.ask_class)
             elsewhere = order.find(foremost.ask_class, foremost, self.predicates or None)
             if elsewhere is not None:
@@ -236,7 +240,7 @@ class Reservations:
                 continue
             if ask_class.waiting and ask_class.fits(node) and ask_class.verdicts.get(node.classes) is None:
                 for pending_class in ask_class.pending_classes.values():
-                    if not pending_class.over:
+                    if not pending_class.over_limit:
                         wanted |= pending_class.bits
         found = self.foremost(wanted)
         if found is None or self._hindrance(found) is not None:

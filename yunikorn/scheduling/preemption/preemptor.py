@@ -312,7 +312,7 @@ class Preemptor:
         return Search(ask, standings, bounds, pool, grounds, self._accepts).plan(choices, has_room)
 
     def _has_room(self, ask: Ask) -> bool:
-        if ask.ask_class.closed:
+        if ask.ask_class.unschedulable:
             return False
         chain = self._cycle.reservations.predicates
         chain.begin()
