@@ -61,8 +61,8 @@ def _check_applications(partition: Partition, reference: Reference) -> None:
         assert asks == {ask.key: ask.pending for ask in wanted.asks.values()}, app
         assert app.priority == wanted.priority, app
         assert app.submitted == wanted.submitted, app
-        assert app.requests.parked == sum(ask.parked for ask in app.asks.values())
-        waiting = {ask.key for ask in app.asks.values() if ask.pending and not ask.parked}
+        assert app.requests.unschedulable == sum(ask.unschedulable for ask in app.asks.values())
+        waiting = {ask.key for ask in app.asks.values() if ask.pending and not ask.unschedulable}
         assert {ask.key for ask in app.requests} == waiting
 
 

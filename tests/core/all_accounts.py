@@ -91,8 +91,8 @@ def _check_application(app: Application) -> None:
     assert plain(app.pending) == _wanted([app]), app
     waiting = [ask for ask in app.asks.values() if ask.pending]
     gang = [app.atomic.request] if app.atomic is not None and app.atomic.request is not None else []
-    assert {*app.requests} == {*gang, *(ask for ask in waiting if not ask.parked)}, app
-    assert app.requests.parked == sum(ask.parked for ask in waiting), app
+    assert {*app.requests} == {*gang, *(ask for ask in waiting if not ask.unschedulable)}, app
+    assert app.requests.unschedulable == sum(ask.unschedulable for ask in waiting), app
     assert app.priority == max((ask.priority for ask in waiting), default=INT32_MIN), app
     active = app.state in ("Starting", "Running")
     assert app.counted == (active or (app.state in ("Accepted", "Resuming") and bool(app.allocations))), app

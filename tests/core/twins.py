@@ -217,7 +217,7 @@ class RetryingTwins(Twins):
 
     def _waits_for_a_retry(self, ask: Ask) -> bool:
         real = self.rm.at_work().partition.applications[ask.app.id].asks[ask.key]
-        return real.parked or real.ask_class.unschedulable
+        return real.unschedulable or real.ask_class.unschedulable
 
 
 class ReservingTwins(Twins):

@@ -118,7 +118,7 @@ def test_after_a_while_it_is_asked_again_although_the_core_knows_of_no_change() 
     closed.clear()
     rm.pass_time(5)
     assert rm.schedule() == [("app", "k", "n1")]
-    assert rm.scheduler.next_timer() is None or not rm.at_work().cycle.parking.looks_again
+    assert rm.scheduler.next_timer() is None or not rm.at_work().cycle.unschedulable_queue.looks_again
 
 
 def test_where_the_rm_is_not_asked_nothing_is_looked_at_again() -> None:
@@ -127,7 +127,7 @@ def test_where_the_rm_is_not_asked_nothing_is_looked_at_again() -> None:
     rm.app()
     rm.ask(key="k", vcore=1)
     assert rm.schedule() == []
-    assert not rm.at_work().cycle.parking.looks_again
+    assert not rm.at_work().cycle.unschedulable_queue.looks_again
 
 
 @pytest.mark.parametrize("waiting", [1, 200])

@@ -189,7 +189,7 @@ class Application(QueueMember):
 
     @property
     def has_waiting(self) -> bool:
-        """Whether any ask waits, parked ones included."""
+        """Whether any ask waits, unschedulable ones included."""
         return self.requests.any_wait
 
     @property

@@ -140,25 +140,25 @@ class Ask(WithSpec):
         return None if self.extras is None else self.extras.reserved
 
     @property
-    def parked(self) -> bool:
-        """Whether it is out of the running until something changes (see `scheduling.parking`)."""
-        return False if self.extras is None else self.extras.parked
+    def unschedulable(self) -> bool:
+        """Whether it is out of the running until something changes (see `scheduling.unschedulable_queue`)."""
+        return False if self.extras is None else self.extras.unschedulable
 
     @property
     def refusals(self) -> Mapping[str, int]:
         """Reasons for which nodes with room were refused in the last search for it, or for its like."""
-        if self.extras is not None and self.extras.parked:
+        if self.extras is not None and self.extras.unschedulable:
             return self.extras.refusals
         return self.ask_class.refusals if self.ask_class.unschedulable else NOTHING_REFUSED
 
     @property
     def tries(self) -> int:
-        """How often it was parked."""
+        """How often it was unschedulable."""
         return 0 if self.extras is None else self.extras.tries
 
     @property
     def held(self) -> bool:
-        """Whether it is out of the running for the sake of its gang; it is parked as well then."""
+        """Whether it is out of the running for the sake of its gang; it is unschedulable as well then."""
         return False if self.extras is None else self.extras.held
 
     @property
@@ -167,7 +167,7 @@ class Ask(WithSpec):
         return None if self.extras is None else self.extras.gang
 
     def tried(self) -> None:
-        """It is parked once more."""
+        """It is unschedulable once more."""
         self.ensure_extras().tries += 1
 
     @property

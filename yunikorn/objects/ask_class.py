@@ -70,7 +70,7 @@ class AskClass:
         self.refusals: Mapping[str, int] = NOTHING_REFUSED
         """Reasons for which nodes with room were refused in the last search, each with its count."""
         self.tries = 0
-        """How often it was parked."""
+        """How often it was unschedulable."""
         self.waiting = 0
         """Pending classes of it that requests wait for."""
         self.verdicts: dict[Hashable, str | None] = {}
@@ -89,7 +89,7 @@ class AskClass:
         return bool(self.required)
 
     def tried(self) -> None:
-        """It is parked once more."""
+        """It is unschedulable once more."""
         self.tries += 1
 
     def fits(self, node: Node) -> bool:

@@ -27,10 +27,10 @@ class AskExtras:
         "made",
         "over_limit",
         "over_quota",
-        "parked",
         "refusals",
         "reserved",
         "tries",
+        "unschedulable",
     )
 
     def __init__(self) -> None:
@@ -48,13 +48,13 @@ class AskExtras:
         """The accounting's count of changes at the last attempt to preempt for it."""
         self.reserved: Node | None = None
         """The node that is kept for it."""
-        self.parked = False
-        """Whether it is out of the running until something changes (see `scheduling.parking`)."""
+        self.unschedulable = False
+        """Whether it is out of the running until something changes (see `scheduling.unschedulable_queue`)."""
         self.refusals: Mapping[str, int] = NOTHING_REFUSED
         """Reasons for which nodes with room were refused to this ask alone, each with its count."""
         self.tries = 0
-        """How often it was parked."""
+        """How often it was unschedulable."""
         self.held = False
-        """Whether it is out of the running for the sake of its gang; it is parked as well then."""
+        """Whether it is out of the running for the sake of its gang; it is unschedulable as well then."""
         self.gang: AtomicGang | None = None
         """The gang that it stands for: not a request of its own, but of all members together."""

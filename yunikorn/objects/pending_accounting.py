@@ -83,7 +83,7 @@ class PendingAccounting:
             _count(app, 1)
         if ask.task_group and self.gangs.holds(ask):
             extras = ask.ensure_extras()
-            extras.held = extras.parked = True
+            extras.held = extras.unschedulable = True
             app.requests.keep(ask)
             self.gangs.waits(ask)
         else:
@@ -113,9 +113,9 @@ class PendingAccounting:
         extras = ask.extras
         if extras is not None and extras.reserved is not None:
             self.node_reservations.inheritable[ask] = None
-        if extras is not None and extras.parked:
-            extras.parked = extras.held = False
-            app.requests.forget_parked(ask)
+        if extras is not None and extras.unschedulable:
+            extras.unschedulable = extras.held = False
+            app.requests.forget_unschedulable(ask)
             follower = None
         else:
             follower = app.requests.remove(ask)
@@ -139,29 +139,29 @@ class PendingAccounting:
         if app.counted_by_limits and not app.allocations:
             self.usage.recount(app)
 
-    def park(self, ask: Ask) -> None:
-        """A waiting ask is not to be tried until `unpark`."""
-        ask.ensure_extras().parked = True
+    def mark_unschedulable(self, ask: Ask) -> None:
+        """A waiting ask is not to be tried until `activate`."""
+        ask.ensure_extras().unschedulable = True
         app = ask.app
-        app.requests.park(ask)
+        app.requests.mark_unschedulable(ask)
         app.learn_bits()
         app.touch()
 
-    def unpark(self, ask: Ask) -> None:
-        """A parked ask is worth trying again."""
+    def activate(self, ask: Ask) -> None:
+        """An unschedulable ask is worth trying again."""
         if ask.held:
             self.gangs.waits(ask)
-        elif ask.parked:
-            ask.ensure_extras().parked = False
-            ask.app.requests.forget_parked(ask)
+        elif ask.unschedulable:
+            ask.ensure_extras().unschedulable = False
+            ask.app.requests.forget_unschedulable(ask)
             ask.app.requests.add(ask)
             ask.app.awaken(ask.pending_class.bit)
             ask.app.touch()
 
     def hold(self, ask: Ask) -> None:
         """A waiting ask is not to be tried for the sake of its gang, until `let_go`."""
-        if not ask.parked:
-            self.park(ask)
+        if not ask.unschedulable:
+            self.mark_unschedulable(ask)
         ask.ensure_extras().held = True
         if ask.reserved is not None:
             self.node_reservations.unreserve(ask)
@@ -169,7 +169,7 @@ class PendingAccounting:
     def let_go(self, ask: Ask) -> None:
         """A held ask is like any other from now on."""
         ask.ensure_extras().held = False
-        self.unpark(ask)
+        self.activate(ask)
 
     def offer(self, request: Ask) -> None:
         """A request that stands for a gang is worth trying."""
@@ -200,8 +200,8 @@ class PendingAccounting:
             ask.pending_class = pending_class
             self.pending_classes.wait(pending_class)
             return
-        if ask.parked:
-            self.unpark(ask)
+        if ask.unschedulable:
+            self.activate(ask)
         app = ask.app
         app.requests.remove(ask)
         if ask.reserved is not None:

@@ -68,7 +68,7 @@ class Requests:
         self._only: Run | None = None
         """The run, if there is but one; what is noted of its first request may be of an earlier one then."""
         self.bits = 0
-        """Bits of the pending classes that it waits for, less what is parked."""
+        """Bits of the pending classes that it waits for, less what is unschedulable."""
         self._parked: dict[int, int] = {}
 
     def __iter__(self) -> Iterator[Ask]:
@@ -149,7 +149,7 @@ class Requests:
             self._move(run, first)
         return first
 
-    def park(self, ask: Ask) -> None:
+    def mark_unschedulable(self, ask: Ask) -> None:
         """A request waits on, but is not to be tried: only its priority still counts."""
         self.remove(ask)
         self.keep(ask)
@@ -158,8 +158,8 @@ class Requests:
         """A request that is not in waits, but is not to be tried."""
         self._parked[ask.priority] = self._parked.get(ask.priority, 0) + 1
 
-    def forget_parked(self, ask: Ask) -> None:
-        """A parked request waits no more, or is to be tried again: then `add` it."""
+    def forget_unschedulable(self, ask: Ask) -> None:
+        """An unschedulable request waits no more, or is to be tried again: then `add` it."""
         left = self._parked[ask.priority] - 1
         if left:
             self._parked[ask.priority] = left
@@ -167,17 +167,19 @@ class Requests:
             del self._parked[ask.priority]
 
     @property
-    def parked(self) -> int:
-        """How many are parked."""
+    def unschedulable(self) -> int:
+        """How many are unschedulable."""
         return sum(self._parked.values())
 
     @property
     def any_wait(self) -> bool:
-        """Whether any request waits, parked ones included."""
+        """Whether any request waits, unschedulable ones included."""
         return bool(self._runs or self._parked)
 
     def runs(self) -> list[list[Ask]]:
-        """Its requests, parked ones left out, those of one pending class together; the foremost first."""
+        """Its requests, unschedulable ones left out, those of one pending class together; the foremost
+        first.
+        """
         return [run.asks[run.head :] for *_, run in self._heads]
 
     def first(self, wanted: int) -> Ask | None:
@@ -193,7 +195,7 @@ class Requests:
 
     @property
     def priority(self) -> int:
-        """The highest priority that waits, parked ones included; the least int32 when nothing does."""
+        """The highest priority that waits, unschedulable ones included; the least int32 when nothing does."""
         best = max(self._parked) if self._parked else INT32_MIN
         if self._heads:
             foremost: Run = self._heads[0][-1]

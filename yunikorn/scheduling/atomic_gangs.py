@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from yunikorn.objects.queue import Queue
     from yunikorn.objects.usage_tracker import UsageTracker
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.parking import Parking
     from yunikorn.scheduling.predicate_chain import PredicateChain
+    from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
 Plan = list[tuple["Ask", "Node"]]
 
@@ -36,14 +36,18 @@ class AtomicGangs:
     """Places whole gangs, and holds others back for those that waited long."""
 
     def __init__(
-        self, partition: Partition, orders: NodeOrders, parking: Parking, predicates: PredicateChain
+        self,
+        partition: Partition,
+        orders: NodeOrders,
+        unschedulable_queue: UnschedulableQueue,
+        predicates: PredicateChain,
     ) -> None:
         self._partition = partition
         self._pending_classes = partition.pending_classes
         self._root = partition.queues.root
         self._gangs = partition.gangs
         self._orders = orders
-        self._parking = parking
+        self._unschedulable_queue = unschedulable_queue
         self.predicates = predicates
         self._silenced: list[tuple[Queue, int]] = []
         self._closed: list[UsageTracker] = []
@@ -211,7 +215,7 @@ class AtomicGangs:
             _ask_class_of(request).why = why
             self._pending_classes.mark_unschedulable(request.ask_class)
             if chain.unsettled:
-                self._parking.park(request.ask_class)
+                self._unschedulable_queue.mark_unschedulable(request.ask_class)
         self._hold_back(gang, self._root)
 
     # -- waiting ------------------------------------------------------------------------------------

@@ -15,10 +15,10 @@ from yunikorn.objects.ask_class import NOTHING_REFUSED
 from yunikorn.resources import describe
 from yunikorn.scheduling.atomic_gangs import AtomicGangs
 from yunikorn.scheduling.backoff import BackOff
-from yunikorn.scheduling.parking import Parking
 from yunikorn.scheduling.predicate_chain import counted
 from yunikorn.scheduling.replacement import Replacement
 from yunikorn.scheduling.reservations import Reservations
+from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -54,10 +54,12 @@ class Cycle:
         self.reservations.foremost = self.foremost
         self._held: dict[Queue, None] = {}
         """Queues that may keep applications out, by their policy."""
-        self.parking = Parking(partition.accounting, partition.pending_classes, partition.timers, predicates)
+        self.unschedulable_queue = UnschedulableQueue(
+            partition.accounting, partition.pending_classes, partition.timers, predicates
+        )
         self._gangs = partition.gangs
-        self.replacement = Replacement(partition, orders, self.parking, predicates)
-        self.atomic = AtomicGangs(partition, orders, self.parking, predicates)
+        self.replacement = Replacement(partition, orders, self.unschedulable_queue, predicates)
+        self.atomic = AtomicGangs(partition, orders, self.unschedulable_queue, predicates)
         self.backoff = BackOff(partition)
         partition.queues.put_in_order = self.settle
         self._switches = 0
@@ -69,7 +71,9 @@ class Cycle:
         """Ask these predicates from now on."""
         self._predicates = predicates if predicates else None
         self.reservations.predicates = predicates
-        self.replacement.predicates = self.atomic.predicates = self.parking.predicates = predicates
+        self.replacement.predicates = self.atomic.predicates = self.unschedulable_queue.predicates = (
+            predicates
+        )
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
@@ -80,8 +84,8 @@ class Cycle:
             return None
         if accounting.changed_nodes:
             self._orders.settle(accounting)
-            if self.parking.by_due:
-                self.parking.wake_due()
+            if self.unschedulable_queue.by_due:
+                self.unschedulable_queue.activate_due()
             if node_reservations.lost or node_reservations.changed_hosts:
                 self.reservations.reconsider()
             if self._orders.regained:
@@ -123,7 +127,7 @@ class Cycle:
                     return self.decide()
                 if self._held and not self.atomic.stops and self._review_held():
                     continue
-                if not self.atomic.stops and self.parking.wake_idle():
+                if not self.atomic.stops and self.unschedulable_queue.activate_idle():
                     if self._gangs.ready:
                         return self.decide()
                     continue
@@ -312,14 +316,14 @@ class Cycle:
         self._report(ask, refusals)
         if chain.personal:
             ask.ensure_extras().refusals = refusals
-            self._partition.accounting.pending_accounting.park(ask)
-            self.parking.park(ask)
+            self._partition.accounting.pending_accounting.mark_unschedulable(ask)
+            self.unschedulable_queue.mark_unschedulable(ask)
         else:
             ask.ask_class.refusals = refusals
             self._pending_classes.mark_unschedulable(ask.ask_class)
             self.reservations.consider(ask)
             if chain.passing:
-                self.parking.park(ask.ask_class)
+                self.unschedulable_queue.mark_unschedulable(ask.ask_class)
 
     def _report_quota(self, ask: Ask, queue: Queue) -> None:
         ask.ensure_extras().over_quota = True

@@ -19,20 +19,24 @@ if TYPE_CHECKING:
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.parking import Parking
     from yunikorn.scheduling.predicate_chain import PredicateChain
+    from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
 
 class Replacement:
     """Decides which real request takes the place of which placeholder."""
 
     def __init__(
-        self, partition: Partition, orders: NodeOrders, parking: Parking, predicates: PredicateChain
+        self,
+        partition: Partition,
+        orders: NodeOrders,
+        unschedulable_queue: UnschedulableQueue,
+        predicates: PredicateChain,
     ) -> None:
         self._partition = partition
         self._gangs = partition.gangs
         self._orders = orders
-        self._parking = parking
+        self._unschedulable_queue = unschedulable_queue
         self.predicates = predicates
         self._stopped: list[TaskGroup] = []
         """Task groups whose turn came while their queue was stopped."""
@@ -61,7 +65,7 @@ class Replacement:
             group.put_aside()
             if group.placeholders:
                 # A predicate keeps it away, or no other node has room: it waits for a change.
-                self._parking.park(ask)
+                self._unschedulable_queue.mark_unschedulable(ask)
             else:
                 group.add(ask)
         return None

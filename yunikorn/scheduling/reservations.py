@@ -195,7 +195,11 @@ class Reservations:
         while regained:
             node = regained[-1]
             for ask in list(node.reservations):
-                if ask in self._node_reservations.inheritable or not ask.ask_class.fits(node) or ask.parked:
+                if (
+                    ask in self._node_reservations.inheritable
+                    or not ask.ask_class.fits(node)
+                    or ask.unschedulable
+                ):
                     continue
                 hindrance = self._hindrance(ask)
                 if hindrance is not None:

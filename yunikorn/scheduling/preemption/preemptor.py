@@ -234,8 +234,8 @@ class Preemptor:
             if _may_start(app):
                 yield from app.requests.runs()
         for app in leaf.applications.values():
-            if app.requests.parked and app.admitted and _may_start(app):
-                yield from ([ask] for ask in app.asks.values() if ask.parked and not ask.held)
+            if app.requests.unschedulable and app.admitted and _may_start(app):
+                yield from ([ask] for ask in app.asks.values() if ask.unschedulable and not ask.held)
 
     def outlook(self, ask: Ask) -> int | None:
         """When preemption is first tried for a waiting request (ns); None when it is not.

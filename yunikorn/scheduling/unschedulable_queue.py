@@ -32,7 +32,7 @@ IDLE_PAUSE = SECOND
 """After which the next of them are tried, even if nothing has changed since."""
 
 
-class _Entry:
+class _Waiting:
     """An ask, or a whole ask class, that waits."""
 
     __slots__ = ("at", "item", "waits")
@@ -44,7 +44,7 @@ class _Entry:
         self.waits = True
 
 
-class Parking:
+class UnschedulableQueue:
     """Asks, and whole ask classes, that wait for a change."""
 
     def __init__(
@@ -58,9 +58,9 @@ class Parking:
         self._accounting = accounting
         self._pending_classes = pending_classes
         self._timers = timers
-        self.by_due: list[tuple[int, int, _Entry]] = []
+        self.by_due: list[tuple[int, int, _Waiting]] = []
         """All that waits for a change, as a heap by the time from which it is tried again without one."""
-        self._by_age: deque[_Entry] = deque()
+        self._by_age: deque[_Waiting] = deque()
         """The same, whoever was tried longest ago first; those woken meanwhile are skipped."""
         self._count = 0
         self._idle_at = -1
@@ -79,10 +79,10 @@ class Parking:
     def _changes(self) -> int:
         return self._accounting.changes + self._looks
 
-    def park(self, item: Ask | AskClass) -> None:
+    def mark_unschedulable(self, item: Ask | AskClass) -> None:
         """Wait for a change: an ask is taken out of the running, an ask class has been closed already."""
         now = self._changes
-        entry = _Entry(item, now)
+        entry = _Waiting(item, now)
         self._count += 1
         heapq.heappush(self.by_due, (now + min(LONGEST, 2 ** min(item.tries, 8)), self._count, entry))
         self._by_age.append(entry)
@@ -93,13 +93,13 @@ class Parking:
         if refresh is not None and self._look is None:
             self._look = self._timers.after(refresh, self._look_again)
 
-    def wake_due(self) -> None:
+    def activate_due(self) -> None:
         """Bring back what has waited long enough."""
         heap, changes = self.by_due, self._changes
         while heap and heap[0][0] <= changes:
-            self._wake(heapq.heappop(heap)[2])
+            self._activate(heapq.heappop(heap)[2])
 
-    def wake_idle(self) -> bool:
+    def activate_idle(self) -> bool:
         """With nothing else to do: bring back the next that has not been tried since the last change.
 
         After so many the others have to wait, until something changes or a pause is over: a backlog of
@@ -113,7 +113,7 @@ class Parking:
                 if self._pause is None:
                     self._pause = self._timers.after(IDLE_PAUSE, self._go_on)
                 return False
-            if self._wake(entries.popleft()):
+            if self._activate(entries.popleft()):
                 self._idle_left -= 1
                 return True
         return False
@@ -125,15 +125,15 @@ class Parking:
         self._look = None
         self._looks += 1
 
-    def _wake(self, entry: _Entry) -> bool:
+    def _activate(self, entry: _Waiting) -> bool:
         if not entry.waits:
             return False
         entry.waits = False
         item = entry.item
         if isinstance(item, Ask):
-            if not item.parked:
+            if not item.unschedulable:
                 return False
-            self._accounting.pending_accounting.unpark(item)
+            self._accounting.pending_accounting.activate(item)
             return True
         self._pending_classes.mark_schedulable(item)
         return True
