@@ -39,9 +39,9 @@ def test_after_so_many_requests_that_found_no_node_the_application_is_left_alone
     rm.ask(key="third", memory=1)
     assert rm.schedule() == []
     assert Never.asked == ["first", "second"]
-    rest = rm.find_app().rest
-    assert rest is not None
-    assert rest.due == 30 * SECOND
+    backoff_timer = rm.find_app().backoff_timer
+    assert backoff_timer is not None
+    assert backoff_timer.due == 30 * SECOND
 
     # Whatever happens meanwhile, it is not tried: others are.
     rm.change_node("n1", memory=20)
@@ -71,10 +71,10 @@ def test_an_allocation_in_between_starts_the_count_anew() -> None:
     rm.ask(key="third", memory=1, tags={"refuse": "yes"})
     assert rm.schedule(1) == [("app", "second", "n1")]
     assert rm.find_app().misses == 0
-    assert rm.find_app().rest is None
+    assert rm.find_app().backoff_timer is None
     # The third, and the first once more: two in a row.
     assert rm.schedule() == []
-    assert rm.find_app().rest is not None
+    assert rm.find_app().backoff_timer is not None
 
 
 def test_without_the_property_nobody_rests() -> None:
@@ -83,7 +83,7 @@ def test_without_the_property_nobody_rests() -> None:
         rm.ask(key=f"k{number}", memory=1, tags={"refuse": "yes"})
     rm.ask(key="last", memory=1)
     assert rm.schedule() == [("app", "last", "n1")]
-    assert rm.find_app().rest is None
+    assert rm.find_app().backoff_timer is None
 
 
 def test_an_application_without_room_rests_too_and_finds_the_room_when_it_wakes() -> None:
@@ -95,7 +95,7 @@ def test_an_application_without_room_rests_too_and_finds_the_room_when_it_wakes(
     assert rm.schedule() == []
     rm.pass_time(10)
     assert rm.schedule() == [("app", "big", "n1")]
-    assert rm.find_app().rest is None
+    assert rm.find_app().backoff_timer is None
 
 
 def test_a_reload_ends_all_rests() -> None:

@@ -51,6 +51,7 @@ class Application(QueueMember):
         "arrival",
         "asks",
         "atomic",
+        "backoff_timer",
         "by_key",
         "chain",
         "counted",
@@ -74,7 +75,6 @@ class Application(QueueMember):
         "queue_name",
         "reason",
         "requests",
-        "rest",
         "run_limit",
         "state",
         "state_log",
@@ -102,7 +102,7 @@ class Application(QueueMember):
         # What every decision looks at comes first: there it lies together where this is compiled.
         self._queue: Queue | None = None
         self.requests = Requests()
-        self.rest: Timer | None = None
+        self.backoff_timer: Timer | None = None
         """While it is left alone because of requests that found no node: what wakes it."""
         self.admitted = True
         """Whether the policy of its queue lets it take part."""
@@ -185,7 +185,12 @@ class Application(QueueMember):
 
     def waits(self) -> bool:
         """Whether anything of it is to be tried in its turn."""
-        return self.requests.bits != 0 and self.rest is None and self.admitted and self._queue is not None
+        return (
+            self.requests.bits != 0
+            and self.backoff_timer is None
+            and self.admitted
+            and self._queue is not None
+        )
 
     @property
     def has_waiting(self) -> bool:

@@ -181,9 +181,9 @@ class Partition:
         self.gangs.close(app)
         if app.run_limit is not None:
             app.run_limit.stop()
-        if app.rest is not None:
-            app.rest.cancel()
-            app.rest = None
+        if app.backoff_timer is not None:
+            app.backoff_timer.cancel()
+            app.backoff_timer = None
         del queue.applications[app.id]
         app.touch()
         app.queue_name = queue.path

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.objects.ask_class import NOTHING_REFUSED
 from yunikorn.resources import describe
+from yunikorn.scheduling.app_backoff import AppBackoff
 from yunikorn.scheduling.atomic_gangs import AtomicGangs
-from yunikorn.scheduling.backoff import BackOff
 from yunikorn.scheduling.predicate_chain import counted
 from yunikorn.scheduling.replacement import Replacement
 from yunikorn.scheduling.reservations import Reservations
@@ -60,7 +60,7 @@ class Cycle:
         self._gangs = partition.gangs
         self.replacement = Replacement(partition, orders, self.unschedulable_queue, predicates)
         self.atomic = AtomicGangs(partition, orders, self.unschedulable_queue, predicates)
-        self.backoff = BackOff(partition)
+        self.backoff = AppBackoff(partition)
         partition.queues.put_in_order = self.settle
         self._switches = 0
         """Stops and starts of the partition and its queues that are known here ..."""
@@ -305,7 +305,7 @@ class Cycle:
 
     def _give_up(self, ask: Ask) -> None:
         """No node took it: remember that for its whole ask class, or park this one ask."""
-        self.backoff.missed(ask.app)
+        self.backoff.record_miss(ask.app)
         chain = self._predicates
         refusals = NOTHING_REFUSED if chain is None else chain.refusals
         if chain is None or not refusals:

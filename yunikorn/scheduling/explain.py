@@ -176,8 +176,8 @@ def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]
 
 
 def _of_rest(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
-    if app.rest is not None:
-        left = describe_duration(max(app.rest.due - at.partition.clock.now(), 0))
+    if app.backoff_timer is not None:
+        left = describe_duration(max(app.backoff_timer.due - at.partition.clock.now(), 0))
         summary = "its application is left alone for a while: its requests found no node"
         yield Reason("back-off", summary, f"{summary}; it is tried again in {left}")
 

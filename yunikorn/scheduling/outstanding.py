@@ -169,7 +169,7 @@ class Outstanding:
         if ask.ask_class.required or ask.reserved is not None:
             return False
         root = self._at.partition.queues.root
-        tried = ask.ask_class.unschedulable or ask.unschedulable or ask.app.rest is not None
+        tried = ask.ask_class.unschedulable or ask.unschedulable or ask.app.backoff_timer is not None
         return tried or not root.has_room(ask.ask_class.pairs)
 
     # -- counting -----------------------------------------------------------------------------------

@@ -73,8 +73,8 @@ def _of_running(app: Application) -> Iterator[str]:
 def _of_order(at: PartitionScheduler, app: Application) -> Iterator[str]:
     if app.queue is not None and not app.admitted:
         yield f"an application that goes first in queue {app.queue.path} must start running, or end"
-    if app.rest is not None:
-        left = describe_duration(max(app.rest.due - at.partition.clock.now(), 0))
+    if app.backoff_timer is not None:
+        left = describe_duration(max(app.backoff_timer.due - at.partition.clock.now(), 0))
         yield f"wait {left}, until its application is tried again"
 
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from yunikorn.objects.partition import Partition
 
 
-class BackOff:
+class AppBackoff:
     """Sends the applications of one partition to rest, and wakes them."""
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
 
-    def missed(self, app: Application) -> None:
+    def record_miss(self, app: Application) -> None:
         """A request of `app` was tried, and no node took it."""
         settings = app.chain[0].settings
         if not settings.backoff_count:
@@ -32,8 +32,8 @@ class BackOff:
         if app.misses < settings.backoff_count:
             return
         misses, app.misses = app.misses, 0
-        if app.rest is None:
-            app.rest = self._partition.timers.after(settings.backoff_delay, lambda: self.wake(app))
+        if app.backoff_timer is None:
+            app.backoff_timer = self._partition.timers.after(settings.backoff_delay, lambda: self.wake(app))
             app.touch()
             after = describe_duration(settings.backoff_delay)
             message = (
@@ -43,8 +43,8 @@ class BackOff:
 
     def wake(self, app: Application) -> None:
         """Its rest is over; harmless when it has none."""
-        if app.rest is not None:
-            app.rest.cancel()
-            app.rest = None
+        if app.backoff_timer is not None:
+            app.backoff_timer.cancel()
+            app.backoff_timer = None
             app.touch()
             app.awaken(app.requests.bits)
