@@ -275,14 +275,14 @@ def check_victims(victims: Sequence[Allocation], ask: Ask | None, promised: Iter
     """What is about to be told to go may go, and leaves every queue what it is guaranteed."""
     promises = list(promised)
     daemon = ask is not None and ask.ask_class.required
-    touched: dict[Queue, None] = {}
+    is_dirty: dict[Queue, None] = {}
     for victim in victims:
         assert victim.releasing is None, victim
         assert victim.may_be_preempted, victim
         assert not victim.originator or ask is None, victim
         assert not (victim.tags or {}).get("yunikorn.apache.org/requiredNode"), victim
-        touched |= dict.fromkeys(victim.app.chain)
-    for queue in touched if not daemon else ():
+        is_dirty |= dict.fromkeys(victim.app.chain)
+    for queue in is_dirty if not daemon else ():
         used = Counter(queue.allocated)
         used.subtract(queue.preempting)
         for one in [*promises, *([ask] if ask is not None else [])]:
@@ -313,5 +313,5 @@ def check_empty(partition: Partition) -> None:
             assert not any(tally.values()), queue
         assert (queue.running, queue.waiting, queue.applications) == (0, 0, {}), queue
         assert queue.priority == INT32_MIN, queue
-        assert {*queue.sorted_members} <= {*queue.stale}, queue
+        assert {*queue.sorted_members} <= {*queue.dirty}, queue
     assert not [gang for gang in partition.gangs.overdue.values() if gang.overdue]

@@ -440,7 +440,7 @@ def check_sums(rm: RM, sizes: Mapping[str, int], *, pending: int) -> None:
         assert (holder.allocated["memory"], holder.pending["memory"]) == (total, pending), holder
     for path in ("root.a", "root"):
         usage = at.usage.of("user", "user", path)
-        at.usage.settle()
+        at.usage.flush()
         assert usage is not None
         assert usage.usage["memory"] == total
 

@@ -1,7 +1,7 @@
 """The books of allocations: who has how much, and where; who waits for how much is in the backlog.
 
 Every change is booked on the application, its queue and all queues above, and the node, in one go. What
-changed is touched, for the scheduling layer to bring its orders up to date.
+changed is changed, for the scheduling layer to bring its orders up to date.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ class AllocationAccounting:
             app.obtain(allocation)
         node.take(allocation)
         self.changes += 1
-        if not node.touched:
-            node.touched = True
+        if not node.is_dirty:
+            node.is_dirty = True
             self.changed_nodes.append(node)
         if extras is not None:
             extras.made += 1
@@ -229,8 +229,8 @@ class AllocationAccounting:
                 _restart(allocated, pairs, name)
         else:
             allocated.update(pairs)
-        if not app.touched:
-            app.touch()
+        if not app.is_dirty:
+            app.mark_dirty()
         for queue in app.chain:
             allocated = queue.allocated
             if queue.history is not None:
@@ -240,9 +240,9 @@ class AllocationAccounting:
                     allocated[name] += amount
             except KeyError:
                 _restart(allocated, pairs, name)
-            if not queue.touched:
-                queue.touched = True
-                queue.parent.stale.append(queue)  # type: ignore[union-attr]  # root is always touched
+            if not queue.is_dirty:
+                queue.is_dirty = True
+                queue.parent.dirty.append(queue)  # type: ignore[union-attr]  # root is always changed
         if not app.owing or self.journal.listening:
             self.usage.book(app, pairs)
 
@@ -361,9 +361,9 @@ class AllocationAccounting:
             for name, amount in resource.items():
                 demand[name] = demand.get(name, 0) + amount * times
                 allocated[name] = allocated.get(name, 0) + amount * times
-        app.touch()
+        app.mark_dirty()
         for queue in app.chain:
-            queue.touch()
+            queue.mark_dirty()
 
     # -- nodes and applications ---------------------------------------------------------------------
 
@@ -372,8 +372,8 @@ class AllocationAccounting:
         self.changes += 1
         if gained:
             node.gained = True
-        if not node.touched:
-            node.touched = True
+        if not node.is_dirty:
+            node.is_dirty = True
             self.changed_nodes.append(node)
 
     def recount(self, app: Application) -> None:

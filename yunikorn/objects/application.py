@@ -307,15 +307,15 @@ class Application(QueueMember):
 
     # -- standing -----------------------------------------------------------------------------------
 
-    def touch(self) -> None:
+    def mark_dirty(self) -> None:
         """Something about it changed that its place in the queue's line may depend on."""
         queue = self._queue
-        if not self.touched and queue is not None:
-            self.touched = True
-            queue.stale.append(self)
+        if not self.is_dirty and queue is not None:
+            self.is_dirty = True
+            queue.dirty.append(self)
             if queue.held:
                 # Who takes part depends on all applications of the queue: look at it again.
-                queue.awaken(queue.held)
+                queue.activate(queue.held)
 
     def learn_bits(self) -> None:
         """Some request went: nothing of its pending class is worth trying any more if it was the last."""
@@ -327,9 +327,9 @@ class Application(QueueMember):
         self.fresh = fresh
         self.bits = 0
         if self.requests.bits:
-            self.awaken(self.requests.bits)
+            self.activate(self.requests.bits)
 
-    def awaken(self, bits: int) -> None:
+    def activate(self, bits: int) -> None:
         """Requests of these pending classes are worth trying, here and in every queue above."""
         if self.fresh:
             bits <<= 1
@@ -337,7 +337,7 @@ class Application(QueueMember):
         if self.block is not None:
             self.block.bits |= bits
         if self._queue is not None:
-            self._queue.awaken(bits)
+            self._queue.activate(bits)
 
     def reprioritise(self) -> None:
         """Compute its priority anew, and tell the queues above when it changed."""

@@ -118,7 +118,7 @@ class AskBatch:
             bits |= pending_class.bit
             for name, amount in pending_class.ask_class.pairs:
                 demand[name] = demand.get(name, 0) + amount * count
-        app.awaken(bits)
+        app.activate(bits)
         self._partition.accounting.pending_accounting.book(app, demand, 1)
         self._tell(asks)
         return first

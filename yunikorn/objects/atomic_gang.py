@@ -135,7 +135,7 @@ class AtomicGang:
             self._unformed = True
             self._accounting.gangs.unformed[self.app.id] = self
 
-    def settle(self) -> None:
+    def choose_members(self) -> None:
         """Let the members be chosen now if that is still to be done."""
         if self._unformed:
             self.form()

@@ -26,12 +26,12 @@ class Node:
         "foreign",
         "gained",
         "id",
+        "is_dirty",
         "occupied",
         "reported",
         "reservations",
         "seat",
         "state",
-        "touched",
         "unfit",
         "version",
     )
@@ -58,7 +58,7 @@ class Node:
         """Counts the changes of its room and attributes."""
         self.seat: Any = None
         """Its place in the order that most requests look at, kept by the scheduling layer."""
-        self.touched = False
+        self.is_dirty = False
         """Whether it changed since the node orders were last brought up to date."""
         self.gained = False
         """Whether it may take more than it could then."""

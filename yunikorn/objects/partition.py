@@ -101,7 +101,7 @@ class Partition:
         app.enter(queue)
         queue.applications[app.id] = app
         self.usage.join(app)
-        app.touch()
+        app.mark_dirty()
         self.outbox.accepted_applications.append(app.id)
         self.journal.record("QUEUE", queue.path, app.id, change="ADD", detail="QUEUE_APP")
 
@@ -121,7 +121,7 @@ class Partition:
         self.accounting.recount(app)
         if app.run_limit is not None:
             self._watch(app, app.run_limit)
-        app.touch()
+        app.mark_dirty()
         if app.state != REJECTED:
             self.outbox.updated_applications.append((app.id, entry))
         if self.journal.listening:
@@ -185,7 +185,7 @@ class Partition:
             app.backoff_timer.cancel()
             app.backoff_timer = None
         del queue.applications[app.id]
-        app.touch()
+        app.mark_dirty()
         app.queue_name = queue.path
         self.journal.record("APP", app.id, change="REMOVE", message=message)
         self.journal.record("QUEUE", queue.path, app.id, change="REMOVE", detail="QUEUE_APP")
@@ -405,7 +405,7 @@ class Partition:
         for queue in self.queues:
             queue.reconsider()
         for app in self.applications.values():
-            app.awaken(app.requests.bits)
+            app.activate(app.requests.bits)
 
     @property
     def used(self) -> Mapping[str, int]:

@@ -53,7 +53,7 @@ class PartitionGangs:
         """Choose the members of the gangs that lost some."""
         gangs, self.unformed = list(self.unformed.values()), {}
         for gang in gangs:
-            gang.settle()
+            gang.choose_members()
 
     def report(self, app: Application, reason: str, message: str) -> None:
         """Send the resource manager, and the sinks, a message about an application that keeps its state."""

@@ -94,7 +94,7 @@ class PendingAccounting:
         if ask.priority > app.priority:
             app.reprioritise()
         if not ask.held:
-            app.awaken(ask.pending_class.bit)
+            app.activate(ask.pending_class.bit)
         if self.watcher is not None:
             self.watcher.waits(ask)
 
@@ -145,7 +145,7 @@ class PendingAccounting:
         app = ask.app
         app.requests.mark_unschedulable(ask)
         app.learn_bits()
-        app.touch()
+        app.mark_dirty()
 
     def activate(self, ask: Ask) -> None:
         """An unschedulable ask is worth trying again."""
@@ -155,8 +155,8 @@ class PendingAccounting:
             ask.ensure_extras().unschedulable = False
             ask.app.requests.forget_unschedulable(ask)
             ask.app.requests.add(ask)
-            ask.app.awaken(ask.pending_class.bit)
-            ask.app.touch()
+            ask.app.activate(ask.pending_class.bit)
+            ask.app.mark_dirty()
 
     def hold(self, ask: Ask) -> None:
         """A waiting ask is not to be tried for the sake of its gang, until `let_go`."""
@@ -179,8 +179,8 @@ class PendingAccounting:
         app.requests.add(request)
         self.pending_classes.wait(request.pending_class)
         app.reprioritise()
-        app.awaken(request.pending_class.bit)
-        app.touch()
+        app.activate(request.pending_class.bit)
+        app.mark_dirty()
 
     def withdraw(self, request: Ask) -> None:
         """A request that stood for a gang is no more."""
@@ -191,7 +191,7 @@ class PendingAccounting:
         self.pending_classes.leave(request.pending_class)
         app.reprioritise()
         app.learn_bits()
-        app.touch()
+        app.mark_dirty()
 
     def reshape(self, ask: Ask, pending_class: PendingClass) -> None:
         """A waiting ask belongs to another class of requests now, and is worth trying again."""
@@ -211,8 +211,8 @@ class PendingAccounting:
         app.requests.add(ask)
         self.pending_classes.wait(pending_class)
         app.learn_bits()
-        app.awaken(pending_class.bit)
-        app.touch()
+        app.activate(pending_class.bit)
+        app.mark_dirty()
 
     def change_pending(self, ask: Ask, pending: int) -> None:
         """Set how many allocations an ask still waits for; those made stay (decision 28)."""
@@ -270,14 +270,14 @@ class PendingAccounting:
         tally = app.demand
         for name, amount in pairs:
             tally[name] = tally.get(name, 0) + amount * times
-        if not app.touched:
-            app.touch()
+        if not app.is_dirty:
+            app.mark_dirty()
         for queue in app.chain:
             tally = queue.demand
             for name, amount in pairs:
                 tally[name] = tally.get(name, 0) + amount * times
-            if not queue.touched:
-                queue.touch()
+            if not queue.is_dirty:
+                queue.mark_dirty()
 
 
 def _count(app: Application, more: int) -> None:

@@ -60,6 +60,7 @@ class Queue(QueueMember):
         "chain",
         "children",
         "cluster",
+        "dirty",
         "full",
         "guaranteed",
         "held",
@@ -79,7 +80,6 @@ class Queue(QueueMember):
         "running",
         "settings",
         "sorted_members",
-        "stale",
         "start_blocked_bits",
         "state",
         "stopped_by_call",
@@ -131,12 +131,12 @@ class Queue(QueueMember):
         self._measured = -1
         # What the scheduling layer keeps here: the order of what is in it, and what is worth trying.
         self.sorted_members: SortedMembers[Any] = SortedMembers()
-        self.stale: list[Any] = []
+        self.dirty: list[Any] = []
         """Members that changed since the line was last put in order."""
         self.order: Any = None
         """Its policy, made ready by the scheduling layer."""
         # Root, which has no parent, has nowhere to be put in order.
-        self.touched = parent is None
+        self.is_dirty = parent is None
         self.held = 0
         """Bits of pending classes that only members wait for whom the policy keeps out for now."""
         self.over_quota: dict[int, PendingClass] = {}
@@ -154,11 +154,11 @@ class Queue(QueueMember):
 
     def on_state_change(self, before: str, reason: str) -> None:
         """Called by the state machine: a queue that is started again may have much to try."""
-        self.touch()
+        self.mark_dirty()
         if STOPPED in (before, self.state):
             self.cluster.switches += 1
         if self.parent is not None and self.state != STOPPED:
-            self.parent.awaken(self.bits)
+            self.parent.activate(self.bits)
 
     def walk(self) -> Iterator[Queue]:
         """This queue and all below, parents first, in the order they were made."""
@@ -174,7 +174,7 @@ class Queue(QueueMember):
     @property
     def is_cluttered(self) -> bool:
         """Whether most of the members that wait to be put in order have left."""
-        return len(self.stale) > 16 + 2 * (len(self.applications) + len(self.children))
+        return len(self.dirty) > 16 + 2 * (len(self.applications) + len(self.children))
 
     def waits(self) -> bool:
         """Whether anything is to be tried in it, as its parent sees it."""
@@ -196,7 +196,7 @@ class Queue(QueueMember):
             queue._count_caps()
             queue._measured = -1
             queue.sorted_members.version = -1
-            queue.touch()
+            queue.mark_dirty()
         self.room_grew()
 
     def _count_caps(self) -> None:
@@ -311,20 +311,20 @@ class Queue(QueueMember):
             priority = max(INT32_MIN + 1, min(INT32_MAX, raw + self.settings.priority_offset))
         if priority != self.priority:
             old, self.priority = self.priority, priority
-            self.touch()
+            self.mark_dirty()
             if self.parent is not None:
                 self.parent.count_priority(old, priority)
 
     # -- standing -----------------------------------------------------------------------------------
 
-    def touch(self) -> None:
+    def mark_dirty(self) -> None:
         """Something about it changed that its place in the parent's line may depend on."""
         parent = self.parent
-        if parent is not None and not self.touched:
-            self.touched = True
-            parent.stale.append(self)
+        if parent is not None and not self.is_dirty:
+            self.is_dirty = True
+            parent.dirty.append(self)
 
-    def awaken(self, bits: int) -> None:
+    def activate(self, bits: int) -> None:
         """Requests of these pending classes are worth trying below, in this queue and all above."""
         # All the way up, also past a queue that has the bits: the one above may have dropped them, when
         # nothing waited here any more or while this one was stopped.
@@ -352,7 +352,7 @@ class Queue(QueueMember):
         """Try a pending class again that its quota had no room for."""
         if self.over_quota.pop(pending_class.bit, None) is not None:
             self.over_quota_bits &= ~pending_class.bits
-            self.awaken(pending_class.bits)
+            self.activate(pending_class.bits)
 
     def count_running(self, difference: int) -> None:
         """So many more applications below count as running."""
@@ -377,7 +377,7 @@ class Queue(QueueMember):
         elif self.full and not full:
             self.full = False
             lost, self.start_blocked_bits = self.start_blocked_bits, 0
-            self.awaken(lost)
+            self.activate(lost)
 
     def room_grew(self) -> None:
         """Usage fell or the quota changed: try again what has room now."""
@@ -386,14 +386,14 @@ class Queue(QueueMember):
                 if self.has_room(pending_class.ask_class.pairs):
                     del self.over_quota[bit]
                     self.over_quota_bits &= ~pending_class.bits
-                    self.awaken(pending_class.bits)
+                    self.activate(pending_class.bits)
 
     def reconsider(self) -> None:
         """Forget what its quota was too small for: it will be found out again."""
         self.over_quota.clear()
         self.over_quota_bits = 0
         self.check_full()
-        self.touch()
+        self.mark_dirty()
 
     def forget_pending_classes(self, bits: int) -> None:
         """These pending classes are no more; their bits will serve for others."""

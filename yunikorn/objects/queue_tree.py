@@ -106,7 +106,7 @@ class QueueTree:
         if (settings is not queue.settings and settings != queue.settings) or queue.order is None:
             queue.settings = settings
             queue.publish_priority()
-            queue.touch()
+            queue.mark_dirty()
             self.changed.append(queue)
         stopped = settings.stopped or queue.stopped_by_call
         if stopped and queue.state == ACTIVE:

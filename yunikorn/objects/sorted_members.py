@@ -26,7 +26,7 @@ SortKey = tuple[Any, ...]
 class QueueMember:
     """What can stand in a line: an application, or a queue."""
 
-    __slots__ = ("allocated", "bits", "block", "demand", "priority", "sort_key", "tie", "touched")
+    __slots__ = ("allocated", "bits", "block", "demand", "is_dirty", "priority", "sort_key", "tie")
 
     def __init__(self, tie: int | str, priority: int) -> None:
         self.tie = tie
@@ -38,7 +38,7 @@ class QueueMember:
         self.sort_key: SortKey | None = None
         self.block: Block[Any] | None = None
         """Where it stands; None where it does not."""
-        self.touched = False
+        self.is_dirty = False
         """Whether it is among those of its line that have changed."""
         self.allocated: Tally = {}
         """What it holds, with all below it."""

@@ -20,6 +20,7 @@ class UsageTracker:
     __slots__ = (
         "_applications",
         "_usage",
+        "flush",
         "full",
         "kind",
         "max_applications",
@@ -29,14 +30,13 @@ class UsageTracker:
         "over_limit",
         "path",
         "pending_classes",
-        "settle",
     )
 
     def __init__(self, kind: str, name: str, path: str, settle: Callable[[], None]) -> None:
         self.kind = kind
         self.name = name
         self.path = path
-        self.settle = settle
+        self.flush = settle
         """Books what applications hold and is not booked yet; nothing where there is a limit."""
         self._usage: Tally = {}
         self._applications: dict[str, None] = {}
@@ -58,13 +58,13 @@ class UsageTracker:
     @property
     def usage(self) -> Tally:
         """What the applications that are booked here hold."""
-        self.settle()
+        self.flush()
         return self._usage
 
     @property
     def applications(self) -> tuple[str, ...]:
         """The ids of those that count as running for a limit."""
-        self.settle()
+        self.flush()
         return tuple(self._applications)
 
     @property

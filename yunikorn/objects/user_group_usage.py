@@ -79,14 +79,14 @@ class UserGroupUsage:
         trackers = self._owners.setdefault((kind, name), {})
         tracker = trackers.get(queue.path)
         if tracker is None:
-            tracker = trackers[queue.path] = UsageTracker(kind, name, queue.path, self.settle)
+            tracker = trackers[queue.path] = UsageTracker(kind, name, queue.path, self.flush)
             tracker.set_limit(_limit(queue.limits, kind, name))
         tracker.members += 1
         return tracker
 
     def part(self, app: Application) -> None:
         """An application, which holds nothing any more, leaves its usage trackers."""
-        self.settle()
+        self.flush()
         for tracker in app.tracked:
             tracker.members -= 1
             if not tracker.members:
@@ -156,7 +156,7 @@ class UserGroupUsage:
         if self._journal.listening:
             self._record_usage(app, "REMOVE")
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Book what was only noted."""
         owing, self._owing = self._owing, []
         for app in owing:
@@ -185,7 +185,7 @@ class UserGroupUsage:
 
     def rebuild(self, apps: Iterable[Application], queues: Iterable[Queue]) -> None:
         """Limits were configured: work out for every application what counts for it, and what is used."""
-        self.settle()
+        self.flush()
         if not self._declare(queues):
             return
         self._owners = {}

@@ -34,7 +34,7 @@ class AppBackoff:
         misses, app.misses = app.misses, 0
         if app.backoff_timer is None:
             app.backoff_timer = self._partition.timers.after(settings.backoff_delay, lambda: self.wake(app))
-            app.touch()
+            app.mark_dirty()
             after = describe_duration(settings.backoff_delay)
             message = (
                 f"{misses} requests in a row found no node: the application is tried again after {after}"
@@ -46,5 +46,5 @@ class AppBackoff:
         if app.backoff_timer is not None:
             app.backoff_timer.cancel()
             app.backoff_timer = None
-            app.touch()
-            app.awaken(app.requests.bits)
+            app.mark_dirty()
+            app.activate(app.requests.bits)

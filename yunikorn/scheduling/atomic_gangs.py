@@ -66,7 +66,7 @@ class AtomicGangs:
     def _release(self) -> None:
         self.stops = False
         for queue, bits in reversed(self._silenced):
-            queue.awaken(bits)
+            queue.activate(bits)
         for tracker in self._closed:
             for pending_class in tracker.pending_classes.values():
                 self._pending_classes.refresh(pending_class)
@@ -226,7 +226,7 @@ class AtomicGangs:
             gang.deadline = self._partition.timers.after(patience, lambda: self._overdue(gang))
 
     def _overdue(self, gang: AtomicGang) -> None:
-        gang.settle()
+        gang.choose_members()
         if gang.request is None:
             return
         gang.overdue = True

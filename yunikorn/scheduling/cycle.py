@@ -2,7 +2,7 @@
 
 What it means: take the queues, applications, requests and nodes in their policies' order at this very
 moment, and place the first request that can be placed; repeat. How it is done: every level keeps its
-order up to date (only what a decision touched moves) and knows, as bits of pending classes, what is
+order up to date (only what a decision changed moves) and knows, as bits of pending classes, what is
 worth trying; what was tried in vain is out until something changes for it. Nothing to do is one AND.
 """
 
@@ -61,7 +61,7 @@ class Cycle:
         self.replacement = Replacement(partition, orders, self.unschedulable_queue, predicates)
         self.atomic = AtomicGangs(partition, orders, self.unschedulable_queue, predicates)
         self.backoff = AppBackoff(partition)
-        partition.queues.put_in_order = self.settle
+        partition.queues.put_in_order = self.resort
         self._switches = 0
         """Stops and starts of the partition and its queues that are known here ..."""
         self._stopped = False
@@ -83,7 +83,7 @@ class Cycle:
         if self._stopped:
             return None
         if accounting.changed_nodes:
-            self._orders.settle(accounting)
+            self._orders.resort(accounting)
             if self.unschedulable_queue.by_due:
                 self.unschedulable_queue.activate_due()
             if node_reservations.lost or node_reservations.changed_hosts:
@@ -148,7 +148,7 @@ class Cycle:
             if not leaf.held:
                 del self._held[leaf]
             elif leaf.sorted_members.version != leaf.cluster.version or leaf.order.would_be_due(now):
-                self.settle(leaf)
+                self.resort(leaf)
         return bool(self._root.bits & self._pending_classes.schedulable)
 
     def _descend(self, queue: Queue, wanted: int) -> Allocation | None:
@@ -156,13 +156,13 @@ class Cycle:
         version = queue.cluster.version
         while True:
             order: MemberOrder = queue.order
-            sorted_members, stale = queue.sorted_members, queue.stale
+            sorted_members, dirty = queue.sorted_members, queue.dirty
             if (
                 sorted_members.version != version
                 or order.ages
-                or (stale and (len(stale) > 1 or not order.renew(sorted_members, stale)))
+                or (dirty and (len(dirty) > 1 or not order.renew(sorted_members, dirty)))
             ):
-                self.settle(queue)
+                self.resort(queue)
             sort_keys = sorted_members.blocks[0].sort_keys
             found: Any = sort_keys[0][-1] if sort_keys else None
             member: QueueMember | None = found
@@ -181,8 +181,8 @@ class Cycle:
         queue = self._root
         wanted &= queue.bits
         while wanted:
-            if queue.stale or queue.sorted_members.version != queue.cluster.version or queue.order.ages:
-                self.settle(queue)
+            if queue.dirty or queue.sorted_members.version != queue.cluster.version or queue.order.ages:
+                self.resort(queue)
             member = queue.sorted_members.first(wanted)
             if member is None:
                 return None
@@ -193,43 +193,43 @@ class Cycle:
             queue = member
         return None
 
-    def settle(self, queue: Queue) -> None:
+    def resort(self, queue: Queue) -> None:
         """Bring the line of a queue up to date with what changed since it was last looked at."""
         order: MemberOrder = queue.order
-        sorted_members, stale = queue.sorted_members, queue.stale
+        sorted_members, dirty = queue.sorted_members, queue.dirty
         if sorted_members.version != queue.cluster.version or order.is_due(self._partition.clock.now()):
             sorted_members.version = queue.cluster.version
             if order.lanes is not None:
                 order.lanes.ask_again()
             members: Iterable[Any] = queue.applications.values() if queue.is_leaf else queue.children.values()
             for member in members:
-                if not member.touched:
-                    member.touched = True
-                    stale.append(member)
-        if stale:
-            queue.stale = []
+                if not member.is_dirty:
+                    member.is_dirty = True
+                    dirty.append(member)
+        if dirty:
+            queue.dirty = []
             if queue.is_leaf:
-                self._settle_applications(queue, stale)
+                self._resort_applications(queue, dirty)
             else:
-                self._settle_queues(queue, stale)
+                self._resort_queues(queue, dirty)
 
-    def _settle_queues(self, parent: Queue, stale: list[Queue]) -> None:
+    def _resort_queues(self, parent: Queue, dirty: list[Queue]) -> None:
         sorted_members, put = parent.sorted_members, parent.order.put
-        for child in stale:
-            child.touched = False
+        for child in dirty:
+            child.is_dirty = False
             if child.waits():
                 put(sorted_members, child)
             else:
                 sorted_members.remove(child)
                 if not child.waiting:
-                    # Out of the line it must not look as if it were worth trying: see `Queue.awaken`.
+                    # Out of the line it must not look as if it were worth trying: see `Queue.activate`.
                     child.bits = 0
 
-    def _settle_applications(self, leaf: Queue, stale: list[Application]) -> None:
+    def _resort_applications(self, leaf: Queue, dirty: list[Application]) -> None:
         order: MemberOrder = leaf.order
         lanes, sorted_members, put = order.lanes, leaf.sorted_members, order.put
-        for app in stale:
-            app.touched = False
+        for app in dirty:
+            app.is_dirty = False
             here = app.queue is leaf
             if lanes is not None:
                 if here:
@@ -246,7 +246,7 @@ class Cycle:
                 lanes.keep_out(app, leaf)
                 if app.waits() and app.queue is leaf:
                     order.put(sorted_members, app)
-                    leaf.awaken(app.bits)
+                    leaf.activate(app.bits)
                 else:
                     sorted_members.remove(app)
             if leaf.held:

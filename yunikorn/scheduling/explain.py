@@ -201,7 +201,7 @@ def _of_request(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
 def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     gang = ask.app.atomic
     if gang is not None:
-        gang.settle()
+        gang.choose_members()
     if gang is None:
         summary = "it waits for a placeholder of its task group to make way"
         yield Reason("gang", summary, f"{summary}: {ask.task_group}")

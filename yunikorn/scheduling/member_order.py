@@ -83,12 +83,12 @@ class MemberOrder:
             self._faults.report(self.origin, "comparing keys of", error, member.label)
             sorted_members.put(member, behind(member))
 
-    def renew(self, sorted_members: SortedMembers[Any], stale: list[Any]) -> bool:
+    def renew(self, sorted_members: SortedMembers[Any], dirty: list[Any]) -> bool:
         """Have the only member that has changed stand where it belongs; False if `put` is not all it takes.
 
         Nearly always that is who stood in front, was served, and still waits for more.
         """
-        member: QueueMember = stale[0]
+        member: QueueMember = dirty[0]
         block = member.block
         if block is None or self.lanes is not None or not member.waits():
             return False
@@ -96,8 +96,8 @@ class MemberOrder:
         if len(sort_keys) == 1 and not sorted_members.tops:
             # There is nobody to compare it with: it stays among the stale until somebody comes.
             return True
-        stale.clear()
-        member.touched = False
+        dirty.clear()
+        member.is_dirty = False
         if sort_keys[0] is not member.sort_key or sorted_members.tops:
             self.put(sorted_members, member)
             return True

@@ -96,7 +96,7 @@ class NodeOrders:
                     order.put(node, False)
         return order
 
-    def settle(self, accounting: AllocationAccounting) -> None:
+    def resort(self, accounting: AllocationAccounting) -> None:
         """Bring all orders up to date with the nodes that changed, and reopen ask classes that have room
         again.
         """
@@ -106,7 +106,7 @@ class NodeOrders:
             if not node.gained and node.state == SCHEDULABLE and not node.reservations:
                 # Nearly always: the one that was just given something.
                 changed.clear()
-                node.touched = False
+                node.is_dirty = False
                 only.put(node, False)
                 return
         accounting.changed_nodes = []
@@ -114,7 +114,7 @@ class NodeOrders:
             self._drop_unused()
         common = self._common
         for node in changed:
-            gained, node.gained, node.touched = node.gained, False, False
+            gained, node.gained, node.is_dirty = node.gained, False, False
             free = node.state == SCHEDULABLE and not node.reservations
             for order in common:
                 if free:

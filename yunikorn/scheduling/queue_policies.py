@@ -51,12 +51,12 @@ class QueuePolicies:
             # which also forgets members that left before the queue became a leaf, or a parent.
             queue.sorted_members.clear()
             self._remember(queue)
-            for member in queue.stale:
-                member.touched = False
-            queue.stale.clear()
+            for member in queue.dirty:
+                member.is_dirty = False
+            queue.dirty.clear()
             for app in queue.applications.values():
                 app.admitted, app.lane_key = True, None
-                app.touch()
+                app.mark_dirty()
             queue.held = 0
 
     def _remember(self, queue: Queue) -> None:

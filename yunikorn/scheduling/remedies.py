@@ -84,7 +84,7 @@ def _of_order(at: PartitionScheduler, app: Application) -> Iterator[str]:
 def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     gang = ask.app.atomic
     if gang is not None:
-        gang.settle()
+        gang.choose_members()
     if gang is None:
         yield f"a placeholder of task group {ask.task_group} must get its place and end"
     elif gang.is_too_large:

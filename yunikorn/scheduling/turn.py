@@ -103,7 +103,7 @@ def in_order(queue: Queue, members: Iterable[Any], now: int) -> list[Any]:
     sort_keys: list[SortKey] = []
     found: list[Any] = []
     for member in members:
-        current = None if anew or member.touched else member.sort_key
+        current = None if anew or member.is_dirty else member.sort_key
         sort_key = order.sort_key(member, quiet=True) if current is None else current
         try:
             at = bisect_left(sort_keys, sort_key)

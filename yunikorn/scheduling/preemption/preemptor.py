@@ -194,7 +194,7 @@ class Preemptor:
             else:
                 self._look_at_node(watch, subject, now)
         if due or self._watchlist.is_due(now):
-            self._watchlist.settle()
+            self._watchlist.set_timer()
 
     def _look_at_queue(self, watch: Watch[Queue | str], leaf: Queue, prospects: Prospects, now: int) -> int:
         """Preempt for requests of `leaf`; returns how many attempts were in vain."""
@@ -229,7 +229,7 @@ class Preemptor:
         """The waiting requests in their order, those of one application and pending class together."""
         if any(queue.state == STOPPED for queue in leaf.chain):
             return
-        self._cycle.settle(leaf)
+        self._cycle.resort(leaf)
         for app in list(leaf.sorted_members):
             if _may_start(app):
                 yield from app.requests.runs()

@@ -95,7 +95,7 @@ class Watchlist(Generic[S]):
         """Start anew."""
         self._watches.clear()
 
-    def settle(self) -> None:
+    def set_timer(self) -> None:
         """All that was due has been looked at: work out when the next look is due."""
         changes = self._seen = self._accounting.changes
         watches = self._watches.values()
