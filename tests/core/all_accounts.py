@@ -155,7 +155,7 @@ def _check_trackers(partition: Partition) -> None:
         apps = [app for app in partition.applications.values() if tracker in app.tracked]
         assert tracker.members == len(apps)
         assert plain(tracker.usage) == total(app.allocated for app in apps), tracker.label
-        run = {app.id for app in apps if not app.fresh and (app.allocations or app.has_waiting)}
+        run = {app.id for app in apps if not app.not_started and (app.allocations or app.has_waiting)}
         assert set(tracker.applications) == run, tracker.label
         assert tracker.full == tracker.is_full, tracker.label
 
@@ -235,7 +235,7 @@ def may_go_on(partition: Partition) -> dict[str, bool]:
     return {
         app.id: bool(app.allocations) or app.has_waiting
         for app in partition.applications.values()
-        if not app.fresh
+        if not app.not_started
     }
 
 

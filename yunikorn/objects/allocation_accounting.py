@@ -387,9 +387,9 @@ class AllocationAccounting:
             app.counted = counts
             for queue in app.chain:
                 queue.count_running(1 if counts else -1)
-        fresh = app.state == NEW or (app.state in (ACCEPTED, RESUMING) and not counts)
-        if fresh != app.fresh:
-            app.set_fresh(fresh)
+        not_started = app.state == NEW or (app.state in (ACCEPTED, RESUMING) and not counts)
+        if not_started != app.not_started:
+            app.set_not_started(not_started)
             if not app.owing:
                 self.usage.recount(app)
 

@@ -58,7 +58,6 @@ class Application(QueueMember):
         "counted_by_limits",
         "finished",
         "forced",
-        "fresh",
         "gang",
         "gang_style",
         "group",
@@ -70,6 +69,7 @@ class Application(QueueMember):
         "listener",
         "misses",
         "node_order",
+        "not_started",
         "owing",
         "owner",
         "queue_name",
@@ -106,7 +106,7 @@ class Application(QueueMember):
         """While it is left alone because of requests that found no node: what wakes it."""
         self.admitted = True
         """Whether the policy of its queue lets it take part."""
-        self.fresh = True
+        self.not_started = True
         """Whether it has not started: then it needs a place among the running applications too."""
         self.owing = False
         """Whether what it holds differs from what is `accounted`."""
@@ -200,7 +200,7 @@ class Application(QueueMember):
     @property
     def held_by(self) -> Queue | UsageTracker | None:
         """Where as many applications run as may, so that it cannot start; None when it can, or has."""
-        if self.fresh:
+        if self.not_started:
             for queue in self.chain:
                 if queue.full:
                     return queue
@@ -212,7 +212,7 @@ class Application(QueueMember):
     @property
     def holders(self) -> Iterator[Queue | UsageTracker]:
         """Everything that keeps it from starting: queues leaf first, then limits."""
-        if self.fresh:
+        if self.not_started:
             yield from (queue for queue in self.chain if queue.full)
             yield from (tracker for tracker in self.owner if tracker.full)
 
@@ -320,18 +320,18 @@ class Application(QueueMember):
     def learn_bits(self) -> None:
         """Some request went: nothing of its pending class is worth trying any more if it was the last."""
         bits = self.requests.bits
-        self.bits &= bits << 1 if self.fresh else bits
+        self.bits &= bits << 1 if self.not_started else bits
 
-    def set_fresh(self, fresh: bool) -> None:
+    def set_not_started(self, not_started: bool) -> None:
         """It has started, or it starts anew: its requests stand under other bits now."""
-        self.fresh = fresh
+        self.not_started = not_started
         self.bits = 0
         if self.requests.bits:
             self.activate(self.requests.bits)
 
     def activate(self, bits: int) -> None:
         """Requests of these pending classes are worth trying, here and in every queue above."""
-        if self.fresh:
+        if self.not_started:
             bits <<= 1
         self.bits |= bits
         if self.block is not None:

@@ -88,7 +88,7 @@ class PendingAccounting:
             self.gangs.waits(ask)
         else:
             app.requests.add(ask)
-        if not app.fresh and not app.counted_by_limits:
+        if not app.not_started and not app.counted_by_limits:
             self.usage.recount(app)
         self.pending_classes.wait(ask.pending_class)
         if ask.priority > app.priority:

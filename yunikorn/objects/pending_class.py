@@ -27,13 +27,13 @@ dropped.
 
 
 @lru_cache(maxsize=64)
-def _fresh_mask(pairs: int) -> int:
+def _not_started_mask(pairs: int) -> int:
     return sum(2 << (2 * pair) for pair in range(pairs))
 
 
-def fresh_part(bits: int) -> int:
+def not_started_part(bits: int) -> int:
     """Of these bits, those of applications that have not started."""
-    return bits & _fresh_mask((bits.bit_length() // 128 + 1) * 64)
+    return bits & _not_started_mask((bits.bit_length() // 128 + 1) * 64)
 
 
 class PendingClass:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from yunikorn.config.acl import NOBODY
 from yunikorn.config.properties import QueueSettings
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN
-from yunikorn.objects.pending_class import fresh_part
+from yunikorn.objects.pending_class import not_started_part
 from yunikorn.objects.sorted_members import QueueMember, SortedMembers
 from yunikorn.resources import NOTHING, Resource, Tally, above_zero, smaller_of
 from yunikorn.states import QUEUE, STOPPED
@@ -332,9 +332,9 @@ class Queue(QueueMember):
         while queue is not None:
             bits &= ~queue.over_quota_bits
             if queue.full:
-                fresh = fresh_part(bits)
-                queue.start_blocked_bits |= fresh
-                bits ^= fresh
+                not_started = not_started_part(bits)
+                queue.start_blocked_bits |= not_started
+                bits ^= not_started
             if not bits:
                 return
             queue.bits |= bits
@@ -371,9 +371,9 @@ class Queue(QueueMember):
         if full and not self.full:
             self.full = True
             self.cluster.times_full += 1
-            fresh = fresh_part(self.bits)
-            self.start_blocked_bits |= fresh
-            self.bits ^= fresh
+            not_started = not_started_part(self.bits)
+            self.start_blocked_bits |= not_started
+            self.bits ^= not_started
         elif self.full and not full:
             self.full = False
             lost, self.start_blocked_bits = self.start_blocked_bits, 0

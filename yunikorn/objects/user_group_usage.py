@@ -230,7 +230,7 @@ class UserGroupUsage:
 
 def _runs(app: Application) -> bool:
     """Whether an application has started, and still holds or asks for something."""
-    return not app.fresh and (bool(app.allocations) or app.has_waiting)
+    return not app.not_started and (bool(app.allocations) or app.has_waiting)
 
 
 def _declared(queues: Iterable[Queue]) -> Declared:

@@ -188,7 +188,7 @@ class Cycle:
                 return None
             wanted &= member.bits
             if queue.is_leaf:
-                ask: Ask | None = member.requests.first(wanted >> 1 if member.fresh else wanted)
+                ask: Ask | None = member.requests.first(wanted >> 1 if member.not_started else wanted)
                 return ask
             queue = member
         return None
@@ -253,7 +253,7 @@ class Cycle:
                 self._held[leaf] = None
 
     def _serve(self, app: Application, wanted: int) -> Allocation | None:
-        ask = app.requests.first(wanted >> 1 if app.fresh else wanted)
+        ask = app.requests.first(wanted >> 1 if app.not_started else wanted)
         if ask is None:
             # What it waits for is less than its bits say: it has learnt of a request that went.
             app.bits &= ~wanted

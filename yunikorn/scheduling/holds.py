@@ -24,7 +24,7 @@ class Holds:
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
-        self._fresh: list[Application] = []
+        self._not_started: list[Application] = []
         """Came since the last review."""
         self._free: dict[Application, None] = {}
         """May start, as far as is known."""
@@ -38,7 +38,7 @@ class Holds:
             tracker.max_applications for tracker in app.owner
         )
         if limited:
-            self._fresh.append(app)
+            self._not_started.append(app)
 
     def review(self) -> None:
         """Tell of those that may not start any more, and of those that may again."""
@@ -46,16 +46,16 @@ class Holds:
             for app in self._held.pop(holder):
                 if self._waits(app):
                     self._tell(app, holder, runnable=True)
-                    self._fresh.append(app)
+                    self._not_started.append(app)
         fills = (self._partition.cluster.times_full, self._partition.pending_classes.times_full)
         if fills != self._fills or len(self._free) > 2 * self._swept + SLACK:
             self._fills = fills
-            looked, self._free = [*self._free, *self._fresh], {}
+            looked, self._free = [*self._free, *self._not_started], {}
             self._look_at(looked)
             self._swept = len(self._free)
-        elif self._fresh:
-            self._look_at(self._fresh)
-        self._fresh = []
+        elif self._not_started:
+            self._look_at(self._not_started)
+        self._not_started = []
 
     def _look_at(self, apps: list[Application]) -> None:
         for app in apps:
@@ -70,7 +70,7 @@ class Holds:
 
     @staticmethod
     def _waits(app: Application) -> bool:
-        return app.fresh and app.has_waiting and app.queue is not None
+        return app.not_started and app.has_waiting and app.queue is not None
 
     def _tell(self, app: Application, holder: Queue | UsageTracker, *, runnable: bool) -> None:
         of = "QUOTA" if isinstance(holder, UsageTracker) else "QUEUE"

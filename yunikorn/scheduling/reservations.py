@@ -256,10 +256,10 @@ class Reservations:
         """What keeps `ask` from running even if a node has room: a quota, a limit, or a full queue."""
         app, pairs = ask.app, ask.ask_class.pairs
         for queue in app.chain:
-            if not queue.has_room(pairs) or (app.fresh and queue.full):
+            if not queue.has_room(pairs) or (app.not_started and queue.full):
                 return queue
         for tracker in app.owner:
-            if not tracker.has_room(pairs) or (app.fresh and tracker.full):
+            if not tracker.has_room(pairs) or (app.not_started and tracker.full):
                 return tracker
         return None
 

@@ -90,23 +90,23 @@ class Line:
 class Gate:
     """The quotas and limits that count for applications of one queue and owner, and the lines before them."""
 
-    __slots__ = ("_levels", "_seen", "fresh", "lines", "owner", "queues")
+    __slots__ = ("_levels", "_seen", "not_started", "lines", "owner", "queues")
 
     def __init__(self, app: Application) -> None:
-        self._levels: list[Queue | UsageTracker] = [*app.chain, *app.owner] if app.fresh else []
+        self._levels: list[Queue | UsageTracker] = [*app.chain, *app.owner] if app.not_started else []
         """Where the number of applications counts for those that have not started."""
         self.queues = app.chain[:-1]
         """All but root, whose quota is the size of the cluster."""
         self.owner = app.owner
         self.lines: dict[Pairs, Line] = {}
-        self.fresh: list[Line] = []
+        self.not_started: list[Line] = []
         """Lines that were never looked at."""
         self._seen: list[object] = []
 
     def review(self, moment: int, spent: dict[str, int]) -> None:
         """See which of its lines are held from now on, and forget those in which nobody waits."""
         seen = self._see()
-        lines: Iterable[Line] = self.fresh
+        lines: Iterable[Line] = self.not_started
         if seen != self._seen:
             self._seen = seen
             lines = self.lines.values()
@@ -120,7 +120,7 @@ class Gate:
             if holder != line.holder:
                 line.wind(moment, spent)
                 line.holder = holder
-        self.fresh = []
+        self.not_started = []
         for key in idle:
             self.lines.pop(key, None)
 
@@ -235,8 +235,8 @@ class LimitWaits:
 
     def review(self, moment: int) -> None:
         """The core has decided all that it could: see what is held from now on."""
-        fresh, self._new = self._new, {}
-        for record in fresh:
+        not_started, self._new = self._new, {}
+        for record in not_started:
             self._line_up(record, moment)
         idle = []
         for key, gate in self._gates.items():
@@ -254,18 +254,18 @@ class LimitWaits:
         for ask in asks:
             if ask not in self._stays:
                 self._join(ask, app, _wanted(record, ask), ask.waiting, moment)
-        if app.fresh and record not in self._stays:
+        if app.not_started and record not in self._stays:
             self._join(record, app, (), 1, moment)
 
     def _join(self, who: Ask | Submitted, app: Application, pairs: Pairs, count: int, moment: int) -> None:
-        key = (app.chain[0], app.owner, app.fresh)
+        key = (app.chain[0], app.owner, app.not_started)
         gate = self._gates.get(key)
         if gate is None:
             gate = self._gates[key] = Gate(app)
         line = gate.lines.get(pairs)
         if line is None:
             line = gate.lines[pairs] = Line(pairs)
-            gate.fresh.append(line)
+            gate.not_started.append(line)
         line.wind(moment, self._spent)
         line.waiting += count
         self._stays[who] = _Stay(line, count, self._held.pop(who, 0), line.clock)

@@ -389,6 +389,6 @@ def _has_cause(leaf: Queue) -> bool:
 
 def _may_start(app: Application) -> bool:
     """Whether limits on running applications allow this one to hold something."""
-    return not app.fresh or not (
+    return not app.not_started or not (
         any(queue.full for queue in app.chain) or any(tracker.full for tracker in app.owner)
     )
