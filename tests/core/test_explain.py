@@ -142,8 +142,8 @@ def test_an_application_that_may_not_run_says_so_itself() -> None:
     rm.ask("second", memory=1)
     assert rm.schedule() == []
     assert reasons(rm, "second") == ["queue root.a runs 1 of at most 1 applications"]
-    assert rm.find_app("second").hold == "queue root.a runs 1 of at most 1 applications"
-    assert rm.find_app("app").hold == ""
+    assert rm.find_app("second").max_apps_reason == "queue root.a runs 1 of at most 1 applications"
+    assert rm.find_app("app").max_apps_reason == ""
 
 
 def test_a_user_with_too_many_applications() -> None:

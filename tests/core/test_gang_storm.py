@@ -220,7 +220,7 @@ class Storm:
         self.objects.reconsider()
         for app in self.objects.applications.values():
             for ask in app.asks.values():
-                if ask.held:
+                if ask.gang_blocked:
                     self.objects.gangs.waits(ask)
         before = len(self.rm.responses)
         assert self.rm.schedule() == []

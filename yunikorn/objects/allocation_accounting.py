@@ -156,7 +156,7 @@ class AllocationAccounting:
             self.node_reservations.unreserve(ask)
         elif extras.reserved is not None:
             self.node_reservations.inheritable[ask] = None
-        if extras.held:
+        if extras.gang_blocked:
             self.gangs.joined(allocation)
 
     def make(self, ask: Ask, node: Node, now: int, uuid: str = "") -> Allocation:

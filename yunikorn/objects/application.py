@@ -35,7 +35,7 @@ One that sleeps and wakes for months comes to a new one every few minutes.
 """
 
 
-def hold_by(holder: Queue | UsageTracker) -> str:
+def max_apps_message(holder: Queue | UsageTracker) -> str:
     """What a queue or limit says where as many applications run as may."""
     return f"{holder.label} runs {holder.count} of at most {holder.max_applications} applications"
 
@@ -198,7 +198,7 @@ class Application(QueueMember):
         return self.requests.any_wait
 
     @property
-    def held_by(self) -> Queue | UsageTracker | None:
+    def max_apps_blocker(self) -> Queue | UsageTracker | None:
         """Where as many applications run as may, so that it cannot start; None when it can, or has."""
         if self.not_started:
             for queue in self.chain:
@@ -210,17 +210,17 @@ class Application(QueueMember):
         return None
 
     @property
-    def holders(self) -> Iterator[Queue | UsageTracker]:
+    def max_apps_blockers(self) -> Iterator[Queue | UsageTracker]:
         """Everything that keeps it from starting: queues leaf first, then limits."""
         if self.not_started:
             yield from (queue for queue in self.chain if queue.full)
             yield from (tracker for tracker in self.owner if tracker.full)
 
     @property
-    def hold(self) -> str:
+    def max_apps_reason(self) -> str:
         """Why it may not start, empty when it may or has; it waits until another has ended."""
-        holder = self.held_by
-        return "" if holder is None else hold_by(holder)
+        holder = self.max_apps_blocker
+        return "" if holder is None else max_apps_message(holder)
 
     def enter(self, queue: Queue) -> None:
         """Join a leaf queue."""
@@ -313,9 +313,9 @@ class Application(QueueMember):
         if not self.is_dirty and queue is not None:
             self.is_dirty = True
             queue.dirty.append(self)
-            if queue.held:
+            if queue.policy_excluded:
                 # Who takes part depends on all applications of the queue: look at it again.
-                queue.activate(queue.held)
+                queue.activate(queue.policy_excluded)
 
     def learn_bits(self) -> None:
         """Some request went: nothing of its pending class is worth trying any more if it was the last."""

@@ -157,9 +157,9 @@ class Ask(WithSpec):
         return 0 if self.extras is None else self.extras.tries
 
     @property
-    def held(self) -> bool:
+    def gang_blocked(self) -> bool:
         """Whether it is out of the running for the sake of its gang; it is unschedulable as well then."""
-        return False if self.extras is None else self.extras.held
+        return False if self.extras is None else self.extras.gang_blocked
 
     @property
     def gang(self) -> AtomicGang | None:

@@ -23,7 +23,7 @@ class AskExtras:
         "barred_until",
         "eviction",
         "gang",
-        "held",
+        "gang_blocked",
         "made",
         "over_limit",
         "over_quota",
@@ -54,7 +54,7 @@ class AskExtras:
         """Reasons for which nodes with room were refused to this ask alone, each with its count."""
         self.tries = 0
         """How often it was unschedulable."""
-        self.held = False
+        self.gang_blocked = False
         """Whether it is out of the running for the sake of its gang; it is unschedulable as well then."""
         self.gang: AtomicGang | None = None
         """The gang that it stands for: not a request of its own, but of all members together."""

@@ -255,8 +255,8 @@ class AtomicGang:
     def let_go(self) -> None:
         """What of it still waits is like any other request."""
         for ask in self._asks:
-            if ask.held:
-                self._accounting.pending_accounting.let_go(ask)
+            if ask.gang_blocked:
+                self._accounting.pending_accounting.unblock_for_gang(ask)
         self._asks.clear()
 
 

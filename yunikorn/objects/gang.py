@@ -77,7 +77,7 @@ class TaskGroup:
         heap = self._heap
         while heap:
             ask = heap[0][2]
-            if ask.held and ask.pending:
+            if ask.gang_blocked and ask.pending:
                 return ask
             heapq.heappop(heap)
         return None

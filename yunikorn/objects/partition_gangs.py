@@ -63,7 +63,7 @@ class PartitionGangs:
 
     # -- asks ---------------------------------------------------------------------------------------
 
-    def holds(self, ask: Ask) -> bool:
+    def max_apps_events(self, ask: Ask) -> bool:
         """Whether an ask of a task group stays out of the running for its gang's sake."""
         app = ask.app
         if app.atomic is not None:
@@ -95,22 +95,22 @@ class PartitionGangs:
                 group.timed_out -= difference
             else:
                 group.count += difference
-            self._hold_or_let_go(app, group, before)
+            self._block_or_unblock(app, group, before)
 
     def _group(self, app: Application, one: Ask | Allocation) -> TaskGroup:
         if app.gang is None:
             app.gang = Gang(NOTHING, app.gang_style, placeholder_timeout(0, app.tags, self._clock.now()))
         return app.gang.group(one.task_group, one.resource)
 
-    def _hold_or_let_go(self, app: Application, group: TaskGroup, before: bool) -> None:
+    def _block_or_unblock(self, app: Application, group: TaskGroup, before: bool) -> None:
         if group.is_replaceable == before:
             return
         for ask in list(app.asks.values()):
             if ask.task_group == group.name and ask.pending and not ask.placeholder:
-                if before and ask.held:
-                    self._accounting.pending_accounting.let_go(ask)
-                elif not before and not ask.held:
-                    self._accounting.pending_accounting.hold(ask)
+                if before and ask.gang_blocked:
+                    self._accounting.pending_accounting.unblock_for_gang(ask)
+                elif not before and not ask.gang_blocked:
+                    self._accounting.pending_accounting.block_for_gang(ask)
                     self.waits(ask)
 
     @staticmethod
@@ -150,7 +150,7 @@ class PartitionGangs:
         group = self._group(placeholder.app, placeholder)
         before = group.is_replaceable
         group.count += 1
-        self._hold_or_let_go(placeholder.app, group, before)
+        self._block_or_unblock(placeholder.app, group, before)
         self.placed(placeholder)
 
     def resized(self, placeholder: Allocation, resource: Resource) -> None:
@@ -185,7 +185,7 @@ class PartitionGangs:
         if not gang.placeholders:
             gang.stop_timer()
         self._accounting.recount(app)
-        self._hold_or_let_go(app, group, before)
+        self._block_or_unblock(app, group, before)
 
     def end(self, placeholder: Allocation, termination: TerminationType, message: str) -> None:
         """Have the resource manager end a placeholder; it counts until that is confirmed."""

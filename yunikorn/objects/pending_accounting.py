@@ -81,9 +81,9 @@ class PendingAccounting:
         app = ask.app
         if not app.has_waiting:
             _count(app, 1)
-        if ask.task_group and self.gangs.holds(ask):
+        if ask.task_group and self.gangs.max_apps_events(ask):
             extras = ask.ensure_extras()
-            extras.held = extras.unschedulable = True
+            extras.gang_blocked = extras.unschedulable = True
             app.requests.keep(ask)
             self.gangs.waits(ask)
         else:
@@ -93,7 +93,7 @@ class PendingAccounting:
         self.pending_classes.wait(ask.pending_class)
         if ask.priority > app.priority:
             app.reprioritise()
-        if not ask.held:
+        if not ask.gang_blocked:
             app.activate(ask.pending_class.bit)
         if self.watcher is not None:
             self.watcher.waits(ask)
@@ -114,7 +114,7 @@ class PendingAccounting:
         if extras is not None and extras.reserved is not None:
             self.node_reservations.inheritable[ask] = None
         if extras is not None and extras.unschedulable:
-            extras.unschedulable = extras.held = False
+            extras.unschedulable = extras.gang_blocked = False
             app.requests.forget_unschedulable(ask)
             follower = None
         else:
@@ -149,7 +149,7 @@ class PendingAccounting:
 
     def activate(self, ask: Ask) -> None:
         """An unschedulable ask is worth trying again."""
-        if ask.held:
+        if ask.gang_blocked:
             self.gangs.waits(ask)
         elif ask.unschedulable:
             ask.ensure_extras().unschedulable = False
@@ -158,17 +158,17 @@ class PendingAccounting:
             ask.app.activate(ask.pending_class.bit)
             ask.app.mark_dirty()
 
-    def hold(self, ask: Ask) -> None:
-        """A waiting ask is not to be tried for the sake of its gang, until `let_go`."""
+    def block_for_gang(self, ask: Ask) -> None:
+        """A waiting ask is not to be tried for the sake of its gang, until `unblock_for_gang`."""
         if not ask.unschedulable:
             self.mark_unschedulable(ask)
-        ask.ensure_extras().held = True
+        ask.ensure_extras().gang_blocked = True
         if ask.reserved is not None:
             self.node_reservations.unreserve(ask)
 
-    def let_go(self, ask: Ask) -> None:
+    def unblock_for_gang(self, ask: Ask) -> None:
         """A held ask is like any other from now on."""
-        ask.ensure_extras().held = False
+        ask.ensure_extras().gang_blocked = False
         self.activate(ask)
 
     def offer(self, request: Ask) -> None:
@@ -195,7 +195,7 @@ class PendingAccounting:
 
     def reshape(self, ask: Ask, pending_class: PendingClass) -> None:
         """A waiting ask belongs to another class of requests now, and is worth trying again."""
-        if ask.held:
+        if ask.gang_blocked:
             self.pending_classes.leave(ask.pending_class)
             ask.pending_class = pending_class
             self.pending_classes.wait(pending_class)

@@ -63,7 +63,6 @@ class Queue(QueueMember):
         "dirty",
         "full",
         "guaranteed",
-        "held",
         "history",
         "is_leaf",
         "limits",
@@ -75,6 +74,7 @@ class Queue(QueueMember):
         "over_quota_bits",
         "parent",
         "path",
+        "policy_excluded",
         "preempting",
         "properties",
         "running",
@@ -137,7 +137,7 @@ class Queue(QueueMember):
         """Its policy, made ready by the scheduling layer."""
         # Root, which has no parent, has nowhere to be put in order.
         self.is_dirty = parent is None
-        self.held = 0
+        self.policy_excluded = 0
         """Bits of pending classes that only members wait for whom the policy keeps out for now."""
         self.over_quota: dict[int, PendingClass] = {}
         """By bit: pending classes that its quota has no room for now."""

@@ -72,7 +72,7 @@ class AskAdmission:
         self._classify(ask)
         self._partition.accounting.pending_accounting.add(ask)
         if app.not_started and self._partition.journal.listening:
-            self._at.holds.watch(app)
+            self._at.max_apps_events.watch(app)
         self._at.preemption.notice(ask)
 
     def batch(self, app_id: str, *, once: bool = False) -> AskBatch | None:
@@ -96,7 +96,7 @@ class AskAdmission:
         first = batch.book()
         if first is not None:
             if first.app.not_started and self._partition.journal.listening:
-                self._at.holds.watch(first.app)
+                self._at.max_apps_events.watch(first.app)
             # The others came at the same moment, for the same queue.
             self._at.preemption.notice(first)
 

@@ -72,7 +72,7 @@ class AtomicGangs:
                 self._pending_classes.refresh(pending_class)
         self._silenced, self._closed = [], []
 
-    def _hold_back(self, gang: AtomicGang, cause: Queue | UsageTracker) -> bool:
+    def _apply_backpressure(self, gang: AtomicGang, cause: Queue | UsageTracker) -> bool:
         """For the rest of this search; False if the gang may not: it is not overdue, or can never run."""
         holds_back = gang.overdue and self._may_ever_run(gang)
         gang.insist(wanted=holds_back)
@@ -133,14 +133,14 @@ class AtomicGangs:
             if not queue.has_room(pairs):
                 self._tell(gang, f"{describe(queue.headroom or {})} left in queue {queue.path}")
                 self._wait(gang)
-                if not self._hold_back(gang, queue):
+                if not self._apply_backpressure(gang, queue):
                     queue.mark_over_quota(request.pending_class)
                 return None
         for tracker in gang.app.owner:
             if not tracker.has_room(pairs):
                 self._tell(gang, f"{describe(tracker.headroom)} left for {tracker.label}")
                 self._wait(gang)
-                if not self._hold_back(gang, tracker):
+                if not self._apply_backpressure(gang, tracker):
                     self._pending_classes.mark_over_limit(request.pending_class, tracker)
                 return None
         plan = None if request.ask_class.unschedulable else self._plan(gang)
@@ -216,7 +216,7 @@ class AtomicGangs:
             self._pending_classes.mark_unschedulable(request.ask_class)
             if chain.unsettled:
                 self._unschedulable_queue.mark_unschedulable(request.ask_class)
-        self._hold_back(gang, self._root)
+        self._apply_backpressure(gang, self._root)
 
     # -- waiting ------------------------------------------------------------------------------------
 

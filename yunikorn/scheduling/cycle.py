@@ -52,7 +52,7 @@ class Cycle:
         self._predicates = predicates if predicates else None
         self.reservations = Reservations(partition, orders, predicates)
         self.reservations.foremost = self.foremost
-        self._held: dict[Queue, None] = {}
+        self._excluding: dict[Queue, None] = {}
         """Queues that may keep applications out, by their policy."""
         self.unschedulable_queue = UnschedulableQueue(
             partition.accounting, partition.pending_classes, partition.timers, predicates
@@ -125,7 +125,7 @@ class Cycle:
                     return self.decide()
                 if self._accounting.changed_nodes:
                     return self.decide()
-                if self._held and not self.atomic.stops and self._review_held():
+                if self._excluding and not self.atomic.stops and self._review_excluded():
                     continue
                 if not self.atomic.stops and self.unschedulable_queue.activate_idle():
                     if self._gangs.ready:
@@ -139,14 +139,14 @@ class Cycle:
     @property
     def ages(self) -> bool:
         """True if time alone may open a queue, because its policy excludes applications by ageing keys."""
-        return any(leaf.held and leaf.order.ages for leaf in self._held)
+        return any(leaf.policy_excluded and leaf.order.ages for leaf in self._excluding)
 
-    def _review_held(self) -> bool:
+    def _review_excluded(self) -> bool:
         """Review who takes part where keys changed though no application did; whether that found work."""
         now = self._partition.clock.now()
-        for leaf in list(self._held):
-            if not leaf.held:
-                del self._held[leaf]
+        for leaf in list(self._excluding):
+            if not leaf.policy_excluded:
+                del self._excluding[leaf]
             elif leaf.sorted_members.version != leaf.cluster.version or leaf.order.would_be_due(now):
                 self.resort(leaf)
         return bool(self._root.bits & self._pending_classes.schedulable)
@@ -236,21 +236,21 @@ class Cycle:
                     lanes.update(app, order.lane_key(app))
                 else:
                     lanes.remove(app)
-                lanes.keep_out(app, leaf)
+                lanes.exclude(app, leaf)
             if here and app.waits():
                 put(sorted_members, app)
             else:
                 sorted_members.remove(app)
         if lanes is not None:
             for app in lanes.review():
-                lanes.keep_out(app, leaf)
+                lanes.exclude(app, leaf)
                 if app.waits() and app.queue is leaf:
                     order.put(sorted_members, app)
                     leaf.activate(app.bits)
                 else:
                     sorted_members.remove(app)
-            if leaf.held:
-                self._held[leaf] = None
+            if leaf.policy_excluded:
+                self._excluding[leaf] = None
 
     def _serve(self, app: Application, wanted: int) -> Allocation | None:
         ask = app.requests.first(wanted >> 1 if app.not_started else wanted)

@@ -14,7 +14,7 @@ import attrs
 
 from yunikorn.config.durations import describe_duration
 from yunikorn.config.quantities import in_words
-from yunikorn.objects.application import hold_by
+from yunikorn.objects.application import max_apps_message
 from yunikorn.resources import INT64_MIN, sum_of
 from yunikorn.scheduling.node_survey import room_for, survey
 from yunikorn.scheduling.remedies import remedies, remedy_of_turn
@@ -148,7 +148,7 @@ def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
 def _likeness(at: PartitionScheduler, ask: Ask) -> Hashable:
     """Equal for requests that the same checks answer."""
     app = ask.app
-    if ask.held:
+    if ask.gang_blocked:
         return (app.id, "" if app.atomic is not None else ask.task_group)
     alone = 0 if at.policies.predicates.are_shared else ask.arrival
     return (ask.pending_class.bit, app.chain[0].path, ask.reserved, ask.eviction, alone)
@@ -166,8 +166,10 @@ def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]
     for queue in app.chain:
         if queue.state == STOPPED:
             yield Reason("stopped", f"queue {queue.path} is stopped", f"queue {queue.path} is stopped")
-    for holder in app.holders:
-        yield Reason("application limit", f"no more applications may run: {holder.label}", hold_by(holder))
+    for holder in app.max_apps_blockers:
+        yield Reason(
+            "application limit", f"no more applications may run: {holder.label}", max_apps_message(holder)
+        )
     if app.queue is not None and not app.admitted:
         summary = f"others of queue {app.queue.path} go first"
         yield Reason(
@@ -186,7 +188,7 @@ def _of_rest(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
 
 
 def _of_request(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
-    if ask.held:
+    if ask.gang_blocked:
         yield from _of_gang(at, ask)
         return
     yield from _of_preemption(ask)

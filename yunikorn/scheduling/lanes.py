@@ -84,7 +84,7 @@ class LaneGate:
         """Whether the policy has to say again how many take part."""
         self._flipped: list[Application] = []
         """Applications that crossed the border by a change of their own, since the last review."""
-        self._kept_out: dict[int, Application] = {}
+        self._excluded: dict[int, Application] = {}
 
     def update(self, app: Application, sort_key: SortKey) -> None:
         """An application came or changed; `admitted`, its own too, may change by `review`."""
@@ -110,13 +110,13 @@ class LaneGate:
             self._flipped.append(app)
         self._count(lane, found)
 
-    def keep_out(self, app: Application, leaf: Queue) -> None:
+    def exclude(self, app: Application, leaf: Queue) -> None:
         """Note whether `app` waits and may not take part, for `leaf` to look again when that may change."""
         if app.requests.bits and not app.admitted and app.queue is leaf:
-            self._kept_out[app.arrival] = app
-            leaf.held |= app.bits
-        elif self._kept_out.pop(app.arrival, None) is not None and not self._kept_out:
-            leaf.held = 0
+            self._excluded[app.arrival] = app
+            leaf.policy_excluded |= app.bits
+        elif self._excluded.pop(app.arrival, None) is not None and not self._excluded:
+            leaf.policy_excluded = 0
 
     def remove(self, app: Application) -> None:
         """An application left the queue, or its lane."""

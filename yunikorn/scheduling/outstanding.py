@@ -155,7 +155,7 @@ class Outstanding:
 
     def _obstacle(self, ask: Ask) -> str:
         """What but the lack of nodes keeps a request from running, in words; empty when nothing does."""
-        if ask.held:
+        if ask.gang_blocked:
             return "it waits for its gang"
         for reason in of_application(self._at, ask.app):
             return reason.summary

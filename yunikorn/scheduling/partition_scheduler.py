@@ -23,7 +23,7 @@ from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
 from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.existing import ExistingAllocations
 from yunikorn.scheduling.gang_admission import gang_refusal, make_gang, report_oversize, report_style
-from yunikorn.scheduling.holds import Holds
+from yunikorn.scheduling.max_apps_events import MaxAppsEvents
 from yunikorn.scheduling.namespace_quota import apply_namespace_quota
 from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
 from yunikorn.scheduling.outstanding import Outstanding
@@ -103,7 +103,7 @@ class PartitionScheduler:
         self.cycle = Cycle(self.partition, self.orders, self.policies.predicates)
         self.preemption = Preemption(self.partition, self.cycle, self.orders, config.preemption)
         self.existing = ExistingAllocations(self)
-        self.holds = Holds(self.partition)
+        self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self)
         self.outstanding: Outstanding | None = None
         """Tells the RM how its requests fare, if it wants to know."""
@@ -145,7 +145,7 @@ class PartitionScheduler:
             allocation = self.cycle.decide()
         if allocation is None:
             if self.partition.journal.listening:
-                self.holds.review()
+                self.max_apps_events.review()
             if self.outstanding is not None:
                 self.outstanding.look()
         return allocation

@@ -57,7 +57,7 @@ class QueuePolicies:
             for app in queue.applications.values():
                 app.admitted, app.lane_key = True, None
                 app.mark_dirty()
-            queue.held = 0
+            queue.policy_excluded = 0
 
     def _remember(self, queue: Queue) -> None:
         """Have the usage of its children, and its own, be kept as the policies that order them want it."""

@@ -34,7 +34,7 @@ def remedies(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     yield from _of_running(app)
     yield from _of_order(at, app)
     going = ask.making_way
-    if ask.held:
+    if ask.gang_blocked:
         yield from _of_gang(at, ask)
     elif going:
         yield f"the resource manager must confirm the end of {_count(len(going), 'allocation')}"
@@ -65,7 +65,7 @@ def _of_switches(at: PartitionScheduler, app: Application) -> Iterator[str]:
 
 
 def _of_running(app: Application) -> Iterator[str]:
-    for holder in app.holders:
+    for holder in app.max_apps_blockers:
         over = holder.count - holder.max_applications + 1
         yield f"{over} of the {_count(holder.count, 'running application')} of {holder.label} must end"
 
@@ -100,7 +100,7 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
 def _missing_of(gang: AtomicGang) -> Tally:
     missing: Tally = dict(gang.total)
     for ask in gang.app.asks.values():
-        if ask.held:
+        if ask.gang_blocked:
             grow(missing, ask.resource, -ask.pending)
     return {name: amount for name, amount in missing.items() if amount > 0}
 

@@ -90,7 +90,7 @@ class Line:
 class Gate:
     """The quotas and limits that count for applications of one queue and owner, and the lines before them."""
 
-    __slots__ = ("_levels", "_seen", "not_started", "lines", "owner", "queues")
+    __slots__ = ("_levels", "_seen", "lines", "not_started", "owner", "queues")
 
     def __init__(self, app: Application) -> None:
         self._levels: list[Queue | UsageTracker] = [*app.chain, *app.owner] if app.not_started else []

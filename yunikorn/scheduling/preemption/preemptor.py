@@ -235,7 +235,7 @@ class Preemptor:
                 yield from app.requests.runs()
         for app in leaf.applications.values():
             if app.requests.unschedulable and app.admitted and _may_start(app):
-                yield from ([ask] for ask in app.asks.values() if ask.unschedulable and not ask.held)
+                yield from ([ask] for ask in app.asks.values() if ask.unschedulable and not ask.gang_blocked)
 
     def outlook(self, ask: Ask) -> int | None:
         """When preemption is first tried for a waiting request (ns); None when it is not.
@@ -243,7 +243,7 @@ class Preemptor:
         For whoever asks why it waits; changes nothing.
         """
         leaf, required = ask.app.chain[0], ask.ask_class.required
-        if not (self.config.enabled and ask.may_preempt and _has_cause(leaf)) or required or ask.held:
+        if not (self.config.enabled and ask.may_preempt and _has_cause(leaf)) or required or ask.gang_blocked:
             return None
         if not _may_start(ask.app) or not all(one.has_room(ask.ask_class.pairs) for one in ask.app.owner):
             return None
@@ -345,7 +345,7 @@ class Preemptor:
             self._watchlist.drop(node_id)
             return
         node = self._partition.nodes.get(node_id)
-        ready = [ask for ask in asks if not (ask.held or self.evictor.is_waiting(ask))]
+        ready = [ask for ask in asks if not (ask.gang_blocked or self.evictor.is_waiting(ask))]
         look = _Look(now, 0, self._partition.accounting.changes)
         if node is None or not ready:
             look.retry = now

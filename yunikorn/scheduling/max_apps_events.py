@@ -19,7 +19,7 @@ SLACK = 64
 """Applications that may be kept here although they have started, before they are looked through."""
 
 
-class Holds:
+class MaxAppsEvents:
     """Who waits for a place among the running applications of one partition."""
 
     def __init__(self, partition: Partition) -> None:
