@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from benchmarks import (
+    admission_classes,
     backlog,
     churn,
     claiming,
     cold_start,
     gangs,
     idle_rms,
-    lanes,
     recovery,
     reloading,
     stranded,
@@ -96,8 +96,8 @@ def _scheduling() -> list[Case]:
             attrs.evolve(MEDIUM, queues=1, applications=1_000, app_sort="stateaware"),
             measure,
         ),
-        Case("A-lanes", "many", lanes.MANY, measure),
-        Case("A-lanes", "gone", lanes.GONE, lanes.after_users_left),
+        Case("A-classes", "many", admission_classes.MANY, measure),
+        Case("A-classes", "gone", admission_classes.GONE, admission_classes.after_users_left),
         Case("P-predicates", "declared", attrs.evolve(ZONED, predicates=SELECTORS), measure),
         Case("P-predicates", "undeclared", attrs.evolve(ZONED, predicates=UNDECLARED), measure),
     ]

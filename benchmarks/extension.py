@@ -44,12 +44,12 @@ class HalfPerUser(AppSortPolicy):
         """How much waits."""
         return -app.pending.get("memory", 0)
 
-    def lane(self, app: Application) -> Hashable:
+    def admission_class(self, app: Application) -> Hashable:
         """By user."""
         return app.user
 
-    def admit(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
-        """Half of each lane, rounded up."""
+    def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
+        """Half of each admission class, rounded up."""
         return {user: (count + 1) // 2 for user, count in counts.items()}
 
 

@@ -26,8 +26,11 @@ COUNTED = 500
 
 PARTS = (
     ("keys and scores of policies", ("yunikorn_policies/", "extension.py")),
-    ("who is next: queues and applications", ("line.py", "member_order.py", "lanes.py")),
-    ("which node: order and search", ("node_order.py", "node_orders.py", "thresholds.py")),
+    (
+        "who is next: queues and applications",
+        ("sorted_members.py", "member_order.py", "admission_classes.py"),
+    ),
+    ("which node: order and search", ("node_order.py", "node_orders.py", "fit_index.py")),
     (
         "telling the resource manager",
         ("interface/delivery.py", "outbox.py", "session.py", "stand.py", "<attrs"),
@@ -41,7 +44,7 @@ PARTS = (
 def part_of(code: CodeType) -> str:
     """What a piece of code is for."""
     if (
-        code.co_name in ("settle", "_settle_queues", "_settle_applications")
+        code.co_name in ("resort", "_resort_queues", "_resort_applications")
         and "cycle.py" in code.co_filename
     ):
         return PARTS[1][0]

@@ -23,7 +23,7 @@ VIEWS = {
     "Node": "allocated attributes available capacity id occupied",
 }
 PUBLIC = {
-    "AppSortPolicy": ["key(app)", "lane(app)", "admit(counts)"],
+    "AppSortPolicy": ["key(app)", "admission_class(app)", "admission_limits(counts)"],
     "QueueSortPolicy": ["key(queue)"],
     "NodeSortPolicy": [],
     "PlacementRule": ["place(app)"],

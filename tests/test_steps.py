@@ -15,7 +15,8 @@ if str(CHECKOUT) not in sys.path:
     # The benchmarks are not installed, they live in the checkout only; behind everything installed.
     sys.path.append(str(CHECKOUT))
 
-from benchmarks.lanes import leave  # noqa: E402
+from benchmarks.admission_classes import leave  # noqa: E402
+
 from benchmarks.stand import Stand  # noqa: E402
 from benchmarks.steps import count_steps, steps_of  # noqa: E402
 from benchmarks.workload import Workload  # noqa: E402

@@ -374,14 +374,17 @@ class AppSortPolicy(Plugin):
         """
         raise TypeError(f"{type(self).__name__} has no key(app)")
 
-    def lane(self, app: Application) -> Hashable:
-        """The lane `app` drives in, for a policy that lets only some take part (with `admit`)."""
+    def admission_class(self, app: Application) -> Hashable:
+        """The admission class `app` drives in, for a policy that lets only some take part (with
+        `admission_limits`).
+        """
         return None
 
-    def admit(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
-        """How many of each lane take part, from the front, given how many are in each; None is all.
+    def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
+        """How many of each admission class take part, from the front, given how many are in each; None is
+        all.
 
-        A lane that the answer lacks takes part as a whole.
+        An admission class that the answer lacks takes part as a whole.
         """
         return {}
 

@@ -36,7 +36,7 @@ def yunikorn_app_sort_policies() -> list[type[AppSortPolicy]]:  # type: ignore[e
     properties, `application.sort.policy.OPTION: VALUE`.
 
     The core calls `key(app)`, smallest first. A policy that lets only some applications take part
-    also has `lane(app)` and `admit(counts)`.
+    also has `admission_class(app)` and `admission_limits(counts)`.
 
     :returns: the classes, each a subclass of `AppSortPolicy`.
     """

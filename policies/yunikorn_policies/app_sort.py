@@ -61,8 +61,8 @@ class Fair(AppSortPolicy):
         return (first, second) if rest is None else (first, second, *sorted(rest, reverse=True))
 
 
-LANES = {"Accepted": "accepted", "Starting": "starting"}
-"""The lane of a state; every other active state shares the lane of the running ones."""
+ADMISSION_CLASSES = {"Accepted": "accepted", "Starting": "starting"}
+"""The admission class of a state; every other active state shares the admission class of the running ones."""
 
 
 @attrs.frozen
@@ -75,13 +75,13 @@ class StateAware(AppSortPolicy):
         """When it was submitted."""
         return app.submitted
 
-    def lane(self, app: Application) -> Hashable:
+    def admission_class(self, app: Application) -> Hashable:
         """By its state; one that is accepted and has and wants nothing keeps no other waiting."""
         if app.state == "Accepted" and not any(app.demand.values()):
             return "running"
-        return LANES.get(app.state, "running")
+        return ADMISSION_CLASSES.get(app.state, "running")
 
-    def admit(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
+    def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
         """All that run, one that is starting, and only if there is none, one that is accepted.
 
         A starting application holds the others back even when it waits for nothing itself.

@@ -77,7 +77,7 @@ HARMLESS = {"huge", "NaN in a list", "a set"}
 """They may or may not be found out, depending on what they are compared to; nobody must suffer."""
 
 
-def policy_of_apps(bad: Callable[[Any], Any], *, lanes: bool = False) -> type[api.AppSortPolicy]:
+def policy_of_apps(bad: Callable[[Any], Any], *, admission_classes: bool = False) -> type[api.AppSortPolicy]:
     class Sometimes(api.AppSortPolicy):
         """Good keys, but for applications tagged bad."""
 
@@ -91,13 +91,13 @@ def policy_of_apps(bad: Callable[[Any], Any], *, lanes: bool = False) -> type[ap
     class InLanes(Sometimes):
         name = "sometimes"
 
-        def lane(self, app: api.Application) -> str:
+        def admission_class(self, app: api.Application) -> str:
             return "all"
 
-        def admit(self, counts: Any) -> Any:
+        def admission_limits(self, counts: Any) -> Any:
             return {"all": 100}
 
-    return InLanes if lanes else Sometimes
+    return InLanes if admission_classes else Sometimes
 
 
 def with_app_policy(cls: type[api.AppSortPolicy], properties: dict[str, str] | None = None) -> RM:
@@ -105,11 +105,16 @@ def with_app_policy(cls: type[api.AppSortPolicy], properties: dict[str, str] | N
     return RM(configuration(queue("a", properties=wanted)), with_plugins(app_sort_policies=[cls]))
 
 
-@pytest.mark.parametrize("lanes", [False, True], ids=["plain", "lanes"])
+@pytest.mark.parametrize("admission_classes", [False, True], ids=["plain", "lanes"])
 @pytest.mark.parametrize("priority", ["enabled", "disabled"])
 @pytest.mark.parametrize("kind", BAD_KEYS)
-def test_applications_with_bad_keys_go_last_and_nobody_is_lost(kind: str, priority: str, lanes: bool) -> None:
-    rm = with_app_policy(policy_of_apps(BAD_KEYS[kind], lanes=lanes), {"application.sort.priority": priority})
+def test_applications_with_bad_keys_go_last_and_nobody_is_lost(
+    kind: str, priority: str, admission_classes: bool
+) -> None:
+    rm = with_app_policy(
+        policy_of_apps(BAD_KEYS[kind], admission_classes=admission_classes),
+        {"application.sort.priority": priority},
+    )
     for number in range(60):
         if number % 20 == 7:
             rm.app(f"bad{number}", bad="yes")
@@ -133,7 +138,7 @@ def test_applications_with_bad_keys_go_last_and_nobody_is_lost(kind: str, priori
 
 @pytest.mark.parametrize("kind", BAD_KEYS)
 def test_applications_with_bad_keys_may_come_and_go(kind: str) -> None:
-    rm = with_app_policy(policy_of_apps(BAD_KEYS[kind], lanes=True))
+    rm = with_app_policy(policy_of_apps(BAD_KEYS[kind], admission_classes=True))
     rm.node(vcore=5)
     for number in range(40):
         app_id = f"app{number}"
@@ -217,24 +222,25 @@ def test_a_bad_key_is_tried_again_when_its_application_changes() -> None:
     assert [app_id for app_id, _, _ in rm.schedule()] == ["late"]
 
 
-# -- lanes ------------------------------------------------------------------------------------------------
+# -- admission classes
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bad", [raising, lambda _: [], lambda _: Stubborn()])
-def test_a_lane_that_is_none_is_reported_and_the_application_takes_part(bad: Any) -> None:
-    class Lanes(api.AppSortPolicy):
+def test_an_admission_class_that_is_none_is_reported_and_the_application_takes_part(bad: Any) -> None:
+    class AdmissionClasses(api.AppSortPolicy):
         name = "lanes"
 
         def key(self, app: api.Application) -> int:
             return 0
 
-        def lane(self, app: api.Application) -> Any:
+        def admission_class(self, app: api.Application) -> Any:
             return bad(app) if "bad" in app.tags else "good"
 
-        def admit(self, counts: Any) -> Any:
+        def admission_limits(self, counts: Any) -> Any:
             return {"good": 1}
 
-    rm = with_app_policy(Lanes)
+    rm = with_app_policy(AdmissionClasses)
     rm.node(vcore=9)
     for app_id in ("one", "two"):
         rm.app(app_id)

@@ -31,10 +31,10 @@ class EveryThird(api.AppSortPolicy):
     def key(self, app: api.Application) -> float:
         return app.submitted
 
-    def lane(self, app: api.Application) -> int:
+    def admission_class(self, app: api.Application) -> int:
         return (int(app.id.rpartition("-")[2]) + self.context.now() // MINUTE) % 3
 
-    def admit(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int]:
+    def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int]:
         return {0: counts.get(0, 0), 1: 0, 2: 0}
 
 

@@ -170,7 +170,7 @@ def test_a_key_that_ages_in_secret() -> None:
     assert "set refresh_every" in told[1]
 
 
-def test_lanes_that_keep_everybody_out() -> None:
+def test_admission_limits_that_let_no_application_take_part() -> None:
     class Closed(AppSortPolicy):
         """For nobody."""
 
@@ -179,13 +179,13 @@ def test_lanes_that_keep_everybody_out() -> None:
         def key(self, app: Application) -> int:
             return app.submitted
 
-        def lane(self, app: Application) -> Hashable:
+        def admission_class(self, app: Application) -> Hashable:
             return app.state
 
-        def admit(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
+        def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
             return dict.fromkeys(counts, 0)
 
-    assert "lets nobody take part" in broken_promises(Closed())["test_lanes_let_somebody_take_part"]
+    assert "lets no application take part" in broken_promises(Closed())["test_admission_limits_let_an_application_take_part"]
 
 
 @pytest.mark.parametrize("score", [lambda node: node.id, lambda node: None, lambda node: float("nan")])

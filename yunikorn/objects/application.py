@@ -46,6 +46,8 @@ class Application(QueueMember):
     __slots__ = (
         "_queue",
         "accounted",
+        "admission_class",
+        "admission_key",
         "admitted",
         "allocations",
         "arrival",
@@ -63,8 +65,6 @@ class Application(QueueMember):
         "group",
         "groups",
         "id",
-        "lane",
-        "lane_key",
         "leaving",
         "listener",
         "misses",
@@ -159,9 +159,9 @@ class Application(QueueMember):
         self.accounted: Tally = {}
         """What of all that it holds is booked there, if none of them has a limit."""
         self.node_order = ""
-        self.lane: Hashable = None
-        self.lane_key: SortKey | None = None
-        """Where it stands in its lane, if its queue has lanes."""
+        self.admission_class: Hashable = None
+        self.admission_key: SortKey | None = None
+        """Where it stands in its admission class, if its queue has admission classes."""
 
     @property
     def label(self) -> str:

@@ -199,8 +199,8 @@ class Cycle:
         sorted_members, dirty = queue.sorted_members, queue.dirty
         if sorted_members.version != queue.cluster.version or order.is_due(self._partition.clock.now()):
             sorted_members.version = queue.cluster.version
-            if order.lanes is not None:
-                order.lanes.ask_again()
+            if order.admission_classes is not None:
+                order.admission_classes.ask_again()
             members: Iterable[Any] = queue.applications.values() if queue.is_leaf else queue.children.values()
             for member in members:
                 if not member.is_dirty:
@@ -227,23 +227,23 @@ class Cycle:
 
     def _resort_applications(self, leaf: Queue, dirty: list[Application]) -> None:
         order: MemberOrder = leaf.order
-        lanes, sorted_members, put = order.lanes, leaf.sorted_members, order.put
+        admission_classes, sorted_members, put = order.admission_classes, leaf.sorted_members, order.put
         for app in dirty:
             app.is_dirty = False
             here = app.queue is leaf
-            if lanes is not None:
+            if admission_classes is not None:
                 if here:
-                    lanes.update(app, order.lane_key(app))
+                    admission_classes.update(app, order.admission_key(app))
                 else:
-                    lanes.remove(app)
-                lanes.exclude(app, leaf)
+                    admission_classes.remove(app)
+                admission_classes.exclude(app, leaf)
             if here and app.waits():
                 put(sorted_members, app)
             else:
                 sorted_members.remove(app)
-        if lanes is not None:
-            for app in lanes.review():
-                lanes.exclude(app, leaf)
+        if admission_classes is not None:
+            for app in admission_classes.review():
+                admission_classes.exclude(app, leaf)
                 if app.waits() and app.queue is leaf:
                     order.put(sorted_members, app)
                     leaf.activate(app.bits)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, QueueSortPolicy
     from yunikorn.objects.application import Application
     from yunikorn.objects.sorted_members import QueueMember, SortedMembers, SortKey
+    from yunikorn.scheduling.admission_classes import AdmissionGate
     from yunikorn.scheduling.faults import FaultLog
-    from yunikorn.scheduling.lanes import LaneGate
 
 
 class MemberOrder:
@@ -33,9 +33,9 @@ class MemberOrder:
         "_priority_first",
         "_refresh",
         "_tick",
+        "admission_classes",
         "ages",
         "half_life",
-        "lanes",
         "origin",
         "policy",
     )
@@ -47,10 +47,10 @@ class MemberOrder:
         faults: FaultLog,
         *,
         priority_first: bool,
-        lanes: LaneGate | None = None,
+        admission_classes: AdmissionGate | None = None,
     ) -> None:
         self.policy = policy
-        self.lanes = lanes
+        self.admission_classes = admission_classes
         self.origin = origin
         self._key: Callable[[Any], Any] = policy.key
         self._faults = faults
@@ -90,7 +90,7 @@ class MemberOrder:
         """
         member: QueueMember = dirty[0]
         block = member.block
-        if block is None or self.lanes is not None or not member.waits():
+        if block is None or self.admission_classes is not None or not member.waits():
             return False
         sort_keys = block.sort_keys
         if len(sort_keys) == 1 and not sorted_members.tops:
@@ -112,8 +112,8 @@ class MemberOrder:
             sorted_members.put(member, behind(member))
         return True
 
-    def lane_key(self, app: Application) -> SortKey:
-        """Where `app` stands in its lane, where applications count that wait for nothing, too.
+    def admission_key(self, app: Application) -> SortKey:
+        """Where `app` stands in its admission class, where applications count that wait for nothing, too.
 
         Such an application keeps the priority of its last request, so that those of equal priority go by the
         key whether or not they wait.

@@ -10,7 +10,7 @@ from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.objects.queue import RECOVERY
 from yunikorn.objects.usage_history import UsageHistory
 from yunikorn.registry import APP_SORT, QUEUE_SORT, Registry
-from yunikorn.scheduling.lanes import LaneGate
+from yunikorn.scheduling.admission_classes import AdmissionGate
 from yunikorn.scheduling.member_order import MemberOrder
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class QueuePolicies:
                 member.is_dirty = False
             queue.dirty.clear()
             for app in queue.applications.values():
-                app.admitted, app.lane_key = True, None
+                app.admitted, app.admission_key = True, None
                 app.mark_dirty()
             queue.policy_excluded = 0
 
@@ -88,10 +88,19 @@ class QueuePolicies:
         if key not in self._made:
             self._take(key, self._make_or_fall_back(key))
         policy, origin = self._made[key]
-        lanes = None
-        if isinstance(policy, AppSortPolicy) and type(policy).lane is not AppSortPolicy.lane:
-            lanes = LaneGate(policy, origin, self._faults)
-        return MemberOrder(policy, origin, self._faults, priority_first=settings.sort_priority, lanes=lanes)
+        admission_classes = None
+        if (
+            isinstance(policy, AppSortPolicy)
+            and type(policy).admission_class is not AppSortPolicy.admission_class
+        ):
+            admission_classes = AdmissionGate(policy, origin, self._faults)
+        return MemberOrder(
+            policy,
+            origin,
+            self._faults,
+            priority_first=settings.sort_priority,
+            admission_classes=admission_classes,
+        )
 
     def _make_or_fall_back(self, key: Key) -> tuple[Any, str]:
         # A queue that placement makes needs an order at once: a plugin that fails is no reason against it.

@@ -86,7 +86,7 @@ class RemoteRM:
     def update(self, core: Scheduler, updates: list[UpdateRequest]) -> None:
         """Have the core take in updates, unless the RM has registered again meanwhile."""
         for update in updates if self.is_current else ():
-            refused = self._admission.admit(core, update)
+            refused = self._admission.admission_limits(core, update)
             core.update(update)
             if refused is not None:
                 self.recv_update_response(refused)

@@ -42,7 +42,7 @@ class RMAdmission:
         self._types: set[str] = set()
         self._logged: set[str] = set()
 
-    def admit(self, core: Scheduler, update: UpdateRequest) -> UpdateResponse | None:
+    def admission_limits(self, core: Scheduler, update: UpdateRequest) -> UpdateResponse | None:
         """Leave in an update the entries that are within the limits; returns the refusal of the others."""
         if core.session_state(self._rm_id) != RUNNING:
             return None  # nothing is taken in

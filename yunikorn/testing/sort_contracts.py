@@ -139,23 +139,29 @@ class AppSortPolicyContract(SortContract):
     def _queue(self) -> QueueSample:
         return queue("root.batch")
 
-    def test_lanes_let_somebody_take_part(self) -> None:
-        """`admit` gives counts, or None for all, and never keeps out everybody where there is somebody."""
+    def test_admission_limits_let_an_application_take_part(self) -> None:
+        """`admission_limits` gives counts, or None for all, and never keeps out everybody where there is
+        somebody.
+        """
         policy = self.fresh()
         counts: dict[Hashable, int] = {}
         for sample in self.samples():
-            lane = policy.lane(sample)
-            counts[lane] = counts.get(lane, 0) + 1
-        for some in [counts, *({lane: count} for lane, count in counts.items())]:
+            admission_class = policy.admission_class(sample)
+            counts[admission_class] = counts.get(admission_class, 0) + 1
+        for some in [counts, *({admission_class: count} for admission_class, count in counts.items())]:
             self._check_admitted(policy, some)
 
     def _check_admitted(self, policy: Any, counts: Mapping[Hashable, int]) -> None:
-        answer = policy.admit(counts)
-        for lane, most in answer.items():
+        answer = policy.admission_limits(counts)
+        for admission_class, most in answer.items():
             fits = most is None or (isinstance(most, int) and most >= 0)
-            assert fits, f"admit({counts}) lets {most!r} of lane {lane!r} take part: a count, or None for all"
-        shares = [answer.get(lane) for lane in counts]
-        assert any(share is None or share > 0 for share in shares), f"admit({counts}) lets nobody take part"
+            assert fits, (
+                f"admission_limits({counts}) returns {most!r} for {admission_class!r}: expected a count or None"
+            )
+        shares = [answer.get(admission_class) for admission_class in counts]
+        assert any(share is None or share > 0 for share in shares), (
+            f"admission_limits({counts}) lets no application take part"
+        )
 
 
 class QueueSortPolicyContract(SortContract):

@@ -1,9 +1,13 @@
-"""Lanes: for application policies that let only some applications of a queue take part.
+"""Admission classes: for application policies that let only some applications of a queue take part.
 
-The policy puts every application of the queue into a lane, whether it waits for something or not, and
-says how many of each lane take part, from the front. A lane keeps the applications that take part apart from
-the others, both in order. A change of one application, or of the number of a lane, moves only applications
-across that border, and a lane without applications is forgotten, so the cost of a decision does not depend on
+The policy puts every application of the queue into an admission class, whether it waits for something or
+not, and
+says how many of each admission class take part, from the front. An admission class keeps the applications
+that take part apart from
+the others, both in order. A change of one application, or of the number of an admission class, moves only
+applications
+across that border, and an admission class without applications is forgotten, so the cost of a decision does
+not depend on
 the number of either.
 """
 
@@ -25,8 +29,8 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.faults import FaultLog
 
 
-class _Lane:
-    """The applications of one lane: first those that take part, then the others."""
+class _AdmissionClass:
+    """The applications of one admission class: first those that take part, then the others."""
 
     __slots__ = ("inside", "limit", "outside")
 
@@ -67,19 +71,21 @@ class _Lane:
             yield sort_key[-1]
 
 
-class LaneGate:
+class AdmissionGate:
     """The applications of a leaf queue that take part."""
 
     def __init__(self, policy: AppSortPolicy, origin: str, faults: FaultLog) -> None:
-        self._lane: Callable[[Application], Hashable] = policy.lane
-        self._admit: Callable[[Mapping[Hashable, int]], Mapping[Hashable, int | None]] = policy.admit
+        self._admission_class: Callable[[Application], Hashable] = policy.admission_class
+        self._admission_limits: Callable[[Mapping[Hashable, int]], Mapping[Hashable, int | None]] = (
+            policy.admission_limits
+        )
         self._origin = origin
         self._faults = faults
-        self._lanes: dict[Hashable, _Lane] = {}
+        self._admission_classes: dict[Hashable, _AdmissionClass] = {}
         self._counts: dict[Hashable, int] = {}
-        """How many applications each lane has, for the policy to look at."""
-        self._changed: dict[Hashable, _Lane] = {}
-        """The lanes to be balanced by the next review."""
+        """How many applications each admission class has, for the policy to look at."""
+        self._changed: dict[Hashable, _AdmissionClass] = {}
+        """The admission classes to be balanced by the next review."""
         self._outdated = False
         """Whether the policy has to say again how many take part."""
         self._flipped: list[Application] = []
@@ -88,27 +94,27 @@ class LaneGate:
 
     def update(self, app: Application, sort_key: SortKey) -> None:
         """An application came or changed; `admitted`, its own too, may change by `review`."""
-        lane, before, admitted = self._lane_of(app), app.lane_key, app.admitted
-        found = self._lanes.get(lane)
+        admission_class, before, admitted = self._admission_class_of(app), app.admission_key, app.admitted
+        found = self._admission_classes.get(admission_class)
         if before is not None:
-            if found is None or self._lanes[app.lane] is not found:
+            if found is None or self._admission_classes[app.admission_class] is not found:
                 self.remove(app)
             elif _equal(before, sort_key):
                 return
             else:
                 found.remove(app, before)
         if found is None:
-            found = self._lanes[lane] = _Lane()
+            found = self._admission_classes[admission_class] = _AdmissionClass()
         try:
             found.add(app, sort_key)
         except CONTAINED as error:
             self._faults.report(self._origin, "comparing keys of", error, app.label)
             sort_key = behind(app)
             found.add(app, sort_key)
-        app.lane, app.lane_key = lane, sort_key
+        app.admission_class, app.admission_key = admission_class, sort_key
         if app.admitted != admitted:
             self._flipped.append(app)
-        self._count(lane, found)
+        self._count(admission_class, found)
 
     def exclude(self, app: Application, leaf: Queue) -> None:
         """Note whether `app` waits and may not take part, for `leaf` to look again when that may change."""
@@ -119,24 +125,24 @@ class LaneGate:
             leaf.policy_excluded = 0
 
     def remove(self, app: Application) -> None:
-        """An application left the queue, or its lane."""
-        if app.lane_key is not None:
-            found = self._lanes[app.lane]
-            found.remove(app, app.lane_key)
-            app.lane_key = None
-            self._count(app.lane, found)
+        """An application left the queue, or its admission class."""
+        if app.admission_key is not None:
+            found = self._admission_classes[app.admission_class]
+            found.remove(app, app.admission_key)
+            app.admission_key = None
+            self._count(app.admission_class, found)
 
-    def _count(self, lane: Hashable, found: _Lane) -> None:
-        """Note how many applications a lane has now."""
+    def _count(self, admission_class: Hashable, found: _AdmissionClass) -> None:
+        """Note how many applications an admission class has now."""
         count = len(found)
-        if count != self._counts.get(lane):
+        if count != self._counts.get(admission_class):
             self._outdated = True
         if count:
-            self._counts[lane] = count
-            self._changed[lane] = found
+            self._counts[admission_class] = count
+            self._changed[admission_class] = found
         else:
-            del self._lanes[lane], self._counts[lane]
-            self._changed.pop(lane, None)
+            del self._admission_classes[admission_class], self._counts[admission_class]
+            self._changed.pop(admission_class, None)
 
     def ask_again(self) -> None:
         """Let the policy say at the next review how many take part, even if no count has changed."""
@@ -148,35 +154,35 @@ class LaneGate:
             self._ask()
         flipped, self._flipped = self._flipped, []
         changed, self._changed = self._changed, {}
-        return [*flipped, *(app for lane in changed.values() for app in lane.balance())]
+        return [*flipped, *(app for admission_class in changed.values() for app in admission_class.balance())]
 
     def _ask(self) -> None:
-        """Let the policy say how many of each lane take part."""
+        """Let the policy say how many of each admission class take part."""
         self._outdated = False
         limits: dict[Hashable, int | None] = {}
         try:
-            answer = dict(self._admit(MappingProxyType(self._counts)))
-            limits = {lane: _whole(limit) for lane, limit in answer.items()}
+            answer = dict(self._admission_limits(MappingProxyType(self._counts)))
+            limits = {admission_class: _whole(limit) for admission_class, limit in answer.items()}
         except CONTAINED as error:
             # The policy may do better next time.
             self._outdated = True
-            self._faults.report(self._origin, "admitting lanes", error)
-        for lane, found in self._lanes.items():
-            limit = limits.get(lane)
+            self._faults.report(self._origin, "computing admission limits", error)
+        for admission_class, found in self._admission_classes.items():
+            limit = limits.get(admission_class)
             if found.limit != limit:
                 found.limit = limit
-                self._changed[lane] = found
+                self._changed[admission_class] = found
 
-    def _lane_of(self, app: Application) -> Hashable:
+    def _admission_class_of(self, app: Application) -> Hashable:
         try:
-            lane = self._lane(app)
-            hash(lane)
-            if not bool(lane == lane):
-                raise ValueError(f"{lane!r} does not equal itself")
+            admission_class = self._admission_class(app)
+            hash(admission_class)
+            if not bool(admission_class == admission_class):
+                raise ValueError(f"{admission_class!r} does not equal itself")
         except CONTAINED as error:
-            self._faults.report(self._origin, "choosing the lane of", error, app.label)
+            self._faults.report(self._origin, "choosing the admission class of", error, app.label)
             return None
-        return lane
+        return admission_class
 
 
 def _equal(one: SortKey, other: SortKey) -> bool:
@@ -190,5 +196,5 @@ def _whole(limit: int | None) -> int | None:
     if limit is None:
         return None
     if not isinstance(limit, int) or limit < 0:
-        raise ValueError(f"admit answered {limit!r} instead of None or a whole number, 0 or more")
+        raise ValueError(f"admission_limits returned {limit!r} instead of None or a whole number, 0 or more")
     return limit

@@ -13,20 +13,22 @@ from yunikorn.api import Application, AppSortPolicy
 
 
 def rm_with(answer: Any) -> RM:
-    """An RM with applications one and two, each of which asks for one task, under this answer of `admit`."""
+    """An RM with applications one and two, each of which asks for one task, under this answer of
+    `admission_limits`.
+    """
 
     class Gate(AppSortPolicy):
-        """All in one lane."""
+        """All in one admission class."""
 
         name = "gate"
 
         def key(self, app: Application) -> int:
             return app.submitted
 
-        def lane(self, app: Application) -> Hashable:
+        def admission_class(self, app: Application) -> Hashable:
             return "all"
 
-        def admit(self, counts: Mapping[Hashable, int]) -> Any:
+        def admission_limits(self, counts: Mapping[Hashable, int]) -> Any:
             return answer
 
     config = configuration(queue("a", properties={"application.sort.policy": "gate"}))
@@ -53,7 +55,7 @@ def test_an_answer_that_makes_no_sense_is_blamed_and_keeps_nobody_out(answer: An
     rm = rm_with(answer)
     assert len(rm.schedule()) == 2
     (fault,) = rm.faults()
-    assert fault.startswith("plugin gate of test-plugin (yunikorn-test 1.0): admitting lanes: ")
+    assert fault.startswith("plugin gate of test-plugin (yunikorn-test 1.0): computing admission limits: ")
 
 
 # -- who takes part may change although no application did ---------------------------------------------------
@@ -70,10 +72,10 @@ class Alone(AppSortPolicy):
         shares = [amount / app.fair_total[name] for name, amount in app.allocated.items() if amount]
         return max(shares, default=0.0)
 
-    def lane(self, app: Application) -> Hashable:
+    def admission_class(self, app: Application) -> Hashable:
         return "all"
 
-    def admit(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int]:
+    def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int]:
         return {"all": 1}
 
 
@@ -141,16 +143,19 @@ class Quota(AppSortPolicy):
     def key(self, app: Application) -> int:
         return app.allocated.get("vcore", 0) * 10_000 + int(app.id.removeprefix("app"))
 
-    def lane(self, app: Application) -> Hashable:
+    def admission_class(self, app: Application) -> Hashable:
         return (app.user, any(app.allocated.values()))
 
-    def admit(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
+    def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
         return numbers(counts)
 
 
 def numbers(counts: Mapping[Any, int]) -> dict[Hashable, int | None]:
-    """A third of each lane, all of those of user 2 that hold something."""
-    return {lane: None if lane == ("user2", True) else count // 3 for lane, count in counts.items()}
+    """A third of each admission class, all of those of user 2 that hold something."""
+    return {
+        admission_class: None if admission_class == ("user2", True) else count // 3
+        for admission_class, count in counts.items()
+    }
 
 
 class PlainApp:
@@ -162,17 +167,21 @@ class PlainApp:
         self.uuids: list[str] = []
 
     @property
-    def lane(self) -> tuple[str, bool]:
+    def admission_class(self) -> tuple[str, bool]:
         return self.user, bool(self.uuids)
 
 
 def next_of(apps: Mapping[str, PlainApp]) -> str | None:
     """The application to be served, by sorting all of them."""
-    lanes: dict[tuple[str, bool], list[tuple[int, int, str]]] = {}
+    admission_classes: dict[tuple[str, bool], list[tuple[int, int, str]]] = {}
     for place, (app_id, app) in enumerate(apps.items()):
-        lanes.setdefault(app.lane, []).append((len(app.uuids), place, app_id))
-    limits = numbers({lane: len(found) for lane, found in lanes.items()})
-    admitted = [one for lane, found in lanes.items() for one in sorted(found)[: limits[lane]]]
+        admission_classes.setdefault(app.admission_class, []).append((len(app.uuids), place, app_id))
+    limits = numbers({admission_class: len(found) for admission_class, found in admission_classes.items()})
+    admitted = [
+        one
+        for admission_class, found in admission_classes.items()
+        for one in sorted(found)[: limits[admission_class]]
+    ]
     return min(
         ((held, place, app_id) for held, place, app_id in admitted if apps[app_id].waits),
         default=(0, 0, None),

@@ -1,4 +1,6 @@
-"""Lanes: a policy that admits a number of applications of each user, with many of them or after many left."""
+"""Admission classes: a policy that admits a number of applications of each user, with many of them or after
+many left.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from yunikorn.interface.messages import (
 )
 
 MANY = Workload(1_000, 10_000, 1, 1_000, 20, "half-per-user", "fair")
-"""All applications in one lane of one queue."""
+"""All applications in one admission class of one queue."""
 GONE = Workload(1_000, 10_000, 1, 1, 1, "half-per-user", "fair", samples=4_000)
 """One application, after as many users as there are samples have left."""
 
