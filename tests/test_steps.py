@@ -16,7 +16,6 @@ if str(CHECKOUT) not in sys.path:
     sys.path.append(str(CHECKOUT))
 
 from benchmarks.admission_classes import leave  # noqa: E402
-
 from benchmarks.stand import Stand  # noqa: E402
 from benchmarks.steps import count_steps, steps_of  # noqa: E402
 from benchmarks.workload import Workload  # noqa: E402

@@ -185,7 +185,10 @@ def test_admission_limits_that_let_no_application_take_part() -> None:
         def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
             return dict.fromkeys(counts, 0)
 
-    assert "lets no application take part" in broken_promises(Closed())["test_admission_limits_let_an_application_take_part"]
+    assert (
+        "lets no application take part"
+        in broken_promises(Closed())["test_admission_limits_let_an_application_take_part"]
+    )
 
 
 @pytest.mark.parametrize("score", [lambda node: node.id, lambda node: None, lambda node: float("nan")])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.queue import Queue
     from yunikorn.scheduling.preemption.entitlement import Entitlement
     from yunikorn.scheduling.preemption.pool import Grounds
-    from yunikorn.scheduling.preemption.standings import Pairs, Standings
+    from yunikorn.scheduling.preemption.snapshot import Pairs, PreemptionSnapshot
 
 
 def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
@@ -44,27 +44,29 @@ def shares_type(allocation: Allocation, pairs: Pairs) -> bool:
     return False
 
 
-def across_queues(ask: Ask, standings: Standings, entitled: Entitlement) -> dict[Queue, int | None]:
+def across_queues(ask: Ask, snapshot: PreemptionSnapshot, entitled: Entitlement) -> dict[Queue, int | None]:
     """For a request that a guarantee covers: where work of others may go, of its priority or less.
 
     Work without a guarantee of its own stays if the guarantee that is called on covers it as well: it has
     the same right to the room as the request.
     """
     leaf, pairs = ask.app.chain[0], ask.ask_class.pairs
-    found = _outside(ask, standings, entitled.root(fence_root(leaf, pairs, standings)), less=False)
+    found = _outside(ask, snapshot, entitled.root(fence_root(leaf, pairs, snapshot)), less=False)
     return {
         queue: most
         for queue, most in found.items()
-        if not entitled.covers_neighbour(queue, pairs) or standings.remaining(queue, leaf) is not None
+        if not entitled.covers_neighbour(queue, pairs) or snapshot.remaining(queue, leaf) is not None
     }
 
 
-def by_priority(ask: Ask, standings: Standings, *, outside: bool, inside: bool) -> dict[Queue, int | None]:
+def by_priority(
+    ask: Ask, snapshot: PreemptionSnapshot, *, outside: bool, inside: bool
+) -> dict[Queue, int | None]:
     """For a request without a guarantee: where work of lower priority may go, of others or its own queue."""
     leaf = ask.app.chain[0]
     found: dict[Queue, int | None] = {}
     if outside:
-        found = _outside(ask, standings, fence_root(leaf, ask.ask_class.pairs, standings), less=True)
+        found = _outside(ask, snapshot, fence_root(leaf, ask.ask_class.pairs, snapshot), less=True)
         found = {queue: most for queue, most in found.items() if _shared(queue, leaf).settings.sort_priority}
     if inside and leaf.settings.sort_priority:
         found[leaf] = ask.priority - 1
@@ -90,11 +92,11 @@ def candidates_on(grounds: Grounds) -> Iterator[Allocation]:
                     yield allocation
 
 
-def _outside(ask: Ask, standings: Standings, root: Queue, *, less: bool) -> dict[Queue, int | None]:
+def _outside(ask: Ask, snapshot: PreemptionSnapshot, root: Queue, *, less: bool) -> dict[Queue, int | None]:
     leaf = ask.app.chain[0]
     found: dict[Queue, int | None] = {}
     for reach in reaches(leaf, root, ask.priority, less=less):
-        remaining = standings.remaining(reach.queue, leaf)
+        remaining = snapshot.remaining(reach.queue, leaf)
         if remaining is None or any(value < 0 for value in remaining.values()):
             found[reach.queue] = None if reach.fenced else reach.priority - less
     return found

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.scheduling.preemption.standings import Bound, guarantees
+from yunikorn.scheduling.preemption.snapshot import Bound, guarantees
 
 if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.queue import Queue
-    from yunikorn.scheduling.preemption.standings import Pairs, Standings
+    from yunikorn.scheduling.preemption.snapshot import Pairs, PreemptionSnapshot
 
 
 @attrs.frozen
@@ -38,7 +38,7 @@ class Entitlement:
         return all(bound.queue in queue.chain for bound in self.bounds if _is_for(bound, pairs))
 
 
-def entitlements(ask: Ask, standings: Standings) -> list[Entitlement]:
+def entitlements(ask: Ask, snapshot: PreemptionSnapshot) -> list[Entitlement]:
     """The guarantees that `ask` calls on, in the order in which to try them: against neighbours first.
 
     Neighbours make room without more use of the queue above; work from outside is only enough if that queue
@@ -48,9 +48,9 @@ def entitlements(ask: Ask, standings: Standings) -> list[Entitlement]:
     bounds: list[Bound] = []
     found: list[Entitlement] = []
     for bound in guarantees(ask.app.chain[0]):
-        if not standings.has_room((bound,), pairs):
+        if not snapshot.has_room((bound,), pairs):
             found.append(Entitlement(tuple(bounds), bound.queue))
-            if standings.exceeds(bound, pairs):
+            if snapshot.exceeds(bound, pairs):
                 break
         bounds.append(bound)
     else:

@@ -12,7 +12,7 @@ from yunikorn.resources import NOTHING, Resource, smaller_of
 
 if TYPE_CHECKING:
     from yunikorn.objects.queue import Queue
-    from yunikorn.scheduling.preemption.standings import Pairs, Standings
+    from yunikorn.scheduling.preemption.snapshot import Pairs, PreemptionSnapshot
 
 
 class Reach(NamedTuple):
@@ -25,7 +25,7 @@ class Reach(NamedTuple):
     """The leaf stands behind a priority fence: then the priorities inside do not matter."""
 
 
-def fence_root(leaf: Queue, pairs: Pairs, standings: Standings) -> Queue:
+def fence_root(leaf: Queue, pairs: Pairs, snapshot: PreemptionSnapshot) -> Queue:
     """The first queue on the way up that is the root, is fenced, or is too small for the request.
 
     Too small means that a quota, its own or one above, has no room: only work below it makes any.
@@ -33,7 +33,7 @@ def fence_root(leaf: Queue, pairs: Pairs, standings: Standings) -> Queue:
     for queue in leaf.chain:
         if queue.parent is None or queue.settings.preemption_policy == "fence":
             return queue
-        most, used = effective_max(queue), standings.used(queue)
+        most, used = effective_max(queue), snapshot.used(queue)
         if any(name in most and used.get(name, 0) + amount > most[name] for name, amount in pairs):
             return queue
     return leaf

@@ -20,7 +20,7 @@ from yunikorn.scheduling.preemption.pool import Candidates, Pool
 from yunikorn.scheduling.preemption.prospects import Prospects
 from yunikorn.scheduling.preemption.required_node import victims_on
 from yunikorn.scheduling.preemption.search import Plan, Search, least, youngest
-from yunikorn.scheduling.preemption.standings import Standings, guarantees, quotas
+from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, guarantees, quotas
 from yunikorn.scheduling.preemption.watchlist import NEVER, SPACING, Watch, Watchlist
 from yunikorn.states import STOPPED
 
@@ -269,36 +269,43 @@ class Preemptor:
         if not all(tracker.has_room(ask.ask_class.pairs) for tracker in ask.app.owner):
             return None
         leaf = ask.app.chain[0]
-        standings = Standings(self.evictor.promised())
+        snapshot = PreemptionSnapshot(self.evictor.promised())
         has_room = self._has_room(ask)
         blocked = any(not queue.has_room(ask.ask_class.pairs) for queue in ask.app.chain)
         if has_room and not blocked:
             return None
         # Victims are others' work: they make no room within what the queue itself may have.
         own = [bound for bound in (*quotas(leaf), *guarantees(leaf)) if bound.queue is leaf]
-        if standings.has_room(own, ask.ask_class.pairs):
-            for entitled in entitlements(ask, standings):
-                plan = self._search(ask, Standings(self.evictor.promised()), look, has_room, entitled)
+        if snapshot.has_room(own, ask.ask_class.pairs):
+            for entitled in entitlements(ask, snapshot):
+                plan = self._search(
+                    ask, PreemptionSnapshot(self.evictor.promised()), look, has_room, entitled
+                )
                 if plan is not None:
                     return plan
         settings = leaf.settings
         if settings.preempts_by_priority or settings.preempts_within:
-            return self._search(ask, Standings(self.evictor.promised()), look, has_room, None)
+            return self._search(ask, PreemptionSnapshot(self.evictor.promised()), look, has_room, None)
         return None
 
     def _search(
-        self, ask: Ask, standings: Standings, look: _Look, has_room: bool, entitled: Entitlement | None
+        self,
+        ask: Ask,
+        snapshot: PreemptionSnapshot,
+        look: _Look,
+        has_room: bool,
+        entitled: Entitlement | None,
     ) -> Plan | None:
         leaf, settings = ask.app.chain[0], ask.app.chain[0].settings
         bounds = quotas(leaf)
         if entitled is not None:
-            grounds = across_queues(ask, standings, entitled)
+            grounds = across_queues(ask, snapshot, entitled)
             bounds += entitled.bounds
         else:
             grounds = by_priority(
-                ask, standings, outside=settings.preempts_by_priority, inside=settings.preempts_within
+                ask, snapshot, outside=settings.preempts_by_priority, inside=settings.preempts_within
             )
-        standings.come(ask.app, ask.resource)
+        snapshot.come(ask.app, ask.resource)
         pool = look.pool(ask, grounds, entitled is not None)
 
         def fits(node: Node) -> bool:
@@ -309,7 +316,7 @@ class Preemptor:
         def choices() -> list[Entry]:
             return pool.choices(self._partition.nodes.values(), fits)
 
-        return Search(ask, standings, bounds, pool, grounds, self._accepts).plan(choices, has_room)
+        return Search(ask, snapshot, bounds, pool, grounds, self._accepts).plan(choices, has_room)
 
     def _has_room(self, ask: Ask) -> bool:
         if ask.ask_class.unschedulable:

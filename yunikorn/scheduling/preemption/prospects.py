@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.resources import NOTHING, Tally
-from yunikorn.scheduling.preemption.standings import guarantees
+from yunikorn.scheduling.preemption.snapshot import guarantees
 
 if TYPE_CHECKING:
     from yunikorn.objects.ask_class import AskClass

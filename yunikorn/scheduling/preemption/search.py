@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.queue import Queue
     from yunikorn.scheduling.preemption.pool import Entry, Pool
-    from yunikorn.scheduling.preemption.standings import Bound, Standings
+    from yunikorn.scheduling.preemption.snapshot import Bound, PreemptionSnapshot
 
 
 @attrs.frozen
@@ -49,7 +49,7 @@ class Search:
     def __init__(
         self,
         ask: Ask,
-        standings: Standings,
+        snapshot: PreemptionSnapshot,
         bounds: Sequence[Bound],
         pool: Pool,
         grounds: Collection[Queue],
@@ -57,12 +57,12 @@ class Search:
     ) -> None:
         """Victims are those of `pool` that are on these grounds and have not been told to go.
 
-        `standings` have the request in them already; `accepts` asks the predicates about a node.
+        `snapshot` have the request in them already; `accepts` asks the predicates about a node.
         """
         self._ask = ask
         self._leaf = ask.app.chain[0]
         self._pairs = ask.ask_class.pairs
-        self._standings = standings
+        self._snapshot = snapshot
         self._bounds = bounds
         self._pool = pool
         self._grounds = grounds
@@ -145,7 +145,7 @@ class Search:
 
     def _can_help(self) -> bool:
         """Whether the candidates together hold what the bounds are exceeded by."""
-        for queue, name, amount in list(self._standings.deficits(self._bounds, self._pairs)):
+        for queue, name, amount in list(self._snapshot.deficits(self._bounds, self._pairs)):
             for candidate in self._alive(self._pool.candidates):
                 if queue in candidate.app.chain:
                     amount -= candidate.resource.get(name, 0)
@@ -160,7 +160,7 @@ class Search:
         if not self._accepts(self._ask, without(node, victims)):
             return None
         for victim in victims:
-            self._standings.go(victim)
+            self._snapshot.go(victim)
         extras = self._make_bounds_hold(victims)
         self._put_back(victims)
         if extras is None:
@@ -182,34 +182,34 @@ class Search:
         return None if lacking else extras
 
     def _lacking(self) -> list[tuple[Queue, str]]:
-        return [(queue, name) for queue, name, _ in self._standings.deficits(self._bounds, self._pairs)]
+        return [(queue, name) for queue, name, _ in self._snapshot.deficits(self._bounds, self._pairs)]
 
     def _take(self, victim: Allocation) -> bool:
         """Have `victim` go if its queue has more than it is guaranteed, and keeps that much."""
         own = victim.app.chain[0]
-        if own is not self._leaf and not self._standings.is_over(own, self._leaf, self._pairs):
+        if own is not self._leaf and not self._snapshot.is_over(own, self._leaf, self._pairs):
             return False
-        if not self._standings.keeps_guarantees(victim, self._leaf):
+        if not self._snapshot.keeps_guarantees(victim, self._leaf):
             return False
-        self._standings.go(victim)
+        self._snapshot.go(victim)
         return True
 
     def _put_back(self, victims: Iterable[Allocation]) -> None:
         for victim in victims:
-            self._standings.stay(victim)
+            self._snapshot.stay(victim)
 
     def _prune(self, victims: list[Allocation], node: Node | None) -> list[Allocation]:
         """Spare whoever need not go, the last choice first."""
-        standings = self._standings
+        snapshot = self._snapshot
         for victim in victims:
-            standings.go(victim)
+            snapshot.go(victim)
         kept = list(victims)
         for victim in reversed(victims):
             rest = [one for one in kept if one is not victim]
-            standings.stay(victim)
+            snapshot.stay(victim)
             short = node is not None and shortage(node, self._pairs, rest)
             if short or self._lacking():
-                standings.go(victim)
+                snapshot.go(victim)
             else:
                 kept = rest
         self._put_back(kept)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from yunikorn.clock import SECOND
 from yunikorn.resources import Tally, shrink
 from yunikorn.scheduling.preemption.candidates import may_go
-from yunikorn.scheduling.preemption.standings import Standings
+from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
@@ -26,20 +26,20 @@ def shed(queue: Queue, amount: Mapping[str, int]) -> list[Allocation]:
     Queues below give in proportion to what they have above their guarantees; what that leaves over,
     because work is not as small as shares are, is then taken wherever it fits.
     """
-    standings = Standings()
-    victims = _share(queue, amount, standings)
+    snapshot = PreemptionSnapshot()
+    victims = _share(queue, amount, snapshot)
     rest: Tally = dict(amount)
     for victim in victims:
         _reduce(rest, victim)
     left = [one for leaf in queue.walk() if leaf.is_leaf for one in _victims(leaf) if one not in victims]
-    victims += _take(left, rest, queue, standings)
+    victims += _take(left, rest, queue, snapshot)
     return victims
 
 
-def _share(queue: Queue, amount: Mapping[str, int], standings: Standings) -> list[Allocation]:
+def _share(queue: Queue, amount: Mapping[str, int], snapshot: PreemptionSnapshot) -> list[Allocation]:
     if queue.is_leaf:
-        return _take(_victims(queue), dict(amount), queue, standings)
-    shares = [(child, _above_guarantee(child, standings)) for child in queue.children.values()]
+        return _take(_victims(queue), dict(amount), queue, snapshot)
+    shares = [(child, _above_guarantee(child, snapshot)) for child in queue.children.values()]
     victims: list[Allocation] = []
     for child, own in shares:
         part: Tally = {}
@@ -48,15 +48,15 @@ def _share(queue: Queue, amount: Mapping[str, int], standings: Standings) -> lis
             if own.get(name, 0):
                 part[name] = own[name] * wanted // whole
         if any(part.values()):
-            victims += _share(child, part, standings)
+            victims += _share(child, part, snapshot)
     return victims
 
 
-def _above_guarantee(queue: Queue, standings: Standings) -> Tally:
+def _above_guarantee(queue: Queue, snapshot: PreemptionSnapshot) -> Tally:
     guaranteed = queue.guaranteed
     return {
         name: used - guaranteed.get(name, 0)
-        for name, used in standings.used(queue).items()
+        for name, used in snapshot.used(queue).items()
         if used > guaranteed.get(name, 0)
     }
 
@@ -71,7 +71,7 @@ def _victims(leaf: Queue) -> list[Allocation]:
 
 
 def _take(
-    candidates: Sequence[Allocation], amount: Tally, queue: Queue, standings: Standings
+    candidates: Sequence[Allocation], amount: Tally, queue: Queue, snapshot: PreemptionSnapshot
 ) -> list[Allocation]:
     """Those that fit what is still to be given up, the first in order first; `amount` is used up."""
     taken: list[Allocation] = []
@@ -79,8 +79,8 @@ def _take(
     for victim in in_order(candidates, types, queue.max or {}):
         resource = victim.resource
         fits = all(resource.get(name, 0) <= amount.get(name, 0) for name in types)
-        if fits and any(resource.get(name, 0) for name in types) and standings.keeps_guarantees(victim):
-            standings.go(victim)
+        if fits and any(resource.get(name, 0) for name in types) and snapshot.keeps_guarantees(victim):
+            snapshot.go(victim)
             _reduce(amount, victim)
             taken.append(victim)
     return taken

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from yunikorn.resources import Tally, grow
 from yunikorn.scheduling.preemption.candidates import may_go
 from yunikorn.scheduling.preemption.search import least
-from yunikorn.scheduling.preemption.standings import Standings
+from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def victims_of(node: Node) -> list[Allocation]:
     """The allocations that have to go for the rest to fit `node`: the least important, then the youngest."""
-    standings = Standings()
+    snapshot = PreemptionSnapshot()
     short = _overuse(node, [])
     chosen: list[Allocation] = []
     running = reversed(list(node.allocations.values()))
@@ -28,8 +28,8 @@ def victims_of(node: Node) -> list[Allocation]:
         if not short:
             break
         helps = any(victim.resource.get(name, 0) > 0 for name in short)
-        if helps and standings.keeps_guarantees(victim):
-            standings.go(victim)
+        if helps and snapshot.keeps_guarantees(victim):
+            snapshot.go(victim)
             chosen.append(victim)
             short = _overuse(node, chosen)
     kept = list(chosen)

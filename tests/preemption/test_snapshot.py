@@ -8,7 +8,7 @@ from typing import Any
 from tests.core.kit import RM, configuration, queue
 from yunikorn.objects.queue import Queue
 from yunikorn.scheduling.preemption.fence import fence_root, reaches
-from yunikorn.scheduling.preemption.standings import Standings, guarantees
+from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, guarantees
 
 
 def tree(name: str, *children: Any, guaranteed: Mapping[str, int] | None = None, **keys: Any) -> Any:
@@ -28,8 +28,10 @@ def running(rm: RM, **memory: int) -> None:
     rm.schedule()
 
 
-def remaining(rm: RM, path: str, asking: str, standings: Standings | None = None) -> dict[str, int] | None:
-    found = (standings or Standings()).remaining(rm.find_queue(path), rm.find_queue(asking))
+def remaining(
+    rm: RM, path: str, asking: str, snapshot: PreemptionSnapshot | None = None
+) -> dict[str, int] | None:
+    found = (snapshot or PreemptionSnapshot()).remaining(rm.find_queue(path), rm.find_queue(asking))
     return None if found is None else dict(found)
 
 
@@ -60,14 +62,14 @@ def test_every_guarantee_is_kept_but_those_that_cover_the_asking_queue_as_well()
     inner = tree("p", tree("a", queue("x"), guaranteed={"memory": 3}), queue("b"), guaranteed={"memory": 5})
     rm = RM(configuration(inner, queue("c")))
     running(rm, p_a_x=4, p_b=1)
-    standings = Standings()
+    snapshot = PreemptionSnapshot()
     first, second, *_ = rm.at_work().partition.accounting.allocations.values()
     asking = rm.find_queue("root.p.b")
-    assert not standings.keeps_guarantees(first)
-    assert not standings.keeps_guarantees(first, rm.find_queue("root.c"))
-    assert standings.keeps_guarantees(first, asking)
-    standings.go(first)
-    assert not standings.keeps_guarantees(second, asking)
+    assert not snapshot.keeps_guarantees(first)
+    assert not snapshot.keeps_guarantees(first, rm.find_queue("root.c"))
+    assert snapshot.keeps_guarantees(first, asking)
+    snapshot.go(first)
+    assert not snapshot.keeps_guarantees(second, asking)
 
 
 def test_names_that_begin_alike_are_different_queues() -> None:
@@ -86,19 +88,19 @@ def test_what_is_on_its_way_out_counts_as_gone_and_promises_as_there() -> None:
     rm.ask("later", "promised", memory=200)
     promised = rm.find_app("later").asks["promised"]
     assert remaining(rm, "root.a", "root.b") == {"memory": 2}
-    assert remaining(rm, "root.a", "root.b", Standings([promised])) == {"memory": -198}
+    assert remaining(rm, "root.a", "root.b", PreemptionSnapshot([promised])) == {"memory": -198}
 
 
 def test_a_guarantee_may_be_met_exactly() -> None:
     rm = RM(configuration(tree("a", guaranteed={"memory": 2}), queue("b")))
     running(rm, a=3)
-    standings = Standings()
+    snapshot = PreemptionSnapshot()
     first, second, _ = rm.at_work().partition.accounting.allocations.values()
-    assert standings.keeps_guarantees(first)
-    standings.go(first)
-    assert not standings.keeps_guarantees(second)
-    standings.stay(first)
-    assert standings.keeps_guarantees(second)
+    assert snapshot.keeps_guarantees(first)
+    snapshot.go(first)
+    assert not snapshot.keeps_guarantees(second)
+    snapshot.stay(first)
+    assert snapshot.keeps_guarantees(second)
 
 
 def test_the_guarantee_called_on_is_the_own_one_else_all_above() -> None:
@@ -110,7 +112,7 @@ def test_the_guarantee_called_on_is_the_own_one_else_all_above() -> None:
 
 
 def fence(rm: RM, path: str, amount: int = 1) -> str:
-    return fence_root(rm.find_queue(path), (("memory", amount),), Standings()).path
+    return fence_root(rm.find_queue(path), (("memory", amount),), PreemptionSnapshot()).path
 
 
 def test_the_search_goes_up_to_a_fence_or_a_queue_that_is_too_small() -> None:

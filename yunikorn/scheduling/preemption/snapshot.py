@@ -31,7 +31,7 @@ class Bound:
     limit: Mapping[str, int]
 
 
-class Standings:
+class PreemptionSnapshot:
     """What-if books of queues."""
 
     def __init__(self, promised: Iterable[Ask] = ()) -> None:
