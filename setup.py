@@ -27,7 +27,7 @@ HOT = {
         "allocation_extras",
         "journal",
         "node_reservations",
-        "counters",
+        "allocation_accounting",
         "sorted_members",
         "ask_batch",
         "node",

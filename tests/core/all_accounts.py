@@ -20,7 +20,7 @@ from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import STOPPED
 
 Amounts = Mapping[str, int]
-Standing = dict[tuple[str, str], tuple[int, int]]
+QueuePosition = dict[tuple[str, str], tuple[int, int]]
 """What is used of what, and how much of it may be."""
 
 
@@ -203,9 +203,9 @@ def _check_reservations(partition: Partition) -> None:
 # -- bounds -------------------------------------------------------------------------------------------
 
 
-def standing(partition: Partition) -> Standing:
+def standing(partition: Partition) -> QueuePosition:
     """How much is used of every max, limit and node, and how many run where only so many may."""
-    found: Standing = {}
+    found: QueuePosition = {}
     for queue in partition.queues:
         for name, most in (queue.max or {}).items():
             found[queue.label, name] = (queue.allocated.get(name, 0), most)
@@ -223,7 +223,7 @@ def standing(partition: Partition) -> Standing:
     return found
 
 
-def check_bounds(before: Standing, after: Standing) -> None:
+def check_bounds(before: QueuePosition, after: QueuePosition) -> None:
     """Nothing was given beyond a bound; what was beyond it already did not grow."""
     for key, (used, most) in after.items():
         had = before[key][0] if key in before else 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.core.all_accounts import (
-    Standing,
+    QueuePosition,
     check_all_accounts,
     check_bounds,
     check_empty,
@@ -53,7 +53,7 @@ from yunikorn.interface.messages import (
 from yunikorn.objects.partition import Partition
 from yunikorn.objects.periods import Periods
 from yunikorn.resources import Resource
-from yunikorn.scheduling.explain import TURN, first_reasons
+from yunikorn.scheduling.explain import POSITION, first_reasons
 from yunikorn.states import STOPPED
 
 Drawn = dict[str, Any]
@@ -238,7 +238,7 @@ class Everything(RuleBasedStateMachine):
         if not self.resized:
             check_bounds(before, self._standing())
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> QueuePosition:
         return standing(self.partition)
 
     def _confirm(self, told: AllocationRelease, *, by_key: bool = False) -> None:
@@ -453,7 +453,7 @@ class Everything(RuleBasedStateMachine):
         stopped = "Stopped" in (self.partition.state, self.partition.queues.root.state)
         assert stopped or not self.partition.accounting.node_reservations.inheritable
         for ask, reason in first_reasons(self.rm.at_work()):
-            assert reason is not TURN, f"{ask} could be placed"
+            assert reason is not POSITION, f"{ask} could be placed"
 
     @invariant()
     def all_is_right(self) -> None:

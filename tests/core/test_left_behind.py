@@ -14,7 +14,7 @@ from yunikorn import api
 from yunikorn.interface.messages import Allocation, NodeAction
 from yunikorn.objects.periods import Periods
 from yunikorn.resources import Resource
-from yunikorn.scheduling.explain import TURN, first_reasons, why
+from yunikorn.scheduling.explain import POSITION, first_reasons, why
 
 QUEUES = ["root.a", "root.p.b", "root.p.c", "root.p"]
 STOPPABLE = [*QUEUES, "root"]
@@ -163,7 +163,7 @@ class LeftBehind(RuleBasedStateMachine):
         """Every request that waits has a reason."""
         at = self.rm.at_work()
         for ask, reason in first_reasons(at):
-            assert reason is not TURN, f"{ask} could be placed"
+            assert reason is not POSITION, f"{ask} could be placed"
         for app in at.partition.applications.values():
             for ask in app.asks.values():
                 assert bool(why(at, ask)) == bool(ask.pending)

@@ -11,7 +11,7 @@ from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
 from yunikorn.errors import UsageError
 from yunikorn.interface.messages import NodeAction
-from yunikorn.scheduling.turn import ordinal
+from yunikorn.scheduling.request_position import ordinal
 
 
 def remedies(rm: RM, app_id: str = "app", key: str = "ask") -> tuple[str, ...]:
@@ -21,7 +21,7 @@ def remedies(rm: RM, app_id: str = "app", key: str = "ask") -> tuple[str, ...]:
 
 def place(rm: RM, app_id: str = "app", key: str = "ask") -> str:
     """Where a request stands."""
-    return str(rm.scheduler.explain("rm", "default", app_id, key)[key].turn)
+    return str(rm.scheduler.explain("rm", "default", app_id, key)[key].position)
 
 
 def with_quota(memory: str, **keys: Any) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis.stateful import invariant, rule
 
-from tests.core.all_accounts import Standing, check_all_accounts
+from tests.core.all_accounts import QueuePosition, check_all_accounts
 from tests.core.machine import Reserving, SideBySide
 from tests.core.test_everything import Everything
 from tests.core.test_machine import BOUNDS, EXAMPLES
@@ -45,7 +45,7 @@ class SeldomEverything(Everything):
     def all_is_right(self) -> None:
         check_all_accounts(self.rm)
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> QueuePosition:
         return {}
 
     def _check_starts(self, before: dict[str, bool]) -> None:

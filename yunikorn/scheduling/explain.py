@@ -17,8 +17,8 @@ from yunikorn.config.quantities import in_words
 from yunikorn.objects.application import max_apps_message
 from yunikorn.resources import INT64_MIN, sum_of
 from yunikorn.scheduling.node_survey import room_for, survey
-from yunikorn.scheduling.remedies import remedies, remedy_of_turn
-from yunikorn.scheduling.turn import turns
+from yunikorn.scheduling.remedies import fix_of_position, remedies
+from yunikorn.scheduling.request_position import request_positions
 from yunikorn.states import ACTIVE, STOPPED
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.atomic_gang import AtomicGang
     from yunikorn.resources import Resource
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-    from yunikorn.scheduling.turn import Turn
+    from yunikorn.scheduling.request_position import RequestPosition
 
 
 CHECKS = (
@@ -72,13 +72,13 @@ class Explanation:
     """... what each takes."""
     reasons: tuple[Reason, ...]
     """What stops it, the check that a decision meets first comes first; empty when nothing does."""
-    turn: Turn
+    position: RequestPosition
     """Its place in the order."""
     remedies: tuple[str, ...]
     """The smallest change that would let it run at its turn: all of these together."""
 
 
-TURN = Reason(
+POSITION = Reason(
     "order",
     "nothing: it is tried at the next decision",
     "nothing stops it: it is tried at the next decision",
@@ -89,14 +89,14 @@ def why(at: PartitionScheduler, ask: Ask) -> list[Reason]:
     """What stops `ask`, which waits in the partition `at`; empty when nothing does or it does not wait."""
     if not ask.pending or ask.app.queue is None:
         return []
-    return _or_turn(at, [*of_application(at, ask.app), *_of_rest(at, ask.app), *_of_request(at, ask)])
+    return _or_position(at, [*of_application(at, ask.app), *_of_rest(at, ask.app), *_of_request(at, ask)])
 
 
 def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Explanation]:
     """Why the waiting requests of `app` wait, in their order; with an allocation key only that one."""
     known: dict[Hashable, tuple[tuple[Reason, ...], tuple[str, ...]]] = {}
     found = []
-    for each, turn in turns(app, at.partition.clock.now()).items():
+    for each, position in request_positions(app, at.partition.clock.now()).items():
         if key not in ("", each):
             continue
         ask = app.asks[each]
@@ -104,16 +104,16 @@ def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Exp
         if likeness not in known:
             reasons = tuple(why(at, ask))
             changes = tuple(remedies(at, ask))
-            known[likeness] = (reasons, changes or tuple(remedy_of_turn(at) if reasons else ()))
+            known[likeness] = (reasons, changes or tuple(fix_of_position(at) if reasons else ()))
         found.append(
-            Explanation(each, ask.pending, ask.resource, known[likeness][0], turn, known[likeness][1])
+            Explanation(each, ask.pending, ask.resource, known[likeness][0], position, known[likeness][1])
         )
     return found
 
 
-def _or_turn(at: PartitionScheduler, found: list[Reason]) -> list[Reason]:
-    turn = _turn(at)
-    return found or ([] if turn is TURN else [turn])
+def _or_position(at: PartitionScheduler, found: list[Reason]) -> list[Reason]:
+    position = _turn(at)
+    return found or ([] if position is POSITION else [position])
 
 
 def _turn(at: PartitionScheduler) -> Reason:
@@ -122,7 +122,7 @@ def _turn(at: PartitionScheduler) -> Reason:
         if gang.overdue:
             summary = "a gang that has waited long goes first"
             return Reason("order", summary, f"{summary}: that of {gang.app.label}")
-    return TURN
+    return POSITION
 
 
 def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:

@@ -44,7 +44,7 @@ def remedies(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
         yield from _of_nodes(at, ask)
 
 
-def remedy_of_turn(at: PartitionScheduler) -> Iterator[str]:
+def fix_of_position(at: PartitionScheduler) -> Iterator[str]:
     """What has to change for a request that only a gang's long wait holds back."""
     for gang in at.partition.gangs.overdue.values():
         if gang.overdue:

@@ -79,7 +79,7 @@ def describe_request(found: Explanation) -> WaitingRequest:
         waiting=found.waiting,
         resources=dict(sorted(found.resource.items())),
         causes=[Cause(one.check, one.summary, one.detail) for one in found.reasons],
-        place=str(found.turn),
+        place=str(found.position),
         remedies=list(found.remedies),
     )
 

@@ -156,7 +156,7 @@ class Inquiries:
         return Answer(
             application=plan.id,
             time=seconds(now),
-            queue=next(iter(found.values())).turn.queue if found else "",
+            queue=next(iter(found.values())).position.queue if found else "",
             state=_state(plan, record, requests, fate, now) if record is not None else _elsewhere(plan, fate),
             requests=requests,
             longest_wait=fate.longest,

@@ -156,7 +156,7 @@ class AppSortPolicyContract(SortContract):
         for admission_class, most in answer.items():
             fits = most is None or (isinstance(most, int) and most >= 0)
             assert fits, (
-                f"admission_limits({counts}) returns {most!r} for {admission_class!r}: expected a count or None"
+                f"admission_limits({counts}) has {most!r} for {admission_class!r}: expected a count or None"
             )
         shares = [answer.get(admission_class) for admission_class in counts]
         assert any(share is None or share > 0 for share in shares), (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Standing:
+class QueuePosition:
     """The place of a queue among those with waiting requests below the same parent."""
 
     queue: str
@@ -39,7 +39,7 @@ class Standing:
 
 
 @attrs.frozen
-class Turn:
+class RequestPosition:
     """The place of a request in its queue, and of its queue and those above in theirs, leaf first.
 
     Whoever waits counts, also where something stops it; a request for several counts as many times.
@@ -49,10 +49,10 @@ class Turn:
     last: int
     of: int
     queue: str
-    standings: tuple[Standing, ...]
+    queues: tuple[QueuePosition, ...]
 
     def __str__(self) -> str:
-        return "; ".join([self._own, *map(str, self.standings)])
+        return "; ".join([self._own, *map(str, self.queues)])
 
     @property
     def _own(self) -> str:
@@ -64,7 +64,7 @@ class Turn:
         return f"{place} of {self.of} requests that wait in queue {self.queue}"
 
 
-def turns(app: Application, now: int) -> dict[str, Turn]:
+def request_positions(app: Application, now: int) -> dict[str, RequestPosition]:
     """The turn of each waiting request of `app`, by allocation key; nothing without a queue."""
     leaf = app.queue
     if leaf is None:
@@ -75,10 +75,10 @@ def turns(app: Application, now: int) -> dict[str, Turn]:
         if other is app:
             ahead = total
         total += sum(ask.pending for ask in other.asks.values())
-    standings = tuple(_standings(leaf, now))
-    found: dict[str, Turn] = {}
+    queues = tuple(_queue_positions(leaf, now))
+    found: dict[str, RequestPosition] = {}
     for ask in _in_order_of_app(app):
-        found[ask.key] = Turn(ahead + 1, ahead + ask.pending, total, leaf.path, standings)
+        found[ask.key] = RequestPosition(ahead + 1, ahead + ask.pending, total, leaf.path, queues)
         ahead += ask.pending
     return found
 
@@ -87,12 +87,12 @@ def _in_order_of_app(app: Application) -> list[Ask]:
     return sorted((ask for ask in app.asks.values() if ask.pending), key=lambda ask: ask.order)
 
 
-def _standings(leaf: Queue, now: int) -> Iterable[Standing]:
+def _queue_positions(leaf: Queue, now: int) -> Iterable[QueuePosition]:
     queue, parent = leaf, leaf.parent
     while parent is not None:
         waiting = [child for child in parent.children.values() if child.waiting or child is queue]
         place = in_order(parent, waiting, now).index(queue) + 1
-        yield Standing(queue.path, place, len(waiting), parent.path)
+        yield QueuePosition(queue.path, place, len(waiting), parent.path)
         queue, parent = parent, parent.parent
 
 
