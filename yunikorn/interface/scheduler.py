@@ -61,7 +61,7 @@ BEGINNING = (0, 0)
 
 
 @attrs.frozen(slots=True)
-class Turn:
+class PartitionRotation:
     """A partition that takes turns with others."""
 
     place: tuple[int, int]
@@ -318,7 +318,7 @@ class Scheduler:
 
     def _decide(self, sessions: list[Session], most: int | None) -> int:
         taken = 0
-        last: Turn | None = None
+        last: PartitionRotation | None = None
         busy = self._in_turn(sessions)
         while busy and (most is None or taken < most):
             turn = busy.popleft()
@@ -340,16 +340,16 @@ class Scheduler:
                 self._active.pop(session, None)
         return taken
 
-    def _in_turn(self, sessions: list[Session]) -> deque[Turn]:
+    def _in_turn(self, sessions: list[Session]) -> deque[PartitionRotation]:
         """The partitions that may have something to decide, beginning behind the one that was served last."""
-        turns = [
-            Turn((session.number, index), session, partition)
+        rotation = [
+            PartitionRotation((session.number, index), session, partition)
             for session in sessions
             if session.absence is None
             for index, partition in enumerate(session.partitions)
         ]
-        begin = bisect_right(turns, self._last, key=_place)
-        return deque(turns[begin:] + turns[:begin])
+        begin = bisect_right(rotation, self._last, key=_place)
+        return deque(rotation[begin:] + rotation[:begin])
 
     def _flush(self, sessions: list[Session]) -> None:
         """Hand out what these sessions have to say, and all if sinks have to hear of a failure."""
@@ -589,5 +589,5 @@ def _number(session: Session) -> int:
     return session.number
 
 
-def _place(turn: Turn) -> tuple[int, int]:
+def _place(turn: PartitionRotation) -> tuple[int, int]:
     return turn.place
