@@ -17,7 +17,7 @@ from __future__ import annotations
 import attrs
 
 from yunikorn.api import Queue, QueueSortPolicy, hookimpl
-from yunikorn_policies.shares import standing
+from yunikorn_policies.shares import fair_share_key
 
 
 @attrs.frozen
@@ -28,7 +28,7 @@ class Fair(QueueSortPolicy):
 
     def key(self, queue: Queue) -> tuple[float, float]:
         """Its usage against its due, the smallest first; between equals the one that waits for most."""
-        return standing(queue)
+        return fair_share_key(queue)
 
 
 @hookimpl

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from yunikorn.api import Node, Queue
 
 
-def standing(queue: Queue) -> tuple[float, float]:
+def fair_share_key(queue: Queue) -> tuple[float, float]:
     """What a queue uses of its due, and, negative, what waits in it as a part of the cluster.
 
     The first is the largest ratio over all types of what is used to what is guaranteed, or else to the quota.

@@ -47,7 +47,7 @@ def standing(
     leaf = Queue("a", top, cluster, is_leaf=True, managed=True)
     leaf.set_quota(None if due is None else Resource(due), None if quota is None else Resource(quota))
     leaf.allocated, leaf.demand = dict(allocated), dict(allocated)
-    return shares.standing(leaf)[0]
+    return shares.fair_share_key(leaf)[0]
 
 
 def test_the_largest_part_of_what_is_guaranteed_counts() -> None:
