@@ -16,7 +16,7 @@ from yunikorn.config.durations import describe_duration
 from yunikorn.config.quantities import in_words
 from yunikorn.objects.application import max_apps_message
 from yunikorn.resources import INT64_MIN, sum_of
-from yunikorn.scheduling.node_survey import room_for, survey
+from yunikorn.scheduling.node_fit import count_fitting, summarise_fit
 from yunikorn.scheduling.remedies import fix_of_position, remedies
 from yunikorn.scheduling.request_position import request_positions
 from yunikorn.states import ACTIVE, STOPPED
@@ -219,7 +219,7 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
 
 def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask) -> Iterator[Reason]:
     size = gang.size
-    room = room_for(gang.members, at.partition.nodes.values(), at.policies.predicates)
+    room = count_fitting(gang.members, at.partition.nodes.values(), at.policies.predicates)
     if room < size or request.ask_class.unschedulable:
         pieces = (
             f"there is room for {room} of {size}" if room < size else "the free room is in too small pieces"
@@ -283,7 +283,7 @@ def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         summary = "its required node is not there"
         yield Reason("nodes", summary, f"{summary}: {required}")
         return
-    found = survey(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
+    found = summarise_fit(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
     if found is None:
         return
     if required:

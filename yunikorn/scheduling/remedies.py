@@ -13,7 +13,7 @@ from yunikorn.config.durations import describe_duration
 from yunikorn.config.quantities import in_words
 from yunikorn.errors import CONTAINED
 from yunikorn.resources import NOTHING, Tally, grow
-from yunikorn.scheduling.node_survey import Sight, nearest, room_for
+from yunikorn.scheduling.node_fit import NodeFit, closest, count_fitting
 from yunikorn.states import ACTIVE, STOPPED
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _missing_of(gang: AtomicGang) -> Tally:
 
 def _of_members(at: PartitionScheduler, gang: AtomicGang) -> Iterator[str]:
     size = gang.size
-    lacking = size - room_for(gang.members, at.partition.nodes.values(), at.policies.predicates)
+    lacking = size - count_fitting(gang.members, at.partition.nodes.values(), at.policies.predicates)
     if lacking:
         each = {in_words(ask.resource) for ask, _ in gang.members}
         amount = f" ({each.pop()} each)" if len(each) == 1 else ""
@@ -157,7 +157,7 @@ def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     if required and required not in nodes:
         yield f"node {required} must join"
         return
-    best = nearest(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
+    best = closest(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
     if best is None or best.distance[0]:
         yield _another_node(ask, best)
         return
@@ -166,27 +166,27 @@ def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     yield from _of_cluster(at.partition.queues.root, ask, best)
 
 
-def _at_node(sight: Sight, remark: str) -> Iterator[str]:
-    node = f"node {sight.node.id}{remark}"
-    if sight.drained:
+def _at_node(fit: NodeFit, remark: str) -> Iterator[str]:
+    node = f"node {fit.node.id}{remark}"
+    if fit.drained:
         yield f"have {node} take new work again: it is drained"
-    if sight.reserved:
-        other = next(iter(sight.node.reservations))
+    if fit.reserved:
+        other = next(iter(fit.node.reservations))
         yield f"{other.label}, which {node} is reserved for, must get its place or go"
-    if sight.lacking:
-        yield f"free {in_words(sight.lacking)} on {node}"
+    if fit.lacking:
+        yield f"free {in_words(fit.lacking)} on {node}"
 
 
-def _of_cluster(root: Queue, ask: Ask, sight: Sight) -> Iterator[str]:
+def _of_cluster(root: Queue, ask: Ask, fit: NodeFit) -> Iterator[str]:
     """What the whole cluster lacks beyond that node, as when another one runs more than it can hold."""
     over = _over(root.max or {}, root.allocated, ask)
-    rest = {name: amount - sight.lacking.get(name, 0) for name, amount in over.items()}
+    rest = {name: amount - fit.lacking.get(name, 0) for name, amount in over.items()}
     rest = {name: amount for name, amount in rest.items() if amount > 0}
     if rest:
         yield f"free {in_words(rest)} more anywhere in the cluster"
 
 
-def _another_node(ask: Ask, best: Sight | None) -> str:
+def _another_node(ask: Ask, best: NodeFit | None) -> str:
     """No node that is there would do, whatever ended on it."""
     amount, required = in_words(ask.resource), ask.ask_class.required
     refusal = best.refusal if best is not None else None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @attrs.define
-class Sight:
+class NodeFit:
     """One node, as a request sees it."""
 
     node: Node
@@ -60,7 +60,7 @@ class Sight:
         return (never, things, self.drained + 2 * self.reserved, share)
 
 
-def look(ask: Ask, node: Node) -> Sight:
+def evaluate(ask: Ask, node: Node) -> NodeFit:
     """How `node` looks to `ask`; predicates are not asked."""
     required = bool(ask.ask_class.required)
     lacking: Tally = {}
@@ -72,11 +72,11 @@ def look(ask: Ask, node: Node) -> Sight:
         if empty < amount:
             missing[name] = amount - empty
     others = bool(node.reservations) and ask not in node.reservations
-    return Sight(node, not node.schedulable and not required, others and not required, lacking, missing)
+    return NodeFit(node, not node.schedulable and not required, others and not required, lacking, missing)
 
 
 @attrs.define
-class Survey:
+class FitSummary:
     """What nodes say to a request, counted."""
 
     nodes: int = 0
@@ -90,19 +90,19 @@ class Survey:
     refused: Counter[tuple[str, str]] = attrs.Factory(Counter)
     """By name of the predicate and its reason: nodes with room that it refuses."""
 
-    def add(self, sight: Sight) -> None:
+    def add(self, fit: NodeFit) -> None:
         """Count a node that does not take the request, under the first thing in the way."""
         self.nodes += 1
-        self.too_small += bool(sight.missing)
-        if sight.drained:
+        self.too_small += bool(fit.missing)
+        if fit.drained:
             self.drained += 1
-        elif sight.reserved:
+        elif fit.reserved:
             self.reserved += 1
-        elif sight.lacking:
-            self.lacking.update(list(sight.lacking))
+        elif fit.lacking:
+            self.lacking.update(list(fit.lacking))
             self.short += 1
-        elif sight.refusal is not None:
-            predicate, reason = sight.refusal
+        elif fit.refusal is not None:
+            predicate, reason = fit.refusal
             self.refused[predicate.name, reason] += 1
 
     @property
@@ -141,33 +141,33 @@ class Survey:
         return f"{self.summary} (of {self.nodes} nodes: {', '.join(parts)})" if parts else self.summary
 
 
-def survey(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> Survey | None:
+def summarise_fit(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> FitSummary | None:
     """What `nodes` say to `ask`; None when one of them takes it."""
-    found = Survey()
-    with predicates.expecting(ask, lambda: (node for node in nodes if look(ask, node).has_room)):
+    found = FitSummary()
+    with predicates.expecting(ask, lambda: (node for node in nodes if evaluate(ask, node).has_room)):
         for node in nodes:
-            sight = look(ask, node)
-            if sight.has_room:
-                sight.refusal = predicates.look(ask, node)
-                if sight.refusal is None:
+            fit = evaluate(ask, node)
+            if fit.has_room:
+                fit.refusal = predicates.evaluate(ask, node)
+                if fit.refusal is None:
                     return None
-            found.add(sight)
+            found.add(fit)
     return found
 
 
-def nearest(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> Sight | None:
+def closest(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> NodeFit | None:
     """The node that comes nearest to taking `ask`, of equals the first to join; None without nodes."""
-    best: Sight | None = None
+    best: NodeFit | None = None
     with predicates.expecting(ask, lambda: iter(nodes)):
         for node in nodes:
-            sight = look(ask, node)
-            sight.refusal = predicates.look(ask, node)
-            if best is None or sight.distance < best.distance:
-                best = sight
+            fit = evaluate(ask, node)
+            fit.refusal = predicates.evaluate(ask, node)
+            if best is None or fit.distance < best.distance:
+                best = fit
     return best
 
 
-def room_for(members: Members, nodes: Iterable[Node], predicates: PredicateChain) -> int:
+def count_fitting(members: Members, nodes: Iterable[Node], predicates: PredicateChain) -> int:
     """For how many of `members` there is room at once, each taken to the first node that would do."""
     rooms = [(node, dict(node.available)) for node in nodes]
     placed = 0
@@ -184,8 +184,8 @@ def room_for(members: Members, nodes: Iterable[Node], predicates: PredicateChain
 def _is_open(ask: Ask, node: Node, predicates: PredicateChain) -> bool:
     if ask.ask_class.required not in ("", node.id):
         return False
-    sight = look(ask, node)
-    return sight.has_room and predicates.look(ask, node) is None
+    fit = evaluate(ask, node)
+    return fit.has_room and predicates.evaluate(ask, node) is None
 
 
 def _take(room: Tally, ask: Ask, most: int) -> int:
