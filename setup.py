@@ -85,8 +85,8 @@ def extensions() -> list[Any]:
     except ImportError:
         if "egg_info" in sys.argv:
             return []  # A front end wants to know what to install first: see `requirements`.
-        remedy = f"pip install '{COMPILER[0]}', or unset {SWITCH}"
-        raise SystemExit(f"{SWITCH}=1 needs mypy where the package is built: {remedy}") from None
+        fix = f"pip install '{COMPILER[0]}', or unset {SWITCH}"
+        raise SystemExit(f"{SWITCH}=1 needs mypy where the package is built: {fix}") from None
     # What mypy reports in `mypy --strict` is not asked here: another version of it may see other things.
     lenient = ["--no-warn-unused-ignores", "--no-warn-return-any", "--ignore-missing-imports"]
     return list(mypycify([*lenient, *modules()], opt_level="3", debug_level="0", group_name="yunikorn"))

@@ -15,7 +15,7 @@ from yunikorn.objects import atomic_gang
 from yunikorn.objects.node import Node
 from yunikorn.resources import Resource
 from yunikorn.scheduling.explain import why
-from yunikorn.scheduling.remedies import remedies
+from yunikorn.scheduling.suggested_fixes import suggested_fixes
 
 MOST = 2**31 - 1
 """The largest count that an ask may have."""
@@ -127,7 +127,7 @@ def test_a_gang_with_more_members_than_one_decision_may_place_is_not_placed_and_
     assert ear.messages("app")[-1] == message
     ask = rm.find_app("app").asks["one"]
     assert [reason.detail for reason in why(rm.at_work(), ask)] == [message]
-    assert list(remedies(rm.at_work(), ask)) == [
+    assert list(suggested_fixes(rm.at_work(), ask)) == [
         "its gang of 200001 members must ask for fewer and larger ones"
     ]
     # Further asks change nothing and are told nothing new, and a gang that cannot run delays nothing.

@@ -89,7 +89,9 @@ def test_a_waiting_application_is_explained_at_the_moment_that_is_asked_about(tm
         "1st to 2nd of 2 requests that wait in queue root.science; "
         "queue root.science is the only one that waits under root"
     )
-    assert request.remedies == ["raise the max of queue root.science by memory 2Gi, or end as much there"]
+    assert request.suggested_fixes == [
+        "raise the max of queue root.science by memory 2Gi, or end as much there"
+    ]
 
 
 def test_the_moment_is_the_one_after_everything_of_its_instant(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from yunikorn.config.quantities import in_words
 from yunikorn.objects.application import max_apps_message
 from yunikorn.resources import INT64_MIN, sum_of
 from yunikorn.scheduling.node_fit import count_fitting, summarise_fit
-from yunikorn.scheduling.remedies import fix_of_position, remedies
 from yunikorn.scheduling.request_position import request_positions
+from yunikorn.scheduling.suggested_fixes import fix_of_position, suggested_fixes
 from yunikorn.states import ACTIVE, STOPPED
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Explanation:
     """What stops it, the check that a decision meets first comes first; empty when nothing does."""
     position: RequestPosition
     """Its place in the order."""
-    remedies: tuple[str, ...]
+    suggested_fixes: tuple[str, ...]
     """The smallest change that would let it run at its turn: all of these together."""
 
 
@@ -103,7 +103,7 @@ def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Exp
         likeness = _likeness(at, ask)
         if likeness not in known:
             reasons = tuple(why(at, ask))
-            changes = tuple(remedies(at, ask))
+            changes = tuple(suggested_fixes(at, ask))
             known[likeness] = (reasons, changes or tuple(fix_of_position(at) if reasons else ()))
         found.append(
             Explanation(each, ask.pending, ask.resource, known[likeness][0], position, known[likeness][1])

@@ -42,7 +42,7 @@ class WaitingRequest:
     """The check that a decision meets first comes first."""
     place: str
     """Where it stands in the order of the policies."""
-    remedies: list[str]
+    suggested_fixes: list[str]
     """The smallest change that would let it run at its turn: all of these."""
 
 
@@ -80,7 +80,7 @@ def describe_request(found: Explanation) -> WaitingRequest:
         resources=dict(sorted(found.resource.items())),
         causes=[Cause(one.check, one.summary, one.detail) for one in found.reasons],
         place=str(found.position),
-        remedies=list(found.remedies),
+        suggested_fixes=list(found.suggested_fixes),
     )
 
 
@@ -108,8 +108,8 @@ def _request(request: WaitingRequest) -> Iterator[str]:
     if not request.causes:
         yield f"    {'stopped by':<12} nothing: it is tried at the next decision"
     yield f"    {'its place':<12} {request.place}"
-    for word, remedy in zip(_words("would help", "and"), request.remedies, strict=False):
-        yield f"    {word:<12} {remedy}"
+    for word, fix in zip(_words("would help", "and"), request.suggested_fixes, strict=False):
+        yield f"    {word:<12} {fix}"
 
 
 def _words(first: str, then: str) -> Iterator[str]:

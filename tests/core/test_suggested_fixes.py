@@ -14,9 +14,9 @@ from yunikorn.interface.messages import NodeAction
 from yunikorn.scheduling.request_position import ordinal
 
 
-def remedies(rm: RM, app_id: str = "app", key: str = "ask") -> tuple[str, ...]:
+def suggested_fixes(rm: RM, app_id: str = "app", key: str = "ask") -> tuple[str, ...]:
     """What would have to change."""
-    return rm.scheduler.explain("rm", "default", app_id, key)[key].remedies
+    return rm.scheduler.explain("rm", "default", app_id, key)[key].suggested_fixes
 
 
 def place(rm: RM, app_id: str = "app", key: str = "ask") -> str:
@@ -39,7 +39,7 @@ def test_a_max_is_raised_by_what_is_lacking_and_the_request_runs() -> None:
     rm.ask(key="first", memory=2 << 30)
     rm.ask(memory=3 << 30)
     assert rm.schedule() == [("app", "first", "n1")]
-    assert remedies(rm) == ("raise the max of queue root.a by memory 2Gi, or end as much there",)
+    assert suggested_fixes(rm) == ("raise the max of queue root.a by memory 2Gi, or end as much there",)
     rm.reload(with_quota("5Gi"))
     assert rm.schedule() == [("app", "ask", "n1")]
 
@@ -50,7 +50,7 @@ def test_ending_work_does_not_help_a_request_that_is_larger_than_the_max() -> No
     rm.app()
     rm.ask(memory=4)
     rm.schedule()
-    assert remedies(rm) == ("raise the max of queue root.a by memory 1",)
+    assert suggested_fixes(rm) == ("raise the max of queue root.a by memory 1",)
 
 
 def test_every_max_on_the_way_up_is_named() -> None:
@@ -61,7 +61,7 @@ def test_every_max_on_the_way_up_is_named() -> None:
     rm.ask(key="first", vcore=1000)
     rm.ask(vcore=1000)
     rm.schedule()
-    assert remedies(rm) == (
+    assert suggested_fixes(rm) == (
         "raise the max of queue root.p.c by vcore 1, or end as much there",
         "raise the max of queue root.p by vcore 500m, or end as much there",
     )
@@ -75,7 +75,7 @@ def test_a_limit_of_a_user_is_raised_or_the_user_ends_something() -> None:
     rm.ask(key="first", memory=2)
     rm.ask(memory=2)
     rm.schedule()
-    assert remedies(rm) == (
+    assert suggested_fixes(rm) == (
         "raise the limit of user ann in queue root.a by memory 1, or end as much of user ann there",
     )
     rm.release(key="first")
@@ -90,7 +90,9 @@ def test_running_applications_that_must_end_are_counted() -> None:
         rm.app(f"app{number}", user="ann")
         rm.ask(f"app{number}", memory=1)
     assert len(rm.schedule()) == 3
-    assert remedies(rm, "app3") == ("1 of the 3 running applications of user ann in queue root.a must end",)
+    assert suggested_fixes(rm, "app3") == (
+        "1 of the 3 running applications of user ann in queue root.a must end",
+    )
     rm.release("app1")
     assert rm.schedule() == [("app3", "ask", "n1")]
 
@@ -103,7 +105,7 @@ def test_two_must_end_where_the_number_was_lowered_below_what_runs() -> None:
         rm.ask(f"app{number}", memory=1)
     assert len(rm.schedule()) == 3
     rm.reload(configuration(queue("a", maxapplications=2)))
-    assert remedies(rm, "app3") == ("2 of the 3 running applications of queue root.a must end",)
+    assert suggested_fixes(rm, "app3") == ("2 of the 3 running applications of queue root.a must end",)
 
 
 def test_the_nearest_node_is_the_one_where_least_has_to_end() -> None:
@@ -117,7 +119,7 @@ def test_the_nearest_node_is_the_one_where_least_has_to_end() -> None:
     rm.node("small", vcore=3900, memory=8)
     rm.ask(vcore=4000, memory=2)
     rm.schedule()
-    assert remedies(rm) == ("free vcore 500m on node n2 (the nearest)",)
+    assert suggested_fixes(rm) == ("free vcore 500m on node n2 (the nearest)",)
     rm.release(key="filler2")
     assert rm.schedule() == [("app", "ask", "n2")]
 
@@ -133,14 +135,14 @@ def test_a_drained_node_with_room_is_nearer_than_one_where_something_must_end() 
     rm.ask(memory=2)
     assert rm.schedule() == []
     # Both are one change away; to end one's work is the smaller one only among nodes that take work.
-    assert remedies(rm) == ("free memory 1 on node n1 (the nearest)",)
+    assert suggested_fixes(rm) == ("free memory 1 on node n1 (the nearest)",)
     rm.ask(key="large", memory=5)
     rm.schedule()
-    assert remedies(rm, key="large") == (
+    assert suggested_fixes(rm, key="large") == (
         "a node with room for memory 5: the nearest, n1, is too small by memory 1",
     )
     rm.change_node("n1", NodeAction.DECOMMISSION)
-    assert remedies(rm) == ("have node n2 (the nearest) take new work again: it is drained",)
+    assert suggested_fixes(rm) == ("have node n2 (the nearest) take new work again: it is drained",)
     rm.change_node("n2", NodeAction.DRAIN_TO_SCHEDULABLE)
     assert rm.schedule() == [("app", "ask", "n2")]
 
@@ -151,14 +153,14 @@ def test_without_nodes_and_without_the_required_one() -> None:
     rm.ask(memory=5)
     rm.ask(key="bound", memory=5, priority=1, tags={"yunikorn.apache.org/requiredNode": "n9"})
     rm.schedule()
-    assert remedies(rm) == ("a node with room for memory 5",)
-    assert remedies(rm, key="bound") == ("node n9 must join",)
+    assert suggested_fixes(rm) == ("a node with room for memory 5",)
+    assert suggested_fixes(rm, key="bound") == ("node n9 must join",)
     rm.node("n9", memory=4)
     rm.schedule()
-    assert remedies(rm, key="bound") == ("enlarge node n9 by memory 1",)
+    assert suggested_fixes(rm, key="bound") == ("enlarge node n9 by memory 1",)
     rm.change_node("n9", memory=5)
     assert rm.schedule() == [("app", "bound", "n9")]
-    assert remedies(rm) == ("free memory 5 on node n9 (the nearest)",)
+    assert suggested_fixes(rm) == ("free memory 5 on node n9 (the nearest)",)
 
 
 class Zone(api.Predicate):
@@ -196,7 +198,7 @@ def test_a_predicate_says_what_a_node_must_have(predicate: str, expected: str) -
     rm.node("n1", {"zone": "a"}, memory=4)
     rm.ask(memory=2, tags={"zone": "b"})
     rm.schedule()
-    assert remedies(rm) == (expected,)
+    assert suggested_fixes(rm) == (expected,)
     assert list(rm.scheduler.faults) == []
     rm.change_node("n1", attributes={"zone": "b"})
     assert rm.schedule() == [("app", "ask", "n1")]
@@ -229,7 +231,7 @@ def test_the_default_predicates_say_what_a_node_must_have(
     rm.node("n1", {"zone": "a", "taints": "team=red"}, memory=4)
     rm.ask(memory=2, tags=tags)
     rm.schedule()
-    assert remedies(rm) == (expected,)
+    assert suggested_fixes(rm) == (expected,)
 
 
 def test_a_node_that_is_kept_for_another() -> None:
@@ -246,7 +248,7 @@ def test_a_node_that_is_kept_for_another() -> None:
     assert rm.schedule() == []
     big = rm.scheduler.explain("rm", "default", "app", "big")["big"]
     assert [reason.check for reason in big.reasons] == ["quota", "reservation"]
-    assert remedies(rm, key="small") == (
+    assert suggested_fixes(rm, key="small") == (
         "ask big of application app, which node n1 (the nearest) is reserved for, must get its place or go",
     )
     rm.release_ask("app", "big")
@@ -273,7 +275,7 @@ def test_what_preempted_waits_for_the_end_of_its_victims() -> None:
     found = rm.scheduler.explain("rm", "default", "app")["ask"]
     assert found.reasons[0].detail == "it waits for what it preempted to end: 2 allocations, memory 2"
     assert found.reasons[0].check == "preemption"
-    assert found.remedies == ("the resource manager must confirm the end of 2 allocations",)
+    assert found.suggested_fixes == ("the resource manager must confirm the end of 2 allocations",)
     rm.confirm()
     assert rm.schedule() == [("app", "ask", "n1")]
 
@@ -291,7 +293,7 @@ def test_preemption_that_finds_nobody_is_told() -> None:
     rm.schedule()
     found = rm.scheduler.explain("rm", "default", "app")["ask"]
     assert found.reasons[-1].detail == "preemption has found nobody who may have to go for it"
-    assert found.remedies == ("free memory 2 on node n1 (the nearest)",)
+    assert found.suggested_fixes == ("free memory 2 on node n1 (the nearest)",)
 
 
 def test_switches_and_rests() -> None:
@@ -301,7 +303,7 @@ def test_switches_and_rests() -> None:
     rm.ask(memory=1)
     rm.scheduler.stop_queue("rm", "default", "root")
     rm.scheduler.stop_partition("rm", "default")
-    assert remedies(rm) == (
+    assert suggested_fixes(rm) == (
         "start partition default",
         "take queue.state: stopped from the configuration of queue root.a",
         "start queue root",
@@ -319,14 +321,14 @@ def test_an_application_that_rests_is_tried_again_by_itself() -> None:
     rm.ask(memory=3)
     rm.schedule()
     rm.pass_time(10)
-    assert remedies(rm)[0] == "wait 20s, until its application is tried again"
+    assert suggested_fixes(rm)[0] == "wait 20s, until its application is tried again"
 
 
 def test_gangs_of_either_kind() -> None:
     rm = GangRM()
     rm.gang("whole", "Atomic", memory=6)
     rm.task("whole", "t", "g", 4, memory=1)
-    assert remedies(rm, "whole", "t") == ("requests for memory 2 more must arrive",)
+    assert suggested_fixes(rm, "whole", "t") == ("requests for memory 2 more must arrive",)
     rm.task("whole", "t", "g", 6, memory=1)
     rm.node("n1", memory=4)
     rm.schedule()
@@ -335,7 +337,7 @@ def test_gangs_of_either_kind() -> None:
         "larger than the whole cluster (requested memory 6, available memory 4)",
         "no room for its whole gang at once (requested memory 6; there is room for 4 of 6)",
     ]
-    assert found.remedies == ("free room on nodes for 2 more of its 6 members (memory 1 each)",)
+    assert found.suggested_fixes == ("free room on nodes for 2 more of its 6 members (memory 1 each)",)
     rm.node("n2", memory=2)
     assert len(rm.schedule(1)) == 6
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 
-def remedies(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
+def suggested_fixes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     """What has to change for `ask`, in the order of the checks; nothing if nothing stops it."""
     app = ask.app
     yield from _of_switches(at, app)
