@@ -126,7 +126,10 @@ def test_the_search_goes_up_to_a_fence_or_a_queue_that_is_too_small() -> None:
 
 
 def within_reach(leaf: Queue, root: Queue, priority: int) -> dict[str, tuple[int, bool]]:
-    return {reach.queue.path: (reach.priority, reach.fenced) for reach in reaches(leaf, root, priority)}
+    return {
+        victim_leaf.queue.path: (victim_leaf.priority, victim_leaf.fenced)
+        for victim_leaf in reaches(leaf, root, priority)
+    }
 
 
 def test_priorities_are_handed_up_and_down() -> None:

@@ -197,7 +197,7 @@ def _of_request(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         stopped = True
         yield reason
     if stopped and not ask.making_way:
-        yield from _of_outlook(at, ask)
+        yield from _of_next_attempt(at, ask)
 
 
 def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
@@ -235,9 +235,9 @@ def _of_preemption(ask: Ask) -> Iterator[Reason]:
         yield Reason("preemption", summary, f"{summary}: {len(going)} allocations, {in_words(sum_of(going))}")
 
 
-def _of_outlook(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
+def _of_next_attempt(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     """What preemption has to say of a request that found no room."""
-    tried = at.preemption.outlook(ask)
+    tried = at.preemption.next_attempt_at(ask)
     if tried is None:
         return
     left = tried - at.partition.clock.now()

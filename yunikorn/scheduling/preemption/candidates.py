@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.queue import Queue
     from yunikorn.scheduling.preemption.entitlement import Entitlement
-    from yunikorn.scheduling.preemption.pool import Grounds
+    from yunikorn.scheduling.preemption.pool import EligibleLeaves
     from yunikorn.scheduling.preemption.snapshot import Pairs, PreemptionSnapshot
 
 
@@ -35,7 +35,7 @@ def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
     )
 
 
-def shares_type(allocation: Allocation, pairs: Pairs) -> bool:
+def uses_any_of(allocation: Allocation, pairs: Pairs) -> bool:
     """Whether it holds anything of what is needed."""
     resource = allocation.resource
     for name, _ in pairs:
@@ -83,9 +83,9 @@ def _shared(queue: Queue, other: Queue) -> Queue:
     return next(each for each in queue.chain if each in above)
 
 
-def candidates_on(grounds: Grounds) -> Iterator[Allocation]:
+def candidates_on(eligible: EligibleLeaves) -> Iterator[Allocation]:
     """What may go there, for whatever is asked."""
-    for leaf, most in grounds.items():
+    for leaf, most in eligible.items():
         for app in leaf.applications.values():
             for allocation in app.allocations.values():
                 if may_go(allocation) and (most is None or allocation.priority <= most):
@@ -95,8 +95,8 @@ def candidates_on(grounds: Grounds) -> Iterator[Allocation]:
 def _outside(ask: Ask, snapshot: PreemptionSnapshot, root: Queue, *, less: bool) -> dict[Queue, int | None]:
     leaf = ask.app.chain[0]
     found: dict[Queue, int | None] = {}
-    for reach in reaches(leaf, root, ask.priority, less=less):
-        remaining = snapshot.remaining(reach.queue, leaf)
+    for victim_leaf in reaches(leaf, root, ask.priority, less=less):
+        remaining = snapshot.remaining(victim_leaf.queue, leaf)
         if remaining is None or any(value < 0 for value in remaining.values()):
-            found[reach.queue] = None if reach.fenced else reach.priority - less
+            found[victim_leaf.queue] = None if victim_leaf.fenced else victim_leaf.priority - less
     return found

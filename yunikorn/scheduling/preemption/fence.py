@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.preemption.snapshot import Pairs, PreemptionSnapshot
 
 
-class Reach(NamedTuple):
+class VictimLeaf(NamedTuple):
     """A leaf in which there may be victims."""
 
     queue: Queue
@@ -47,7 +47,7 @@ def effective_max(queue: Queue) -> Resource:
     return most
 
 
-def reaches(leaf: Queue, root: Queue, priority: int, *, less: bool = False) -> Iterator[Reach]:
+def reaches(leaf: Queue, root: Queue, priority: int, *, less: bool = False) -> Iterator[VictimLeaf]:
     """The leaves below `root`, but for `leaf`, whose work a request of `priority` in `leaf` may displace.
 
     With `less` a fenced queue must count for less than the request, not just for no more.
@@ -60,10 +60,12 @@ def reaches(leaf: Queue, root: Queue, priority: int, *, less: bool = False) -> I
             break
         settings = queue.settings
         priority = settings.priority_offset + (0 if settings.priority_fence else priority)
-    yield from _below(root, Reach(root, on_path[root], False), leaf, on_path, less)
+    yield from _below(root, VictimLeaf(root, on_path[root], False), leaf, on_path, less)
 
 
-def _below(queue: Queue, here: Reach, leaf: Queue, on_path: dict[Queue, int], less: bool) -> Iterator[Reach]:
+def _below(
+    queue: Queue, here: VictimLeaf, leaf: Queue, on_path: dict[Queue, int], less: bool
+) -> Iterator[VictimLeaf]:
     if queue is leaf:
         return
     if queue.is_leaf:
@@ -73,11 +75,11 @@ def _below(queue: Queue, here: Reach, leaf: Queue, on_path: dict[Queue, int], le
     for child in queue.children.values():
         offset = child.settings.priority_offset
         if child in on_path:
-            reach = Reach(child, on_path[child], here.fenced)
+            victim_leaf = VictimLeaf(child, on_path[child], here.fenced)
         elif child.settings.priority_fence:
             if offset > here.priority or (less and offset == here.priority):
                 continue
-            reach = Reach(child, here.priority, True)
+            victim_leaf = VictimLeaf(child, here.priority, True)
         else:
-            reach = Reach(child, here.priority - offset, here.fenced)
-        yield from _below(child, reach, leaf, on_path, less)
+            victim_leaf = VictimLeaf(child, here.priority - offset, here.fenced)
+        yield from _below(child, victim_leaf, leaf, on_path, less)

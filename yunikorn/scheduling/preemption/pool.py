@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Order = Callable[["Allocation"], tuple[int, ...]]
 """Who goes first: the smallest."""
-Grounds = Mapping["Queue", int | None]
+EligibleLeaves = Mapping["Queue", int | None]
 """Leaves in which work may go, and of which priority at most; None is any."""
 Entry = tuple[int, str, "Node", "list[Allocation] | None"]
 """A node in order: how many victims it takes there (at the least, while they are not known), its id, they."""
@@ -30,8 +30,8 @@ Entry = tuple[int, str, "Node", "list[Allocation] | None"]
 class Candidates:
     """All that may go for requests of one priority, whatever they ask for, and what nodes have free."""
 
-    def __init__(self, grounds: Grounds, candidates: Iterable[Allocation], order: Order) -> None:
-        self._grounds = grounds
+    def __init__(self, eligible: EligibleLeaves, candidates: Iterable[Allocation], order: Order) -> None:
+        self._eligible = eligible
         # Sorting is stable, and an application's later allocations are found later: they go first.
         self.ordered = sorted(reversed(list(candidates)), key=order)
         self.by_node: dict[str, list[Allocation]] = {}
@@ -41,10 +41,10 @@ class Candidates:
         self._largest: dict[str, Tally] = {}
         self._rooms: dict[str, Tally] = {}
 
-    def covers(self, grounds: Grounds) -> bool:
+    def covers(self, eligible: EligibleLeaves) -> bool:
         """Whether all candidates on these grounds are among those here."""
-        known = self._grounds
-        return all(leaf in known and known[leaf] == most for leaf, most in grounds.items())
+        known = self._eligible
+        return all(leaf in known and known[leaf] == most for leaf, most in eligible.items())
 
     def largest(self, node_id: str) -> Tally:
         """The most that any of them has on this node, by resource type."""

@@ -44,9 +44,9 @@ class Preemption:
         """Whether another look is due at this instant."""
         return self._preemptor.is_due()
 
-    def outlook(self, ask: Ask) -> int | None:
+    def next_attempt_at(self, ask: Ask) -> int | None:
         """When preemption is first tried for a waiting request (ns); None when it is not."""
-        return self._preemptor.outlook(ask)
+        return self._preemptor.next_attempt_at(ask)
 
     def quotas(self, config: PreemptionConfig) -> dict[Queue, Quota]:
         """The quotas before the configuration changes, for `reconfigure` with the same `config`."""

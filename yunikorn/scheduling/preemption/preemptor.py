@@ -17,7 +17,7 @@ from yunikorn.scheduling.preemption.candidates import across_queues, by_priority
 from yunikorn.scheduling.preemption.entitlement import Entitlement, entitlements
 from yunikorn.scheduling.preemption.evictor import Evictor
 from yunikorn.scheduling.preemption.pool import Candidates, Pool
-from yunikorn.scheduling.preemption.prospects import Prospects
+from yunikorn.scheduling.preemption.precheck import PreemptionPrecheck
 from yunikorn.scheduling.preemption.required_node import victims_on
 from yunikorn.scheduling.preemption.search import Plan, Search, least, youngest
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, guarantees, quotas
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.partition import Partition
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.preemption.pool import Entry, Grounds
+    from yunikorn.scheduling.preemption.pool import EligibleLeaves, Entry
 
 ATTEMPTS = 10
 """Requests of one queue that are tried in one look (facts §9.2)."""
@@ -98,16 +98,16 @@ class _Look:
         else:
             self.retry = min(self.retry, ask.barred_until)
 
-    def pool(self, ask: Ask, grounds: Grounds, guaranteed: bool) -> Pool:
+    def pool(self, ask: Ask, eligible: EligibleLeaves, guaranteed: bool) -> Pool:
         """The candidates for `ask` on these grounds, and perhaps more."""
         shared = ask.priority, guaranteed
         every = self._candidates.get(shared)
-        if every is None or not every.covers(grounds):
+        if every is None or not every.covers(eligible):
             order = youngest if guaranteed else least
-            every = self._candidates[shared] = Candidates(grounds, candidates_on(grounds), order)
+            every = self._candidates[shared] = Candidates(eligible, candidates_on(eligible), order)
         key = ask.ask_class, ask.priority, guaranteed
         found = self.pools.get(key)
-        if found is None or not found.every.covers(grounds):
+        if found is None or not found.every.covers(eligible):
             found = self.pools[key] = Pool(every, ask.ask_class.pairs)
         return found
 
@@ -183,25 +183,27 @@ class Preemptor:
             return
         now = self._partition.clock.now()
         due = self._watchlist.due(now)
-        prospects = Prospects(self._partition.ask_classes)
+        precheck = PreemptionPrecheck(self._partition.ask_classes)
         in_vain = 0
         for watch in due:
             subject = watch.subject
             if isinstance(subject, Queue):
                 if in_vain < IN_VAIN:
                     # The others stay due: whoever drives the scheduler comes back for them at once.
-                    in_vain += self._look_at_queue(watch, subject, prospects, now)
+                    in_vain += self._look_at_queue(watch, subject, precheck, now)
             else:
                 self._look_at_node(watch, subject, now)
         if due or self._watchlist.is_due(now):
             self._watchlist.set_timer()
 
-    def _look_at_queue(self, watch: Watch[Queue | str], leaf: Queue, prospects: Prospects, now: int) -> int:
+    def _look_at_queue(
+        self, watch: Watch[Queue | str], leaf: Queue, precheck: PreemptionPrecheck, now: int
+    ) -> int:
         """Preempt for requests of `leaf`; returns how many attempts were in vain."""
         if not leaf.waiting or not leaf.is_leaf:
             self._watchlist.drop(leaf)
             return 0
-        if prospects.is_hopeless(leaf):
+        if precheck.cannot_help(leaf):
             self._watchlist.looked(watch, ripe=NEVER, retry=now + HOPELESS)
             return 0
         look = _Look(now, leaf.settings.preemption_delay, self._partition.accounting.changes)
@@ -237,7 +239,7 @@ class Preemptor:
             if app.requests.unschedulable and app.admitted and _may_start(app):
                 yield from ([ask] for ask in app.asks.values() if ask.unschedulable and not ask.gang_blocked)
 
-    def outlook(self, ask: Ask) -> int | None:
+    def next_attempt_at(self, ask: Ask) -> int | None:
         """When preemption is first tried for a waiting request (ns); None when it is not.
 
         For whoever asks why it waits; changes nothing.
@@ -299,14 +301,14 @@ class Preemptor:
         leaf, settings = ask.app.chain[0], ask.app.chain[0].settings
         bounds = quotas(leaf)
         if entitled is not None:
-            grounds = across_queues(ask, snapshot, entitled)
+            eligible = across_queues(ask, snapshot, entitled)
             bounds += entitled.bounds
         else:
-            grounds = by_priority(
+            eligible = by_priority(
                 ask, snapshot, outside=settings.preempts_by_priority, inside=settings.preempts_within
             )
         snapshot.come(ask.app, ask.resource)
-        pool = look.pool(ask, grounds, entitled is not None)
+        pool = look.pool(ask, eligible, entitled is not None)
 
         def fits(node: Node) -> bool:
             return (
@@ -316,7 +318,7 @@ class Preemptor:
         def choices() -> list[Entry]:
             return pool.choices(self._partition.nodes.values(), fits)
 
-        return Search(ask, snapshot, bounds, pool, grounds, self._accepts).plan(choices, has_room)
+        return Search(ask, snapshot, bounds, pool, eligible, self._accepts).plan(choices, has_room)
 
     def _has_room(self, ask: Ask) -> bool:
         if ask.ask_class.unschedulable:

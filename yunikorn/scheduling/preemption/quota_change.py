@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.resources import NOTHING, Resource, Tally, describe
-from yunikorn.scheduling.preemption.shedding import shed
+from yunikorn.scheduling.preemption.quota_victims import select_for_quota
 
 if TYPE_CHECKING:
     from yunikorn.clock import Timer
@@ -101,7 +101,7 @@ class QuotaChange:
         """The delay is over."""
         del self._timers[queue]
         over = excess(queue)
-        victims = shed(queue, over) if over else []
+        victims = select_for_quota(queue, over) if over else []
         if not over:
             return
         path = queue.path

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from yunikorn.resources import grow
-from yunikorn.scheduling.preemption.candidates import may_go, shares_type
+from yunikorn.scheduling.preemption.candidates import may_go, uses_any_of
 from yunikorn.scheduling.preemption.pool import shortage
 from yunikorn.scheduling.preemption.search import least
 
@@ -37,7 +37,7 @@ def victims_on(node: Node, ask: Ask, rivals: Iterable[Ask] = ()) -> list[Allocat
     for victim in sorted(candidates, key=lambda one: (*least(one), sum(one.resource.values()))):
         if not short:
             break
-        if shares_type(victim, tuple(short.items())):
+        if uses_any_of(victim, tuple(short.items())):
             chosen.append(victim)
             short = shortage(node, pairs, chosen)
     if short:

@@ -52,7 +52,7 @@ class Search:
         snapshot: PreemptionSnapshot,
         bounds: Sequence[Bound],
         pool: Pool,
-        grounds: Collection[Queue],
+        eligible: Collection[Queue],
         accepts: Callable[[Ask, Node], bool],
     ) -> None:
         """Victims are those of `pool` that are on these grounds and have not been told to go.
@@ -65,12 +65,12 @@ class Search:
         self._snapshot = snapshot
         self._bounds = bounds
         self._pool = pool
-        self._grounds = grounds
+        self._eligible = eligible
         self._accepts = accepts
 
     def _alive(self, candidates: Iterable[Allocation]) -> Iterator[Allocation]:
-        grounds = self._grounds
-        return (one for one in candidates if one.releasing is None and one.app.chain[0] in grounds)
+        eligible = self._eligible
+        return (one for one in candidates if one.releasing is None and one.app.chain[0] in eligible)
 
     def plan(self, choices: Callable[[], list[Entry]], has_room: bool) -> Plan | None:
         """The best way to make room, or None; with `has_room` only bounds are in the way, no node is.

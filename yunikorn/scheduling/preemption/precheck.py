@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.queue import Queue
 
 
-class Prospects:
+class PreemptionPrecheck:
     """What one look knows of the requests that wait, wherever they do."""
 
     def __init__(self, ask_classes: Iterable[AskClass]) -> None:
@@ -29,7 +29,7 @@ class Prospects:
         self._common: frozenset[str] = frozenset()
         """The types that all requests ask for."""
 
-    def is_hopeless(self, leaf: Queue) -> bool:
+    def cannot_help(self, leaf: Queue) -> bool:
         """Whether no request of `leaf` can have victims, whatever it asks for.
 
         What other requests were promised is left out: it could only make less room.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HOUR = 3600 * SECOND
 
 
-def shed(queue: Queue, amount: Mapping[str, int]) -> list[Allocation]:
+def select_for_quota(queue: Queue, amount: Mapping[str, int]) -> list[Allocation]:
     """The victims in `queue` and below that bring it down by `amount`, or as near to that as can be.
 
     Queues below give in proportion to what they have above their guarantees; what that leaves over,

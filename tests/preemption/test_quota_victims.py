@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.core.kit import RM, configuration, queue
-from yunikorn.scheduling.preemption.shedding import in_order, shed
+from yunikorn.scheduling.preemption.quota_victims import in_order, select_for_quota
 
 
 def ordered(rm: RM, *types: str) -> list[str]:
@@ -54,5 +54,5 @@ def test_what_is_too_large_is_passed_over() -> None:
     rm = started()
     for key, amount in (("large", 6), ("small", 2), ("middle", 3)):
         place(rm, key, memory=amount)
-    found = shed(rm.find_queue(), {"memory": 4})
+    found = select_for_quota(rm.find_queue(), {"memory": 4})
     assert [one.key for one in found] == ["small"]
