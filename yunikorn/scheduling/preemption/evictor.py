@@ -9,7 +9,7 @@ from yunikorn.objects.eviction import Eviction
 from yunikorn.objects.outbox import Release
 from yunikorn.objects.termination import TerminationType
 from yunikorn.resources import INT64_MIN
-from yunikorn.scheduling.preemption.watchlist import NEVER, SPACING
+from yunikorn.scheduling.preemption.schedule import NEVER, RETRY_INTERVAL
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
@@ -68,7 +68,7 @@ class Evictor:
             return INT64_MIN
         if eviction.outstanding or (eviction.node is not None and ask.reserved is eviction.node):
             return NEVER
-        return eviction.started + SPACING
+        return eviction.started + RETRY_INTERVAL
 
     def promised(self) -> Iterator[Ask]:
         """The requests that wait for what they preempted, oldest first."""

@@ -19,9 +19,9 @@ from yunikorn.scheduling.preemption.evictor import Evictor
 from yunikorn.scheduling.preemption.pool import Candidates, Pool
 from yunikorn.scheduling.preemption.precheck import PreemptionPrecheck
 from yunikorn.scheduling.preemption.required_node import victims_on
+from yunikorn.scheduling.preemption.schedule import NEVER, RETRY_INTERVAL, PreemptionSchedule, ScheduleEntry
 from yunikorn.scheduling.preemption.search import Plan, Search, least, youngest
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, guarantees, quotas
-from yunikorn.scheduling.preemption.watchlist import NEVER, SPACING, Watch, Watchlist
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class _Look:
         """By priority, and whether a guarantee is called on."""
         self.success = False
         """Whether any attempt had victims."""
-        self.ripe = NEVER
+        self.eligible_at = NEVER
         self.retry = NEVER
 
     @property
@@ -73,7 +73,7 @@ class _Look:
         """Whether it is the turn of `ask`; if not, it is of none behind it in its run."""
         of_age = ask.created + self._delay
         if of_age > self._now:
-            self.ripe = min(self.ripe, of_age)
+            self.eligible_at = min(self.eligible_at, of_age)
             return False
         if ask.ask_class in self._failed and self._failed[ask.ask_class] >= ask.priority:
             return False
@@ -82,7 +82,9 @@ class _Look:
             return False
         if not self._left:
             # Where attempts succeed the next may follow at once: each look finds fewer that wait.
-            self.ripe = min(self.ripe, self._now if self.success else self._now + SPACING)
+            self.eligible_at = min(
+                self.eligible_at, self._now if self.success else self._now + RETRY_INTERVAL
+            )
             return False
         self._left -= 1
         return True
@@ -94,7 +96,7 @@ class _Look:
         of another request, the same change would make looks due at this instant without end.
         """
         if ask.attempt_change != self._changes:
-            self.ripe = min(self.ripe, ask.barred_until)
+            self.eligible_at = min(self.eligible_at, ask.barred_until)
         else:
             self.retry = min(self.retry, ask.barred_until)
 
@@ -141,7 +143,9 @@ class Preemptor:
         self._partition = partition
         self._cycle = cycle
         self._orders = orders
-        self._watchlist: Watchlist[Queue | str] = Watchlist(partition.timers, partition.accounting)
+        self._schedule: PreemptionSchedule[Queue | str] = PreemptionSchedule(
+            partition.timers, partition.accounting
+        )
         self._required: dict[str, dict[Ask, None]] = {}
         """By id of the node: requests that belong there."""
         self._versions = 0
@@ -155,16 +159,16 @@ class Preemptor:
         node_id = ask.ask_class.required
         if node_id:
             self._required.setdefault(node_id, {})[ask] = None
-            self._watchlist.notice(node_id, self._partition.clock.now())
+            self._schedule.notice(node_id, self._partition.clock.now())
         elif self.config.enabled and ask.may_preempt:
             leaf = ask.app.chain[0]
-            if leaf in self._watchlist or _has_cause(leaf):
-                self._watchlist.notice(leaf, ask.created + leaf.settings.preemption_delay)
+            if leaf in self._schedule or _has_cause(leaf):
+                self._schedule.notice(leaf, ask.created + leaf.settings.preemption_delay)
 
     def reconfigure(self, config: PreemptionConfig) -> None:
         """Guarantees and properties may be others now: look at all that waits anew."""
         self.config = config
-        self._watchlist.clear()
+        self._schedule.clear()
         self._required.clear()
         for app in self._partition.applications.values():
             for ask in app.asks.values():
@@ -175,36 +179,36 @@ class Preemptor:
 
     def is_due(self) -> bool:
         """Whether another look is due at this instant: the last one reached its bounds."""
-        return self._partition.state != STOPPED and self._watchlist.is_due(self._partition.clock.now())
+        return self._partition.state != STOPPED and self._schedule.is_due(self._partition.clock.now())
 
     def look(self) -> None:
         """Nothing can be placed now: preempt where that is due."""
-        if not self._watchlist or self._partition.state == STOPPED:
+        if not self._schedule or self._partition.state == STOPPED:
             return
         now = self._partition.clock.now()
-        due = self._watchlist.due(now)
+        due = self._schedule.due(now)
         precheck = PreemptionPrecheck(self._partition.ask_classes)
         in_vain = 0
-        for watch in due:
-            subject = watch.subject
+        for entry in due:
+            subject = entry.subject
             if isinstance(subject, Queue):
                 if in_vain < IN_VAIN:
                     # The others stay due: whoever drives the scheduler comes back for them at once.
-                    in_vain += self._look_at_queue(watch, subject, precheck, now)
+                    in_vain += self._look_at_queue(entry, subject, precheck, now)
             else:
-                self._look_at_node(watch, subject, now)
-        if due or self._watchlist.is_due(now):
-            self._watchlist.set_timer()
+                self._look_at_node(entry, subject, now)
+        if due or self._schedule.is_due(now):
+            self._schedule.set_timer()
 
     def _look_at_queue(
-        self, watch: Watch[Queue | str], leaf: Queue, precheck: PreemptionPrecheck, now: int
+        self, entry: ScheduleEntry[Queue | str], leaf: Queue, precheck: PreemptionPrecheck, now: int
     ) -> int:
         """Preempt for requests of `leaf`; returns how many attempts were in vain."""
         if not leaf.waiting or not leaf.is_leaf:
-            self._watchlist.drop(leaf)
+            self._schedule.drop(leaf)
             return 0
         if precheck.cannot_help(leaf):
-            self._watchlist.looked(watch, ripe=NEVER, retry=now + HOPELESS)
+            self._schedule.looked(entry, eligible_at=NEVER, retry=now + HOPELESS)
             return 0
         look = _Look(now, leaf.settings.preemption_delay, self._partition.accounting.changes)
         for run in self._runs(leaf):
@@ -214,17 +218,17 @@ class Preemptor:
                 until = self.evictor.waits_until(ask)
                 if until > now:
                     # No change need come by then: the node that was kept may be gone.
-                    look.ripe = min(look.ripe, until)
+                    look.eligible_at = min(look.eligible_at, until)
                 else:
                     if not look.may_try(ask):
                         break
                     if not self._attempt(ask, look):
-                        look.failed(ask, now + (CROWDED if any(self.evictor.promised()) else SPACING))
+                        look.failed(ask, now + (CROWDED if any(self.evictor.promised()) else RETRY_INTERVAL))
                         break
                     look.success = True
                 # Once it is served the next of its repeats may follow at once.
                 look.retry = now
-        self._watchlist.looked(watch, ripe=look.ripe, retry=look.retry)
+        self._schedule.looked(entry, eligible_at=look.eligible_at, retry=look.retry)
         return look.in_vain
 
     def _runs(self, leaf: Queue) -> Iterator[list[Ask]]:
@@ -344,14 +348,14 @@ class Preemptor:
 
     # -- required nodes -----------------------------------------------------------------------------
 
-    def _look_at_node(self, watch: Watch[Queue | str], node_id: str, now: int) -> None:
+    def _look_at_node(self, entry: ScheduleEntry[Queue | str], node_id: str, now: int) -> None:
         asks = self._required.get(node_id, {})
         for ask in list(asks):
             if not ask.pending or ask.app.queue is None or ask.ask_class.required != node_id:
                 del asks[ask]
         if not asks:
             self._required.pop(node_id, None)
-            self._watchlist.drop(node_id)
+            self._schedule.drop(node_id)
             return
         node = self._partition.nodes.get(node_id)
         ready = [ask for ask in asks if not (ask.gang_blocked or self.evictor.is_waiting(ask))]
@@ -364,8 +368,8 @@ class Preemptor:
                     look.passed_over(ask)
                 else:
                     self._make_room(ask, node)
-                    look.attempted(ask, now + SPACING)
-        self._watchlist.looked(watch, ripe=look.ripe, retry=look.retry)
+                    look.attempted(ask, now + RETRY_INTERVAL)
+        self._schedule.looked(entry, eligible_at=look.eligible_at, retry=look.retry)
 
     def _make_room(self, ask: Ask, node: Node) -> None:
         pairs, app = ask.ask_class.pairs, ask.app

@@ -1,7 +1,7 @@
 """The watch list: queues and nodes with requests that may preempt, and when each is worth a look.
 
 A look is due when a request comes of age, and again once something has changed since the last look in
-vain, but not within `SPACING` of it. Nothing is due while nothing changes: no timer is set then.
+vain, but not within `RETRY_INTERVAL` of it. Nothing is due while nothing changes: no timer is set then.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 from yunikorn.clock import SECOND
 from yunikorn.resources import INT64_MAX
 
-SPACING = 15 * SECOND
+RETRY_INTERVAL = 15 * SECOND
 """Time between two attempts for one request (facts §9.2)."""
 NEVER = INT64_MAX
 
 S = TypeVar("S")
 
 
-class Watch(Generic[S]):
+class ScheduleEntry(Generic[S]):
     """One entry of the list."""
 
-    __slots__ = ("retry", "ripe", "seen", "subject")
+    __slots__ = ("eligible_at", "retry", "seen", "subject")
 
-    def __init__(self, subject: S, ripe: int) -> None:
+    def __init__(self, subject: S, eligible_at: int) -> None:
         self.subject = subject
-        self.ripe = ripe
+        self.eligible_at = eligible_at
         """When the next request comes of age (ns)."""
         self.retry = NEVER
         """When another look is allowed, if something has changed (ns)."""
@@ -38,17 +38,17 @@ class Watch(Generic[S]):
 
     def is_due(self, now: int, changes: int) -> bool:
         """Whether to look now."""
-        return now >= self.ripe or (changes != self.seen and now >= self.retry)
+        return now >= self.eligible_at or (changes != self.seen and now >= self.retry)
 
 
-class Watchlist(Generic[S]):
+class PreemptionSchedule(Generic[S]):
     """All entries of a partition."""
 
     def __init__(self, timers: Timers, accounting: AllocationAccounting) -> None:
         self._timers = timers
         self._accounting = accounting
-        self._watches: dict[S, Watch[S]] = {}
-        self._ripe = self._retry = NEVER
+        self._watches: dict[S, ScheduleEntry[S]] = {}
+        self._eligible_at = self._retry = NEVER
         self._seen = -1
         self._timer: Timer | None = None
 
@@ -58,34 +58,34 @@ class Watchlist(Generic[S]):
     def __contains__(self, subject: S) -> bool:
         return subject in self._watches
 
-    def notice(self, subject: S, ripe: int) -> None:
-        """A request of `subject` comes of age at `ripe`."""
-        watch = self._watches.get(subject)
-        if watch is None:
-            self._watches[subject] = Watch(subject, ripe)
-        elif ripe < watch.ripe:
-            watch.ripe = ripe
-        if ripe < self._ripe:
-            self._ripe = ripe
-            self._alarm(ripe)
+    def notice(self, subject: S, eligible_at: int) -> None:
+        """A request of `subject` comes of age at `eligible_at`."""
+        entry = self._watches.get(subject)
+        if entry is None:
+            self._watches[subject] = ScheduleEntry(subject, eligible_at)
+        elif eligible_at < entry.eligible_at:
+            entry.eligible_at = eligible_at
+        if eligible_at < self._eligible_at:
+            self._eligible_at = eligible_at
+            self._alarm(eligible_at)
 
-    def due(self, now: int) -> list[Watch[S]]:
+    def due(self, now: int) -> list[ScheduleEntry[S]]:
         """What to look at now, in the order in which it was noticed."""
         changes = self._accounting.changes
-        if now < self._ripe and (changes == self._seen or now < self._retry):
+        if now < self._eligible_at and (changes == self._seen or now < self._retry):
             if changes != self._seen:
                 self._alarm(self._retry)
             return []
-        return [watch for watch in self._watches.values() if watch.is_due(now, changes)]
+        return [entry for entry in self._watches.values() if entry.is_due(now, changes)]
 
     def is_due(self, now: int) -> bool:
         """Whether a look is due by time, without a change."""
-        return now >= self._ripe and bool(self._watches)
+        return now >= self._eligible_at and bool(self._watches)
 
-    def looked(self, watch: Watch[S], *, ripe: int, retry: int) -> None:
-        """Schedule the next look: at `ripe`, or from `retry` on after a further change."""
-        watch.ripe, watch.retry = ripe, retry
-        watch.seen = self._accounting.changes
+    def looked(self, entry: ScheduleEntry[S], *, eligible_at: int, retry: int) -> None:
+        """Schedule the next look: at `eligible_at`, or from `retry` on after a further change."""
+        entry.eligible_at, entry.retry = eligible_at, retry
+        entry.seen = self._accounting.changes
 
     def drop(self, subject: S) -> None:
         """Nothing of it waits any more."""
@@ -98,11 +98,11 @@ class Watchlist(Generic[S]):
     def set_timer(self) -> None:
         """All that was due has been looked at: work out when the next look is due."""
         changes = self._seen = self._accounting.changes
-        watches = self._watches.values()
-        self._retry = min((watch.retry for watch in watches), default=NEVER)
-        changed = min((watch.retry for watch in watches if watch.seen != changes), default=NEVER)
-        self._ripe = min(changed, min((watch.ripe for watch in watches), default=NEVER))
-        self._alarm(self._ripe)
+        entries = self._watches.values()
+        self._retry = min((entry.retry for entry in entries), default=NEVER)
+        changed = min((entry.retry for entry in entries if entry.seen != changes), default=NEVER)
+        self._eligible_at = min(changed, min((entry.eligible_at for entry in entries), default=NEVER))
+        self._alarm(self._eligible_at)
 
     def _alarm(self, due: int) -> None:
         # The timer does nothing but have whoever drives the scheduler come back by then.
