@@ -205,7 +205,7 @@ def test_an_rm_without_the_call_hears_nothing() -> None:
     rm.app()
     rm.ask(memory=2)
     rm.schedule()
-    assert rm.at_work().outstanding is None
+    assert rm.at_work().state_reporter is None
     assert rm.scheduler.next_timer() is None
 
 

@@ -292,8 +292,8 @@ class Session:
     def _hold_back(self, absence: Absence) -> None:
         absence.keep(outbox for _, outbox in self._outboxes())
         for partition in self._partitions.values():
-            if partition.outstanding is not None:
-                partition.outstanding.drain()
+            if partition.state_reporter is not None:
+                partition.state_reporter.drain()
         if absence.owes_resync and absence.reachable:
             response = collect(self._outboxes()) or UpdateResponse()
             response.action = SchedulerAction.RESYNC
@@ -306,7 +306,7 @@ class Session:
 
     def _send_states(self) -> None:
         for partition in self._partitions.values():
-            for one in partition.outstanding.drain() if partition.outstanding is not None else ():
+            for one in partition.state_reporter.drain() if partition.state_reporter is not None else ():
                 state = ContainerSchedulingState[one.state]
                 request = UpdateContainerSchedulingStateRequest(
                     one.application_id, one.key, state, one.reason

@@ -26,10 +26,10 @@ from yunikorn.scheduling.gang_admission import gang_refusal, make_gang, report_o
 from yunikorn.scheduling.max_apps_events import MaxAppsEvents
 from yunikorn.scheduling.namespace_quota import apply_namespace_quota
 from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
-from yunikorn.scheduling.outstanding import Outstanding
 from yunikorn.scheduling.policies import Policies
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.queue_policies import Made, QueuePolicies
+from yunikorn.scheduling.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import ACTIVE, PARTITION
 
@@ -105,7 +105,7 @@ class PartitionScheduler:
         self.existing = ExistingAllocations(self)
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self)
-        self.outstanding: Outstanding | None = None
+        self.state_reporter: SchedulingStateReporter | None = None
         """Tells the RM how its requests fare, if it wants to know."""
 
     def open(self) -> None:
@@ -146,8 +146,8 @@ class PartitionScheduler:
         if allocation is None:
             if self.partition.journal.listening:
                 self.max_apps_events.review()
-            if self.outstanding is not None:
-                self.outstanding.look()
+            if self.state_reporter is not None:
+                self.state_reporter.look()
         return allocation
 
     def decide_up_to(self, most: int | None) -> int:
@@ -159,13 +159,13 @@ class PartitionScheduler:
 
     def report_states(self, *, wanted: bool = True) -> None:
         """Keep track of how requests fare, from now on, for an RM that wants to know; or not any more."""
-        if wanted == (self.outstanding is not None):
+        if wanted == (self.state_reporter is not None):
             return
         accounting = self.partition.accounting
-        if self.outstanding is not None:
-            self.outstanding.stop()
-        self.outstanding = Outstanding(self) if wanted else None
-        accounting.pending_accounting.watcher = accounting.node_reservations.watcher = self.outstanding
+        if self.state_reporter is not None:
+            self.state_reporter.stop()
+        self.state_reporter = SchedulingStateReporter(self) if wanted else None
+        accounting.pending_accounting.watcher = accounting.node_reservations.watcher = self.state_reporter
 
     # -- applications -------------------------------------------------------------------------------
 
@@ -391,8 +391,8 @@ class PartitionScheduler:
         self.apply_queue_changes()
         self.queue_policies.drop_unused(partition.queues)
         partition.usage.rebuild(partition.applications.values(), partition.queues)
-        if self.outstanding is not None:
-            self.outstanding.recount()
+        if self.state_reporter is not None:
+            self.state_reporter.recount()
         for app in partition.applications.values():
             self._reconsider(app)
         partition.reconsider()
@@ -428,8 +428,8 @@ class PartitionScheduler:
             partition.fail_application(app, reason)
         for node in list(partition.nodes.values()):
             self.remove_node(node)
-        if self.outstanding is not None:
-            self.outstanding.stop()
+        if self.state_reporter is not None:
+            self.state_reporter.stop()
         self.policies.close(self.faults)
         self.queue_policies.close()
         partition.timers.close()

@@ -49,7 +49,7 @@ class SchedulingState:
     reason: str
 
 
-class Outstanding:
+class SchedulingStateReporter:
     """The waiting requests of one partition, and what was said of them."""
 
     def __init__(self, at: PartitionScheduler) -> None:
