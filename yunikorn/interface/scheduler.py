@@ -52,7 +52,7 @@ from yunikorn.registry import Registry
 from yunikorn.scheduling.explain import Explanation, Reason, explain, first_reasons
 from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.scheduling.switches import start_partition, start_queue, stop_partition, stop_queue
+from yunikorn.scheduling.queue_admin import start_partition, start_queue, stop_partition, stop_queue
 from yunikorn.states import STOPPED
 from yunikorn.suggestions import suggest
 

@@ -82,7 +82,7 @@ class Partition:
 
     def on_state_change(self, before: str, reason: str) -> None:
         """Called by the state machine: the cycle has to look whether it may go on."""
-        self.cluster.switches += 1
+        self.cluster.stop_starts += 1
 
     def _forget_pending_classes(self, bits: int) -> None:
         for queue in self.queues:

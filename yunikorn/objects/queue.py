@@ -28,7 +28,7 @@ RECOVERY = "root.@recovery@"
 class Cluster:
     """The size of a partition, shared by its queues."""
 
-    __slots__ = ("switches", "times_full", "total", "version")
+    __slots__ = ("stop_starts", "times_full", "total", "version")
 
     def __init__(self) -> None:
         self.total: Resource = NOTHING
@@ -37,7 +37,7 @@ class Cluster:
         """Counts the changes of the total."""
         self.times_full = 0
         """Counts how often a queue came to run as many applications as it may."""
-        self.switches = 0
+        self.stop_starts = 0
         """Counts stops and starts of queues."""
 
     def set(self, total: Resource) -> None:
@@ -156,7 +156,7 @@ class Queue(QueueMember):
         """Called by the state machine: a queue that is started again may have much to try."""
         self.mark_dirty()
         if STOPPED in (before, self.state):
-            self.cluster.switches += 1
+            self.cluster.stop_starts += 1
         if self.parent is not None and self.state != STOPPED:
             self.parent.activate(self.bits)
 

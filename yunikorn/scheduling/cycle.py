@@ -62,7 +62,7 @@ class Cycle:
         self.atomic = AtomicGangs(partition, orders, self.unschedulable_queue, predicates)
         self.backoff = AppBackoff(partition)
         partition.queues.put_in_order = self.resort
-        self._switches = 0
+        self._stop_starts = 0
         """Stops and starts of the partition and its queues that are known here ..."""
         self._stopped = False
         """... and whether the whole of it is stopped by them."""
@@ -78,8 +78,8 @@ class Cycle:
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
         accounting, node_reservations = self._accounting, self._node_reservations
-        if self._switches != self._cluster.switches:
-            self._follow_switches()
+        if self._stop_starts != self._cluster.stop_starts:
+            self._follow_stop_starts()
         if self._stopped:
             return None
         if accounting.changed_nodes:
@@ -108,11 +108,11 @@ class Cycle:
                 return allocation
         return self._search()
 
-    def _follow_switches(self) -> None:
+    def _follow_stop_starts(self) -> None:
         """Queues, or the whole partition, were stopped or started."""
         self._stopped = STOPPED in (self._root.state, self._partition.state)
         if not self._stopped:
-            self._switches = self._cluster.switches
+            self._stop_starts = self._cluster.stop_starts
             self.reservations.give_up_stopped()
             self.replacement.resume()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from yunikorn.clock import SECOND
 from yunikorn.errors import CONTAINED
 from yunikorn.objects.ask import INT32_MIN as NO_PRIORITY
-from yunikorn.scheduling.said_seconds import seconds_of
+from yunikorn.scheduling.plugin_timing import read_seconds
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, QueueSortPolicy
@@ -55,8 +55,8 @@ class MemberOrder:
         self._key: Callable[[Any], Any] = policy.key
         self._faults = faults
         self._priority_first = priority_first
-        every = seconds_of(policy, "refresh_every", origin, faults)
-        self.half_life = seconds_of(policy, "half_life", origin, faults)
+        every = read_seconds(policy, "refresh_every", origin, faults)
+        self.half_life = read_seconds(policy, "half_life", origin, faults)
         """Of the usage of the members that the policy looks at (seconds), None if it does not."""
         self.ages = bool(every)
         """Whether keys change with the time alone."""

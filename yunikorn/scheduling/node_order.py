@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import CONTAINED
-from yunikorn.scheduling.said_seconds import seconds_of
+from yunikorn.scheduling.plugin_timing import read_seconds
 
 if TYPE_CHECKING:
     from yunikorn.api import NodeSortPolicy
@@ -119,7 +119,7 @@ class NodeOrder:
         """How much of the log of changes it knows, where it reads one (see `catch_up`)."""
         self._dozing: dict[str, tuple[Node, bool]] = {}
         """By id: nodes that changed, and whether they gained, but have no room: none needs their place."""
-        every = seconds_of(policy, "refresh_every", origin, faults)
+        every = read_seconds(policy, "refresh_every", origin, faults)
         self.ages = bool(every)
         """Whether scores change with the time alone."""
         self._refresh = round(every * SECOND) if every else 0

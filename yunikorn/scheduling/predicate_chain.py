@@ -15,7 +15,7 @@ from yunikorn.api import Predicate
 from yunikorn.clock import SECOND
 from yunikorn.errors import CONTAINED
 from yunikorn.scheduling.asked_ahead import AskedAhead
-from yunikorn.scheduling.said_seconds import seconds_of
+from yunikorn.scheduling.plugin_timing import read_seconds
 
 if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
@@ -103,7 +103,7 @@ class PredicateChain:
         self._sole = self._passing[0] if len(self._passing) == 1 and not self._passing[0].by_ask else None
         self.asks_ahead = bool(self._ahead)
         seconds = [
-            seconds_of(condition.predicate, "refresh_every", condition.origin, self._faults)
+            read_seconds(condition.predicate, "refresh_every", condition.origin, self._faults)
             for condition in self._passing
             if not condition.by_ask
         ]

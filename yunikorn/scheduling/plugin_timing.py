@@ -13,7 +13,7 @@ LONGEST = 1e9
 """Seconds that make no difference to never: some thirty years."""
 
 
-def seconds_of(policy: object, option: str, origin: str, faults: FaultLog) -> float | None:
+def read_seconds(policy: object, option: str, origin: str, faults: FaultLog) -> float | None:
     """The number of seconds that `policy` has as `option`; None where it has none, or nothing of use."""
     try:
         said = getattr(policy, option, None)
