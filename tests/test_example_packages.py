@@ -73,8 +73,8 @@ def test_one_configuration_names_all_five(installed: Path, run_python: Run, tmp_
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     # The webhook posts to where nobody listens, and says so; no plugin did anything else wrong.
-    (fault,) = report["plugin_faults"]
-    assert "plugin webhook of webhook (yunikorn-webhook 1.0): delivering events: " in fault
+    (failure,) = report["plugin_faults"]
+    assert "plugin webhook of webhook (yunikorn-webhook 1.0): delivering events: " in failure
     assert report["decisions"] == 22
     assert report["tasks"]["waiting"] == 0
     lines = (tmp_path / "out" / "decisions.jsonl").read_text("utf-8").splitlines()

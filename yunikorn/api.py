@@ -314,7 +314,7 @@ class ResourceManager(Protocol):
         ...
 
 
-def _tell_nobody(deed: str, cause: BaseException | str) -> None:
+def _tell_nobody(operation: str, cause: BaseException | str) -> None:
     """What a context reports to where no scheduler is, as in a test of the plugin alone."""
 
 

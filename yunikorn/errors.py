@@ -51,10 +51,10 @@ class ConfigError(YunikornError):
 class OptionError(YunikornError):
     """Options that do not fit a plugin class: a list of (path below the options, message)."""
 
-    def __init__(self, faults: Iterable[tuple[str, str]]) -> None:
-        self.faults: tuple[tuple[str, str], ...] = tuple(faults)
+    def __init__(self, failures: Iterable[tuple[str, str]]) -> None:
+        self.failures: tuple[tuple[str, str], ...] = tuple(failures)
         super().__init__(
-            "; ".join(f"{message} @ {path}" if path else message for path, message in self.faults)
+            "; ".join(f"{message} @ {path}" if path else message for path, message in self.failures)
         )
 
 
@@ -63,17 +63,17 @@ class UnknownPlugin(YunikornError):
 
 
 class PluginError(YunikornError):
-    """A plugin did what it must not: the text names it, its distribution and version, and the deed."""
+    """A plugin did what it must not: the text names it, its distribution and version, and the operation."""
 
     called = "plugin "
     """What stands before the name in the text."""
 
-    def __init__(self, plugin: str, deed: str, cause: BaseException | str) -> None:
+    def __init__(self, plugin: str, operation: str, cause: BaseException | str) -> None:
         what = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
         self.plugin = plugin
-        self.deed = deed
+        self.operation = operation
         self.cause = cause
-        super().__init__(printable(f"{self.called}{plugin}: {deed}: {what}"))
+        super().__init__(printable(f"{self.called}{plugin}: {operation}: {what}"))
 
 
 class CallbackError(PluginError):

@@ -124,9 +124,9 @@ class Story(ResourceManagerCallback):
         """Let time pass."""
         return self._placed_by(lambda: self.door.advance(seconds))
 
-    def _placed_by(self, deed: Callable[[], None]) -> list[str]:
+    def _placed_by(self, operation: Callable[[], None]) -> list[str]:
         before = len(self.history["placed"])
-        deed()
+        operation()
         return [f"{entry[1]}@{entry[2]}" for entry in self.history["placed"][before:]]
 
     def node(

@@ -32,7 +32,7 @@ def total(amounts: Iterable[Amounts]) -> dict[str, int]:
 def check_all_accounts(rm: StrictRM) -> None:
     """Whatever is counted is what counting anew gives."""
     partition = rm.at_work().partition
-    assert rm.faults() == []
+    assert rm.failures() == []
     _check_rm(rm, partition)
     _check_nodes(rm, partition)
     for app in partition.applications.values():

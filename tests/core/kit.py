@@ -341,6 +341,6 @@ class RM:
         """A node."""
         return self.at_work().partition.nodes[node_id]
 
-    def faults(self) -> list[str]:
+    def failures(self) -> list[str]:
         """What plugins did wrong, as texts."""
-        return [fault.message for fault in self.scheduler.faults]
+        return [failure.message for failure in self.scheduler.failures]

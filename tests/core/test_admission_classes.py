@@ -47,15 +47,15 @@ def rm_with(answer: Any) -> RM:
 def test_as_many_take_part_as_the_policy_admits(answer: Any, served: int) -> None:
     rm = rm_with(answer)
     assert len(rm.schedule()) == served
-    assert rm.faults() == []
+    assert rm.failures() == []
 
 
 @pytest.mark.parametrize("answer", [{"all": -1}, {"all": 1.5}, {"all": "many"}, None, "junk"])
 def test_an_answer_that_makes_no_sense_is_blamed_and_keeps_nobody_out(answer: Any) -> None:
     rm = rm_with(answer)
     assert len(rm.schedule()) == 2
-    (fault,) = rm.faults()
-    assert fault.startswith("plugin gate of test-plugin (yunikorn-test 1.0): computing admission limits: ")
+    (failure,) = rm.failures()
+    assert failure.startswith("plugin gate of test-plugin (yunikorn-test 1.0): computing admission limits: ")
 
 
 # -- who takes part may change although no application did ---------------------------------------------------

@@ -288,4 +288,4 @@ def test_a_key_may_use_what_the_application_exposes() -> None:
         rm.ask(app_id, count=3, vcore=1)
     rm.node(vcore=4)
     assert order(rm) == ["a", "a", "a", "b"]
-    assert rm.faults() == []
+    assert rm.failures() == []

@@ -12,7 +12,7 @@ import pytest
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.scheduling.faults import Fault
+from yunikorn.scheduling.plugin_failures import PluginFailure
 
 ORIGIN = "of test-plugin (yunikorn-test 1.0)"
 
@@ -129,11 +129,11 @@ def test_applications_with_bad_keys_go_last_and_nobody_is_lost(
     assert sorted(served) == sorted([*good, *["bad7", "bad27", "bad47"] * 2])
     if kind not in HARMLESS:
         assert served == [*good, "bad7", "bad7", "bad27", "bad27", "bad47", "bad47"]
-        (fault, *more) = rm.scheduler.faults
+        (failure, *more) = rm.scheduler.failures
         assert more == []
-        assert fault.plugin == f"sometimes {ORIGIN}"
-        assert fault.count > 1
-        assert "application bad7" in fault.message
+        assert failure.plugin == f"sometimes {ORIGIN}"
+        assert failure.count > 1
+        assert "application bad7" in failure.message
 
 
 @pytest.mark.parametrize("kind", BAD_KEYS)
@@ -198,7 +198,7 @@ def test_queues_with_bad_keys_go_last_and_nobody_is_lost(kind: str) -> None:
     served = [app_id for app_id, _, _ in rm.schedule()]
     if kind not in HARMLESS:
         assert served == ["d", "c", "a", "bad"]
-        assert [fault.plugin for fault in rm.scheduler.faults] == [f"sometimes {ORIGIN}"]
+        assert [failure.plugin for failure in rm.scheduler.failures] == [f"sometimes {ORIGIN}"]
     assert sorted(served) == ["a", "bad", "c", "d"]
 
 
@@ -250,7 +250,7 @@ def test_an_admission_class_that_is_none_is_reported_and_the_application_takes_p
     served = [app_id for app_id, _, _ in rm.schedule()]
     assert "three" in served
     assert "one" in served
-    assert [fault.plugin for fault in rm.scheduler.faults] == [f"lanes {ORIGIN}"]
+    assert [failure.plugin for failure in rm.scheduler.failures] == [f"lanes {ORIGIN}"]
 
 
 # -- nodes ------------------------------------------------------------------------------------------------
@@ -292,9 +292,9 @@ def test_nodes_with_bad_scores_go_last_and_are_used(kind: str, by_ask_class: boo
     rm.app()
     rm.ask(count=3, vcore=1)
     assert [node for _, _, node in rm.schedule()] == ["c", "bb", "a"]
-    (fault,) = rm.scheduler.faults
-    assert fault.plugin == f"bad {ORIGIN}"
-    assert "node a" in fault.message
+    (failure,) = rm.scheduler.failures
+    assert failure.plugin == f"bad {ORIGIN}"
+    assert "node a" in failure.message
 
 
 def test_infinite_scores_are_scores() -> None:
@@ -310,7 +310,7 @@ def test_infinite_scores_are_scores() -> None:
     rm.app()
     rm.ask(count=3, vcore=1)
     assert [node for _, _, node in rm.schedule()] == ["c", "b", "a"]
-    assert rm.faults() == []
+    assert rm.failures() == []
 
 
 # -- predicates -------------------------------------------------------------------------------------------
@@ -344,9 +344,9 @@ def test_a_predicate_that_fails_refuses_that_node(bad: Any, says: str) -> None:
     rm.app()
     rm.ask(count=4, vcore=1)
     assert [node for _, _, node in rm.schedule()] == ["b", "b"]
-    (fault,) = rm.scheduler.faults
-    assert fault.plugin == f"bad {ORIGIN}"
-    assert "ask ask of application app on node a" in fault.message
+    (failure,) = rm.scheduler.failures
+    assert failure.plugin == f"bad {ORIGIN}"
+    assert "ask ask of application app on node a" in failure.message
 
 
 @pytest.mark.parametrize("bad", [raising, lambda _: [], lambda _: Stubborn()])
@@ -373,7 +373,7 @@ def test_a_class_that_is_none_is_reported_and_the_answer_is_asked_for(method: st
     assert sorted(rm.schedule()) == [("app", "x", "x"), ("app", "y", "y")]
     rm.change_node("x", attributes={"for": "z"})
     assert rm.schedule() == [("app", "z", "x")]
-    assert {fault.plugin for fault in rm.scheduler.faults} == {f"classes {ORIGIN}"}
+    assert {failure.plugin for failure in rm.scheduler.failures} == {f"classes {ORIGIN}"}
 
 
 # -- all others -------------------------------------------------------------------------------------------
@@ -404,9 +404,9 @@ def test_a_sink_that_fails_is_switched_off_and_the_others_go_on() -> None:
     assert len(rm.schedule()) == 1
     assert heard.count("bad") == 1
     assert heard.count("good") > 2
-    (fault,) = rm.scheduler.faults
-    assert fault.plugin == f"bad {ORIGIN}"
-    assert "it is switched off" in fault.message
+    (failure,) = rm.scheduler.failures
+    assert failure.plugin == f"bad {ORIGIN}"
+    assert "it is switched off" in failure.message
 
 
 @pytest.mark.parametrize("bad", [raising, lambda _: 7, lambda _: ["root.a"]])
@@ -423,7 +423,7 @@ def test_a_placement_rule_that_fails_rejects_that_application(bad: Any) -> None:
     assert (rm.state("broken"), rm.state("fine")) == ("Rejected", "New")
     (refused,) = rm.said("rejected_applications")
     assert "rule" in refused.reason
-    assert [fault.plugin for fault in rm.scheduler.faults] == [f"rule {ORIGIN}"]
+    assert [failure.plugin for failure in rm.scheduler.failures] == [f"rule {ORIGIN}"]
 
 
 @pytest.mark.parametrize("bad", [raising, lambda _: 7, lambda _: [1]])
@@ -439,14 +439,14 @@ def test_a_resolver_that_fails_rejects_that_application(bad: Any) -> None:
     rm.app("one", user="broken", groups=())
     rm.app("two", user="fine", groups=())
     assert (rm.state("one"), rm.state("two")) == ("Rejected", "New")
-    assert [fault.plugin for fault in rm.scheduler.faults] == [f"groups {ORIGIN}"]
+    assert [failure.plugin for failure in rm.scheduler.failures] == [f"groups {ORIGIN}"]
 
 
 def test_faults_are_told_once_and_counted() -> None:
     rm = with_app_policy(policy_of_apps(raising))
-    told: list[Fault] = []
+    told: list[PluginFailure] = []
     scheduler: Scheduler = rm.scheduler
-    scheduler.faults.listen(told.append)
+    scheduler.failures.listen(told.append)
     rm.node(vcore=9)
     for number in range(5):
         # Of one that stands alone no key is asked for again: there is nobody to compare it with.
@@ -505,7 +505,7 @@ def test_a_resource_manager_that_takes_events_is_spared_what_its_records_cannot_
     assert len(rm.schedule()) == 2
     rm.app("last")
     assert any(event.object_id == "last" for event in heard)
-    assert [fault.plugin for fault in rm.scheduler.faults] == [f"sometimes {ORIGIN}"]
+    assert [failure.plugin for failure in rm.scheduler.failures] == [f"sometimes {ORIGIN}"]
 
 
 def test_a_plugin_that_exits_is_contained() -> None:
@@ -526,6 +526,6 @@ def test_a_plugin_that_exits_is_contained() -> None:
     rm.app()
     rm.ask(vcore=1)
     assert rm.schedule() == [("app", "ask", "n1")]
-    (fault,) = rm.faults()
-    assert "yunikorn-test 1.0" in fault
-    assert "SystemExit: enough" in fault
+    (failure,) = rm.failures()
+    assert "yunikorn-test 1.0" in failure
+    assert "SystemExit: enough" in failure

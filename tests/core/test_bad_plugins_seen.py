@@ -130,9 +130,9 @@ SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "user-groups": (user_groups, {"wrong type": lambda: 7, "wrong items": lambda: [1]}),
 }
 CASES = [
-    pytest.param(make(answer), id=f"{kind}: {deed}")
+    pytest.param(make(answer), id=f"{kind}: {operation}")
     for kind, (make, lies) in SETTINGS.items()
-    for deed, answer in {"raises": raising, **lies}.items()
+    for operation, answer in {"raises": raising, **lies}.items()
 ]
 
 
@@ -172,12 +172,14 @@ def test_what_a_bad_plugin_does_is_contained_named_counted_and_seen(
     rm.app("last", "root.b", user="last", groups=())
 
     assert {one.application_id for one in rm.running.values()} == setting.placed, "contained"
-    faults = list(rm.scheduler.faults)
-    assert {fault.plugin for fault in faults} == {ORIGIN}, "named"
+    failures = list(rm.scheduler.failures)
+    assert {failure.plugin for failure in failures} == {ORIGIN}, "named"
     # A sink is switched off at once, so it has no second occasion.
-    assert sum(fault.count for fault in faults) > (0 if setting.sinks else 1), "counted"
+    assert sum(failure.count for failure in failures) > (0 if setting.sinks else 1), "counted"
     entries = [one for one in caplog.records if one.name == "yunikorn.plugins"]
-    assert [one.getMessage() for one in entries] == [fault.message for fault in faults], "in the log, once"
+    assert [one.getMessage() for one in entries] == [failure.message for failure in failures], (
+        "in the log, once"
+    )
     assert {one.levelno for one in entries} == {logging.ERROR}
-    assert [event.message for event in events] == [fault.message for fault in faults], "an event, once"
+    assert [event.message for event in events] == [failure.message for failure in failures], "an event, once"
     assert {event.object_id for event in events} == {ORIGIN}

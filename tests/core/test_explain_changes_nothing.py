@@ -163,4 +163,4 @@ def test_questions_between_any_two_decisions_leave_all_later_ones_as_they_were(s
         curious.step()
         assert curious.told[-1] == quiet.told[-1]
     assert curious.answers > STEPS // 3
-    assert list(curious.rm.scheduler.faults) == list(quiet.rm.scheduler.faults) == []
+    assert list(curious.rm.scheduler.failures) == list(quiet.rm.scheduler.failures) == []

@@ -228,7 +228,7 @@ class Storm:
 
     def check_accounts(self) -> None:
         objects = self.objects
-        assert self.rm.faults() == []
+        assert self.rm.failures() == []
         assert set(objects.accounting.allocations) == set(self.rm.running)
         promised = 0
         for node in objects.nodes.values():

@@ -221,7 +221,7 @@ def test_a_policy_may_look_at_the_request() -> None:
         **{f"cores{number}": "cores" for number in range(3)},
         **{f"memory{number}": "memory" for number in range(3)},
     }
-    assert rm.faults() == []
+    assert rm.failures() == []
 
 
 def test_whoever_walks_the_order_for_a_ask_class_meets_all_nodes_in_order() -> None:

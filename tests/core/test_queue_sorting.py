@@ -217,7 +217,7 @@ def test_a_policy_of_a_third_party() -> None:
         rm.ask(name, vcore=1)
     rm.node(vcore=8)
     assert in_order(rm) == ["c", "b", "a"]
-    assert rm.faults() == []
+    assert rm.failures() == []
 
 
 class Aging(api.QueueSortPolicy):

@@ -430,9 +430,9 @@ def test_a_queue_made_by_placement_gets_the_default_order_when_its_own_cannot_be
     rm.ask(vcore=1)
     rm.node(vcore=1)
     assert rm.schedule() == [("app", "ask", "n1")]
-    (fault,) = rm.faults()
-    assert "making it, fifo is used instead" in fault
-    assert "moody of test-plugin" in fault
+    (failure,) = rm.failures()
+    assert "making it, fifo is used instead" in failure
+    assert "moody of test-plugin" in failure
 
 
 @pytest.mark.parametrize("made", [0, 1])

@@ -199,7 +199,7 @@ def test_a_predicate_says_what_a_node_must_have(predicate: str, expected: str) -
     rm.ask(memory=2, tags={"zone": "b"})
     rm.schedule()
     assert suggested_fixes(rm) == (expected,)
-    assert list(rm.scheduler.faults) == []
+    assert list(rm.scheduler.failures) == []
     rm.change_node("n1", attributes={"zone": "b"})
     assert rm.schedule() == [("app", "ask", "n1")]
 
@@ -410,7 +410,7 @@ def test_keys_that_do_not_compare_stand_last_and_nobody_hears_of_the_question() 
         rm.ask(app_id, memory=1)
     places = [place(rm, app_id, "ask")[:3] for app_id in ("number", "fails", "text")]
     assert places == ["1st", "2nd", "3rd"]
-    assert list(rm.scheduler.faults) == []
+    assert list(rm.scheduler.failures) == []
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ class Twins:
 
     def check(self) -> None:
         """All books are right, and no plugin was blamed."""
-        assert self.rm.faults() == []
+        assert self.rm.failures() == []
         check_accounts(self.rm, self.reference)
 
 

@@ -119,14 +119,14 @@ class Reader:
         part_of = block.remarks.get("part of", "")
         text = whole(block.text, part_of)
         if not is_configuration(block.text, part_of):
-            faults = faults_of_workload(text, self.sandbox.folder)
+            failures = faults_of_workload(text, self.sandbox.folder)
         elif self.sandbox.has_installed:
             self.sandbox.write("shown.yaml", text)
             said = self.sandbox.run("yunikorn validate shown.yaml")
-            faults = [said.text] if said.status or "warning" in said.text else []
+            failures = [said.text] if said.status or "warning" in said.text else []
         else:
-            faults = faults_of_configuration(text, self.registry)
-        assert bool(faults) == ("wrong" in block.remarks), "\n".join(faults) or "nothing is wrong with it"
+            failures = faults_of_configuration(text, self.registry)
+        assert bool(failures) == ("wrong" in block.remarks), "\n".join(failures) or "nothing is wrong with it"
 
     def json(self, block: Block) -> None:
         """One value, or one a line; lines with # are for people."""

@@ -72,20 +72,20 @@ def play(scheduler: Scheduler, seed: int) -> dict[str, list[object]]:
     rms = {name: RM(text, rm_id=name, scheduler=scheduler) for name, text in configurations().items()}
     for step in range(STEPS):
         rm = rms[rng.choice(list(rms))]
-        deed = rng.randrange(10)
-        if deed == 0:
+        operation = rng.randrange(10)
+        if operation == 0:
             rm.node(f"node-{step}", vcore=rng.randint(1, 8))
-        elif deed < 4:
+        elif operation < 4:
             rm.app(f"app-{step}", rng.choice(["root.a", "root.b"]))
             rm.ask(f"app-{step}", count=rng.randint(1, 4), vcore=rng.randint(1, 3))
-        elif deed < 6 and rm.running:
+        elif operation < 6 and rm.running:
             one = rng.choice(list(rm.running.values()))
             rm.release(one.application_id, one.uuid)
-        elif deed == 6:
+        elif operation == 6:
             rm.confirm()
-        elif deed == 7:
+        elif operation == 7:
             rm.remove_app(f"app-{rng.randrange(STEPS)}")
-        elif deed == 8:
+        elif operation == 8:
             scheduler.clock.advance(rng.choice([0.1, 1, 15, 61, 400]))  # type: ignore[attr-defined]
             scheduler.fire_timers()
         scheduler.schedule(rng.choice([0, 1, 2, 5, None]))

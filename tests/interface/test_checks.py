@@ -406,7 +406,7 @@ def test_a_plugin_that_calls_the_scheduler_while_it_decides_is_told_not_to() -> 
     rm.ask(vcore=1)
     assert rm.schedule() == []
     assert calls
-    (fault,) = rm.faults()
+    (fault,) = rm.failures()
     assert "update was called while the core decides: a predicate or another plugin must not call" in fault
     assert list(rm.find_app().asks) == ["ask"]
 

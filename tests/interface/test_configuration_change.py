@@ -154,7 +154,9 @@ def test_saving_that_raises_is_contained_and_reported() -> None:
         "the configuration was not saved: callback of resource manager rm: saving a configuration:"
         " OSError: no space left"
     )
-    assert rm.faults() == ["callback of resource manager rm: saving a configuration: OSError: no space left"]
+    assert rm.failures() == [
+        "callback of resource manager rm: saving a configuration: OSError: no space left"
+    ]
     assert rm.queues() == ["a"]
 
 

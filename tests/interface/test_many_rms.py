@@ -71,7 +71,7 @@ def ask(key: str) -> AllocationAsk:
     return AllocationAsk(key, "app", resource_ask=Resource(vcore=1))
 
 
-def lines_of(deed: Callable[[], object]) -> int:
+def lines_of(operation: Callable[[], object]) -> int:
     """The lines of Python that something takes."""
     count = 0
 
@@ -84,7 +84,7 @@ def lines_of(deed: Callable[[], object]) -> int:
     gc.disable()
     sys.settrace(trace)
     try:
-        deed()
+        operation()
     finally:
         sys.settrace(before)
         gc.enable()
@@ -130,13 +130,13 @@ def lose(crowd: Crowd) -> None:
     crowd.step()
 
 
-@pytest.mark.parametrize("deed", [update, decide, pass_time, idle, register, lose])
+@pytest.mark.parametrize("operation", [update, decide, pass_time, idle, register, lose])
 def test_what_one_does_costs_the_same_however_many_are_registered(
-    registry: Registry, deed: Callable[[Crowd], None]
+    registry: Registry, operation: Callable[[Crowd], None]
 ) -> None:
     def lines(number: int) -> int:
         crowd = Crowd(registry, number)
-        return lines_of(lambda: deed(crowd))
+        return lines_of(lambda: operation(crowd))
 
     lines(0)  # with all that is done the first time only
     few, many = lines(FEW), lines(MANY)

@@ -72,7 +72,7 @@ def test_entries(kind: str) -> None:
         rm.update(**{"asks": [good], kind: entries})
         assert f"good-{number}" in rm.find_app().asks
         rm.release_ask(key=f"good-{number}")
-    assert rm.faults() == []
+    assert rm.failures() == []
     rm.schedule()
 
 
@@ -95,4 +95,4 @@ def test_releases(entry: Any) -> None:
         )
         assert f"good-{number}" not in rm.find_app().asks
     assert list(rm.find_app().allocations) == ["app#1"]
-    assert rm.faults() == []
+    assert rm.failures() == []

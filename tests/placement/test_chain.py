@@ -10,8 +10,8 @@ from yunikorn.api import Application, PlacementRule, hookimpl
 from yunikorn.config.schema import RuleConfig
 from yunikorn.errors import OptionError, UnknownPlugin
 from yunikorn.registry import Registry
-from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.placement import NO_MATCH, PlacementChain
+from yunikorn.scheduling.plugin_failures import PluginFailures
 
 USER = {"name": "user", "create": True}
 PROVIDED = {"name": "provided", "create": True}
@@ -84,7 +84,7 @@ def test_a_parent_rule_that_gives_a_leaf_is_no_match(place: Any, make_tree: Any)
 
 
 @pytest.mark.parametrize(
-    ("asked", "fault"),
+    ("asked", "failure"),
     [
         ("bad name", "'bad name' has other characters"),
         ("root.a..b", "a level of it is empty"),
@@ -93,12 +93,12 @@ def test_a_parent_rule_that_gives_a_leaf_is_no_match(place: Any, make_tree: Any)
         ("root.a.b!", "'b!' has other characters"),
     ],
 )
-def test_an_illegal_name_ends_the_placement(place: Any, make_tree: Any, asked: str, fault: str) -> None:
+def test_an_illegal_name_ends_the_placement(place: Any, make_tree: Any, asked: str, failure: str) -> None:
     placement = place([PROVIDED, USER], make_tree(), queue_name=asked)
     assert placement.queue == ""
     assert placement.rule == "provided"
     assert placement.reason.startswith("invalid queue name '")
-    assert fault in placement.reason
+    assert failure in placement.reason
 
 
 def test_names_are_found_in_any_case_and_come_out_in_lower_case(place: Any, make_tree: Any) -> None:
@@ -273,25 +273,27 @@ class Both:
 
 
 @pytest.mark.parametrize(
-    ("rule", "deed"),
+    ("rule", "operation"),
     [
         ("explosive", "KeyError: 'boom'"),
         ("sloppy", "TypeError: it returned 7 instead of a queue name or None"),
     ],
 )
 def test_a_rule_that_breaks_rejects_the_application_and_is_named(
-    registry: Registry, make_tree: Any, make_app: Any, rule: str, deed: str
+    registry: Registry, make_tree: Any, make_app: Any, rule: str, operation: str
 ) -> None:
     assert registry.register(Both(), "both", "their-dist", "1.2")
-    faults = FaultLog()
-    chain = PlacementChain([RuleConfig(rule), RuleConfig("user", create=True)], registry, make_tree(), faults)
+    failures = PluginFailures()
+    chain = PlacementChain(
+        [RuleConfig(rule), RuleConfig("user", create=True)], registry, make_tree(), failures
+    )
     placement = chain.place(make_app())
     assert placement.queue == ""
     assert placement.reason == (
-        f"plugin {rule} of both (their-dist 1.2): placing application 'app-1': {deed}"
+        f"plugin {rule} of both (their-dist 1.2): placing application 'app-1': {operation}"
     )
     assert chain.place(make_app(tags=FORCED)).queue == "root.developer"
-    assert [(fault.message, fault.count) for fault in faults] == [(placement.reason, 2)]
+    assert [(failure.message, failure.count) for failure in failures] == [(placement.reason, 2)]
 
 
 def test_an_observer_is_told_every_placement(registry: Registry, make_tree: Any, make_app: Any) -> None:

@@ -11,7 +11,7 @@ from yunikorn.clock import ManualClock
 from yunikorn.config.schema import PluginRef
 from yunikorn.errors import UnknownPlugin
 from yunikorn.registry import Registry
-from yunikorn.scheduling.faults import FaultLog
+from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.scheduling.user_groups import UserGroups
 
 
@@ -77,15 +77,15 @@ def test_a_failure_is_kept_for_thirty_seconds() -> None:
 
 
 def test_a_resolver_that_breaks_is_named_once_and_the_submission_refused() -> None:
-    faults = FaultLog()
-    groups = UserGroups(ManualClock(), Book(), "book of theirs (dist 1.0)", faults)
+    failures = PluginFailures()
+    groups = UserGroups(ManualClock(), Book(), "book of theirs (dist 1.0)", failures)
     first, second = groups.identify("broken"), groups.identify("broken")
     blame = (
         "plugin book of theirs (dist 1.0): finding the groups of user 'broken': "
         "OSError: no line to the directory"
     )
     assert first.refusal == second.refusal == f"user resolution failed: {blame}"
-    assert [(fault.message, fault.count) for fault in faults] == [(blame, 1)]
+    assert [(failure.message, failure.count) for failure in failures] == [(blame, 1)]
 
 
 def test_a_text_is_no_list_of_groups() -> None:

@@ -190,11 +190,11 @@ def test_a_call_that_fails_is_reported_and_stops_neither_start_nor_reload_nor_en
     rm.reload(text("app"))
     assert rm.find_queue("root.p.b").settings.app_sort == "app"
     rm.scheduler.close()
-    faults = "\n".join(rm.faults())
+    failures = "\n".join(rm.failures())
     for name in PLUGINS:
-        assert f"plugin {name} of test-plugin (yunikorn-test 1.0): opening: " in faults
-    for deed in ("opening", "reloading", "closing"):
-        assert f": {deed}: RuntimeError: no \\x1b[31mluck" in faults
+        assert f"plugin {name} of test-plugin (yunikorn-test 1.0): opening: " in failures
+    for operation in ("opening", "reloading", "closing"):
+        assert f": {operation}: RuntimeError: no \\x1b[31mluck" in failures
 
 
 @attrs.define(eq=False)
@@ -302,8 +302,8 @@ def test_what_a_plugin_reports_is_named_counted_logged_and_an_event(caplog: pyte
     rm = RM(whole, with_plugins(placement_rules=[Trouble], event_sinks=[Listening]))
     for app_id in ("one", "two"):
         rm.app(app_id)
-    (fault,) = rm.scheduler.faults
+    (failure,) = rm.scheduler.failures
     said = "plugin trouble of test-plugin (yunikorn-test 1.0): reading its file again: OSError: one"
-    assert (fault.message, fault.count) == (said, 2)
+    assert (failure.message, failure.count) == (said, 2)
     assert [record.getMessage() for record in caplog.records] == [said, said.replace("one", "two")]
     assert [event.message for event in heard if event.type == "PLUGIN"] == [said]

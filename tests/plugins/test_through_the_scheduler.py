@@ -88,7 +88,7 @@ def test_predicates_choose_the_node_and_think_again_when_a_node_changes(registry
     assert rm.nodes == {"anywhere": "plain", "tolerant": "red", "too-shy": "red"}
     rm.add_node("far", zone="z")
     assert rm.nodes == {"anywhere": "plain", "tolerant": "red", "too-shy": "red", "too-far": "far"}
-    assert not list(rm.scheduler.faults)
+    assert not list(rm.scheduler.failures)
 
 
 def test_a_selector_of_the_application_holds_for_its_requests(registry: Registry) -> None:
@@ -125,9 +125,9 @@ def test_a_sink_that_cannot_be_opened_stops_nothing_and_is_named(registry: Regis
     rm.submit("app", {})
     rm.ask("app", "one", {})
     assert rm.nodes == {"one": "n"}
-    (fault,) = rm.scheduler.faults
-    assert "jsonl" in fault.plugin
-    assert "No such file or directory" in fault.message
+    (failure,) = rm.scheduler.failures
+    assert "jsonl" in failure.plugin
+    assert "No such file or directory" in failure.message
 
 
 def test_groups_come_from_the_operating_system(registry: Registry) -> None:

@@ -137,7 +137,7 @@ class Life:
 
     def live(self, steps: int) -> None:
         """So many throws of dice."""
-        deeds: list[Callable[[], object]] = [
+        operations: list[Callable[[], object]] = [
             *[self.submit] * 3,
             *[self.want] * 6,
             *[self.node] * 2,
@@ -153,12 +153,12 @@ class Life:
         ]
         for _ in range(steps):
             try:
-                self.dice.choice(deeds)()
+                self.dice.choice(operations)()
             except YunikornError:
                 continue
         self.recorder.close()
 
-    # -- deeds ----------------------------------------------------------------------------------------
+    # -- operations ----------------------------------------------------------------------------------------
 
     def pick(self) -> Manager:
         """One of the two."""
@@ -293,8 +293,8 @@ class Life:
         """A queue or the partition is stopped or started."""
         rm_id = self.pick().rm_id
         scheduler = self.scheduler
-        deed = self.dice.choice([scheduler.stop_queue, scheduler.start_queue, scheduler.start_queue])
-        deed(rm_id, "default", self.dice.choice(["root.a", "root.b"]))
+        operation = self.dice.choice([scheduler.stop_queue, scheduler.start_queue, scheduler.start_queue])
+        operation(rm_id, "default", self.dice.choice(["root.a", "root.b"]))
         if self.dice.random() < 0.2:
             scheduler.stop_partition(rm_id, "default")
             scheduler.start_partition(rm_id, "default")

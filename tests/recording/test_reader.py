@@ -19,7 +19,7 @@ def read(*lines: str) -> Recording:
     return parse_recording("".join(f"{line}\n" for line in lines).encode(), "f")
 
 
-def faults(*lines: str) -> list[str]:
+def failures(*lines: str) -> list[str]:
     """What is wrong with these lines."""
     with pytest.raises(RecordingError) as found:
         read(*lines)
@@ -55,7 +55,7 @@ def test_lines_have_times_and_resource_managers_also_where_they_do_not_say() -> 
 
 
 def test_every_line_that_is_wrong_is_named() -> None:
-    assert faults(
+    assert failures(
         "{",
         "[]",
         "{}",
@@ -104,11 +104,11 @@ def test_every_line_that_is_wrong_is_named() -> None:
 
 
 def test_a_line_of_no_resource_manager_is_named() -> None:
-    assert faults('{"update": {}}') == ['f:1: update of which RM? Say so with "rm", or register one before']
+    assert failures('{"update": {}}') == ['f:1: update of which RM? Say so with "rm", or register one before']
 
 
 def test_a_beginning_is_read_strictly() -> None:
-    assert faults(
+    assert failures(
         '{"recording": {"version": 2, "start": "today", "periods":'
         ' {"session": null, "starting": null, "sesion": "1s", "completing": "x"}}}'
     ) == [
@@ -122,7 +122,7 @@ def test_a_beginning_is_read_strictly() -> None:
 
 
 def test_of_many_problems_twenty_are_shown() -> None:
-    found = faults(*["{"] * 30)
+    found = failures(*["{"] * 30)
     assert len(found) == 21
     assert found[-1] == "f: and 10 more"
 
@@ -140,8 +140,8 @@ def test_files_that_are_not_there_or_empty_are_named(tmp_path: Path) -> None:
 
 
 def test_deep_and_odd_json_is_no_danger() -> None:
-    assert "f:1: is no JSON: too deep" in faults("[" * 100_000)[0]
-    assert "is no JSON" in faults('{"schedule": 1' + "0" * 5000 + "}")[0]
+    assert "f:1: is no JSON: too deep" in failures("[" * 100_000)[0]
+    assert "is no JSON" in failures('{"schedule": 1' + "0" * 5000 + "}")[0]
     with pytest.raises(RecordingError, match="is no JSON"):
         parse_recording(b'{"pause": "\xff"}\n', "f")
 

@@ -121,9 +121,9 @@ def test_a_callback_that_raises_in_the_loop_is_reported_and_told_to_register_aga
         )
         await scheduler.update(work(1))
         await asked_to_resync.wait()
-        [fault] = await scheduler.call(lambda core: list(core.faults))
-        assert "resource manager rm" in fault.message
-        assert "LookupError: no such pod" in fault.message
+        [failure] = await scheduler.call(lambda core: list(core.failures))
+        assert "resource manager rm" in failure.message
+        assert "LookupError: no such pod" in failure.message
 
     play(registry, story)
 

@@ -21,7 +21,7 @@ from yunikorn.clock import SystemClock
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
-from yunikorn.scheduling.faults import Fault
+from yunikorn.scheduling.plugin_failures import PluginFailure
 from yunikorn.service import demo, run
 from yunikorn.service.budgets import Budgets
 from yunikorn.service.config_files import ConfigFiles
@@ -85,9 +85,9 @@ class Stand:
         request = RegisterResourceManagerRequest("rm", config=json.dumps(text))
         self.core.register_resource_manager(request, self.ears)
 
-    def faults(self) -> list[Fault]:
+    def failures(self) -> list[PluginFailure]:
         """What plugins did wrong."""
-        return self.core.call(lambda scheduler: list(scheduler.faults))
+        return self.core.call(lambda scheduler: list(scheduler.failures))
 
     def settle(self) -> None:
         """Return when the core has nothing more to do."""
@@ -122,14 +122,14 @@ def test_a_long_call_is_reported_by_name(stand: Stand, caplog: pytest.LogCapture
             budgets.look(10.0 * call + moment)
 
     run_calls(stand, 2, look)
-    (fault,) = stand.faults()
-    assert fault.plugin == ORIGIN
-    assert fault.deed == "taking long in check"
-    assert fault.message == (
+    (failure,) = stand.failures()
+    assert failure.plugin == ORIGIN
+    assert failure.operation == "taking long in check"
+    assert failure.message == (
         f"plugin {ORIGIN}: taking long in check: one call held the core for more than 1.5 s,"
         " of 1 s that it may"
     )
-    assert fault.count == 2, "once for each call"
+    assert failure.count == 2, "once for each call"
     assert caplog.text.count("taking long") == 1
     stand.core.update(work(0, app="later"))
     assert [event.object_id for event in stand.events] == [ORIGIN]
@@ -143,7 +143,7 @@ def test_many_short_calls_are_not_one_long_call(stand: Stand) -> None:
         budgets.look(call * 0.8 + 0.7)
 
     run_calls(stand, 5, look)
-    assert stand.faults() == []
+    assert stand.failures() == []
 
 
 def test_any_length_may_be_allowed(stand: Stand) -> None:
@@ -154,7 +154,7 @@ def test_any_length_may_be_allowed(stand: Stand) -> None:
         budgets.look(1e6)
 
     run_calls(stand, 1, look)
-    assert stand.faults() == []
+    assert stand.failures() == []
 
 
 @pytest.mark.parametrize(("busy", "is_reported"), [(6, True), (5, False)])
@@ -167,15 +167,15 @@ def test_who_holds_more_of_the_core_than_its_share_is_reported(
         budgets.look(rest * 0.1)
     stand.settle()
     if not is_reported:
-        assert stand.faults() == []
+        assert stand.failures() == []
         return
-    (fault,) = stand.faults()
-    assert fault.plugin == ORIGIN
-    assert fault.message == (
+    (failure,) = stand.failures()
+    assert failure.plugin == ORIGIN
+    assert failure.message == (
         f"plugin {ORIGIN}: holding the core: it was at work at 6 of 10 looks, more than the 50% that it may;"
         " mostly in check"
     )
-    assert fault.message in caplog.text
+    assert failure.message in caplog.text
 
 
 def test_shares_are_counted_anew_after_each_window(stand: Stand) -> None:
@@ -185,7 +185,7 @@ def test_shares_are_counted_anew_after_each_window(stand: Stand) -> None:
     run_calls(stand, 2, lambda call: budgets.look(3.0 + call))
     for moment in range(5, 8):
         budgets.look(moment)
-    assert stand.faults() == []
+    assert stand.failures() == []
 
 
 def test_a_core_that_has_ended_is_no_trouble(stand: Stand) -> None:

@@ -92,16 +92,16 @@ def test_another_authority_for_clients_holds_for_new_connections(
     serve(registry, story, Settings(HERE, tls))
 
 
-@pytest.mark.parametrize("fault", ["gone", "no key", "another's key", "no certificate"])
+@pytest.mark.parametrize("failure", ["gone", "no key", "another's key", "no certificate"])
 def test_certificates_that_cannot_be_used_change_nothing(
-    registry: Registry, certificates: Certificates, fault: str
+    registry: Registry, certificates: Certificates, failure: str
 ) -> None:
     async def story(stand: Stand) -> None:
-        if fault == "gone":
+        if failure == "gone":
             certificates.key.unlink()
-        elif fault == "no key":
+        elif failure == "no key":
             certificates.key.write_text("-----BEGIN PRIVATE KEY-----\nxx\n-----END PRIVATE KEY-----\n")
-        elif fault == "another's key":
+        elif failure == "another's key":
             leaf = certificates.authority.issue_cert("localhost")
             leaf.private_key_pem.write_to_path(certificates.key)
         else:

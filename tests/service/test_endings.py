@@ -112,9 +112,9 @@ def test_callbacks_that_are_given_up_while_the_core_takes_them_are_not_asked(
         await stand.register()
         carry_out = stand.core.carry_out
 
-        async def watched(deed: Callable[[Scheduler], None]) -> None:
+        async def watched(operation: Callable[[Scheduler], None]) -> None:
             try:
-                await carry_out(deed)
+                await carry_out(operation)
             finally:
                 given_up.set()
 

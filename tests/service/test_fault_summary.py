@@ -1,4 +1,4 @@
-"""What plugins did wrong in a run: in the log when it ends, and in `yunikorn plugins --faults`."""
+"""What plugins did wrong in a run: in the log when it ends, and in `yunikorn plugins --failures`."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import pytest
 
 from yunikorn.api import Context
 from yunikorn.cli.main import main
-from yunikorn.scheduling.faults import FaultLog
+from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.service.logs import logging_to, parse_levels
 
 
-def run_of(*deeds: tuple[str, str, int], ends: bool = True) -> str:
+def run_of(*operations: tuple[str, str, int], ends: bool = True) -> str:
     """The log of a run in which these plugins did that so often."""
     stream = io.StringIO()
     with logging_to(stream, parse_levels([]), "json"):
-        faults = FaultLog()
-        for plugin, deed, times in deeds:
+        failures = PluginFailures()
+        for plugin, operation, times in operations:
             for number in range(times):
-                faults.report(plugin, deed, f"no {number}")
+                failures.report(plugin, operation, f"no {number}")
         if ends:
-            faults.sum_up()
+            failures.sum_up()
     return stream.getvalue()
 
 
@@ -37,7 +37,7 @@ class Shown(NamedTuple):
 
 
 class Command:
-    """`yunikorn plugins --faults` on a log."""
+    """`yunikorn plugins --failures` on a log."""
 
     def __init__(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self._path, self._capsys = path, capsys
@@ -72,11 +72,11 @@ def test_the_command_shows_each_plugin_with_counts(shown: Command) -> None:
 
 
 def test_runs_are_added_up_and_a_killed_one_counts_once(shown: Command) -> None:
-    deed = ("cold of acme (acme 1.0)", "scoring", 7)
-    result = shown(run_of(deed) + run_of(deed, ends=False) + run_of(deed), "--json")
-    (fault,) = json.loads(result.output)["faults"]
-    assert fault["times"] == 7 + 1 + 7
-    assert fault["first"].endswith("scoring: no 0")
+    operation = ("cold of acme (acme 1.0)", "scoring", 7)
+    result = shown(run_of(operation) + run_of(operation, ends=False) + run_of(operation), "--json")
+    (failure,) = json.loads(result.output)["faults"]
+    assert failure["times"] == 7 + 1 + 7
+    assert failure["first"].endswith("scoring: no 0")
 
 
 def test_what_a_plugin_reports_of_itself_is_logged_when_it_says_something_new_and_counted_once(
@@ -84,12 +84,12 @@ def test_what_a_plugin_reports_of_itself_is_logged_when_it_says_something_new_an
 ) -> None:
     stream = io.StringIO()
     with logging_to(stream, parse_levels([]), "json"):
-        faults = FaultLog()
-        context = faults.context_of("post of acme (acme 1.0)", Context("", lambda: 0))
+        failures = PluginFailures()
+        context = failures.context_of("post of acme (acme 1.0)", Context("", lambda: 0))
         for text in ("1 lost", "1 lost", "2 lost", "2 lost", "4 lost"):
             context.report("delivering", text)
-            assert len(faults) == 1
-        faults.sum_up()
+            assert len(failures) == 1
+        failures.sum_up()
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert [(line["times"], line["message"].rpartition(": ")[2]) for line in lines] == [
         (1, "1 lost"),
@@ -98,7 +98,7 @@ def test_what_a_plugin_reports_of_itself_is_logged_when_it_says_something_new_an
         (5, "1 lost"),
     ]
     result = shown(stream.getvalue() * 2, "--json")
-    assert [fault["times"] for fault in json.loads(result.output)["faults"]] == [10]
+    assert [failure["times"] for failure in json.loads(result.output)["faults"]] == [10]
 
 
 @pytest.mark.parametrize("log", ["", run_of()])

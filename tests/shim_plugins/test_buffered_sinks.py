@@ -115,8 +115,8 @@ def test_a_sink_that_raises_is_switched_off_and_reported_like_any_other(sink: ty
     thread = next(one for one in threading.enumerate() if one.name.startswith("yunikorn-sink-slow"))
     thread.join(LONG)
     rm.node("n2", vcore=1)
-    (fault,) = rm.faults()
-    assert fault.endswith("sending events, it is switched off: OSError: no space left")
+    (failure,) = rm.failures()
+    assert failure.endswith("sending events, it is switched off: OSError: no space left")
     rm.node("n3", vcore=1)
     assert sink.heard == ["opened", "closed"]
     sink.fails = False
@@ -177,7 +177,9 @@ def test_what_a_sink_raises_at_its_end_is_reported(sink: type[Slow]) -> None:
     rm.scheduler.stop("rm")
     sink.door.set()
     buffers.finish()
-    assert rm.faults() == ["plugin slow of test-plugin (yunikorn-test 1.0): closing: OSError: no space left"]
+    assert rm.failures() == [
+        "plugin slow of test-plugin (yunikorn-test 1.0): closing: OSError: no space left"
+    ]
 
 
 def test_a_sink_that_cannot_be_opened_is_found_at_once(sink: type[Slow]) -> None:
@@ -186,7 +188,7 @@ def test_a_sink_that_cannot_be_opened_is_found_at_once(sink: type[Slow]) -> None
 
     sink.opened = refuse  # type: ignore[method-assign]
     rm = make(sink, BufferedSinks())
-    assert "opening, it is switched off: PermissionError: not for you" in rm.faults()[0]
+    assert "opening, it is switched off: PermissionError: not for you" in rm.failures()[0]
     rm.scheduler.stop("rm")
 
 

@@ -40,10 +40,10 @@ def test_a_response_that_is_not_taken_stops_neither_the_decisions_nor_the_caller
     rm.ask("app", "k", vcore=1)
     rm.broken = True
     assert rm.scheduler.schedule() == 1
-    (fault,) = rm.scheduler.faults
-    assert fault.plugin == "resource manager rm"
+    (failure,) = rm.scheduler.failures
+    assert failure.plugin == "resource manager rm"
     expected = "callback of resource manager rm: taking a response: RuntimeError: I dropped it"
-    assert fault.message == expected
+    assert failure.message == expected
     assert rm.scheduler.session_state("rm") == "Paused"
     assert "failed to take a response" in rm.scheduler.session("rm").reason
 
@@ -88,8 +88,8 @@ def test_not_hearing_of_states_costs_the_one_report_only() -> None:
     rm.ask("app", "k", vcore=1)
     rm.scheduler.schedule()
     assert [one.allocation_key for one in rm.said("new_allocations")] == ["k"]
-    (fault,) = rm.scheduler.faults
-    assert (fault.deed, fault.count) == ("hearing how a request fares", 1)
+    (failure,) = rm.scheduler.failures
+    assert (failure.operation, failure.count) == ("hearing how a request fares", 1)
     assert rm.scheduler.session_state("rm") == "Running"
 
 
@@ -115,5 +115,5 @@ def test_a_callback_without_the_one_required_method_is_told_so() -> None:
     request = RegisterResourceManagerRequest("bare", config=configuration(queue("a")))
     rm.scheduler.register_resource_manager(request, ResourceManagerCallback())
     rm.scheduler.update(UpdateRequest("bare", new_schedulable_nodes=[NewNodeInfo("n1")]))
-    (fault,) = rm.faults()
-    assert fault.endswith("ResourceManagerCallback does not implement recv_update_response(response)")
+    (failure,) = rm.failures()
+    assert failure.endswith("ResourceManagerCallback does not implement recv_update_response(response)")

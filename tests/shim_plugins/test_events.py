@@ -148,9 +148,9 @@ def test_an_rm_that_raises_hears_no_more_events_until_a_configuration_is_loaded(
     rm.node("n1", vcore=2)
     rm.node("n2", vcore=2)
     expected = "callback of resource manager rm: taking events: OSError: the pipe is broken"
-    assert rm.faults() == [expected]
-    (fault,) = rm.scheduler.faults
-    assert fault.count == 1
+    assert rm.failures() == [expected]
+    (failure,) = rm.scheduler.failures
+    assert failure.count == 1
     assert rm.scheduler.session_state("rm") == "Running"
     assert [one.node_id for one in rm.said("accepted_nodes")] == ["n1", "n2"]
     rm.broken = False

@@ -210,9 +210,9 @@ BROKEN: dict[str, tuple[Callable[[], object], str]] = {
 def test_a_broken_plugin_is_left_out_whole_and_the_rm_registered(case: str) -> None:
     make, reason = BROKEN[case]
     rm = Owner(configuration(), make())
-    (fault,) = rm.faults()
-    assert "(resource manager rm): registering it: " in fault
-    assert reason in fault
+    (failure,) = rm.failures()
+    assert "(resource manager rm): registering it: " in failure
+    assert reason in failure
     ready(rm)
     assert rm.schedule() == [("app", "k", "n1")]
 
@@ -222,7 +222,7 @@ def test_a_broken_plugin_that_comes_later_changes_nothing(case: str) -> None:
     make, reason = BROKEN[case]
     rm = RM(configuration())
     assert not rm.scheduler.register_plugin("rm", make(), "mine")
-    assert reason in rm.faults()[0]
+    assert reason in rm.failures()[0]
     assert reason in rm.scheduler.plugins("rm").broken[-1].reason
 
 
@@ -233,7 +233,7 @@ def test_who_names_what_a_broken_plugin_would_offer_reads_why_it_is_not_there() 
 
 def test_the_same_name_twice() -> None:
     rm = Owner(configuration(), Quarantine("n1"), Quarantine("n2"))
-    assert "a plugin of this name is already registered" in rm.faults()[0]
+    assert "a plugin of this name is already registered" in rm.failures()[0]
     assert not rm.scheduler.register_plugin("rm", Diary(), "yunikorn_plugins.events")
 
 

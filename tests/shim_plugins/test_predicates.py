@@ -158,7 +158,7 @@ def test_raising_refuses_the_node_and_is_reported_with_whose_it_is() -> None:
     ready(rm)
     rm.ask(key="k", vcore=1)
     assert rm.schedule() == [("app", "k", "n2")]
-    assert rm.faults() == [
+    assert rm.failures() == [
         "callback of resource manager rm: answering predicates ask k of application app on node n1: "
         "LookupError: who is n1?"
     ]
@@ -171,7 +171,7 @@ def test_an_answer_of_no_use_refuses_too(answer: object) -> None:
     ready(rm)
     rm.ask(key="k", vcore=1)
     assert rm.schedule() == []
-    assert bool(rm.faults()) == (answer != "")
+    assert bool(rm.failures()) == (answer != "")
 
 
 # -- keeping a node -------------------------------------------------------------------------------------
@@ -253,8 +253,8 @@ def test_one_question_that_fails_refuses_all_nodes_of_that_search() -> None:
     rm.ask(key="k", vcore=1)
     assert rm.schedule() == []
     assert len(rm.questions) == 1
-    (fault,) = rm.scheduler.faults
-    assert (fault.plugin, fault.count) == ("resource manager rm", 40)
+    (failure,) = rm.scheduler.failures
+    assert (failure.plugin, failure.count) == ("resource manager rm", 40)
     fails = False
     rm.change_node("n1", vcore=4)
     assert [where for _, _, where in rm.schedule()] == ["n1"]
@@ -270,8 +270,8 @@ def test_an_answer_for_many_that_is_of_no_use(answer: object) -> None:
     ready(rm)
     rm.ask(key="k", vcore=1)
     assert rm.schedule() == []
-    assert "answering predicates for several nodes" in rm.faults()[0]
-    assert "it answered" in rm.faults()[0]
+    assert "answering predicates for several nodes" in rm.failures()[0]
+    assert "it answered" in rm.failures()[0]
 
 
 def decisions(kind: type[Asked] | type[AskedAtOnce], seed: int, refusing: int) -> list[Decision]:

@@ -34,9 +34,9 @@ def trap() -> Iterator[Trap]:
     trap.open.set()
 
 
-def look(rm: RM, trap: Trap, deed: Callable[[], object]) -> Whereabouts | None:
+def look(rm: RM, trap: Trap, operation: Callable[[], object]) -> Whereabouts | None:
     """What the scheduler says of the thread that is caught while it does this."""
-    thread = threading.Thread(target=deed)
+    thread = threading.Thread(target=operation)
     thread.start()
     try:
         assert trap.caught.wait(LONG)
@@ -68,7 +68,7 @@ def test_a_predicate_that_hangs_is_named_with_its_distribution_and_where_it_is(t
     found = look(rm, trap, rm.scheduler.schedule)
     assert found is not None
     assert found.who == "plugin thinks of test-plugin (yunikorn-test 1.0)"
-    assert found.deed == "check"
+    assert found.operation == "check"
     assert "threading.py" in found.place
     assert str(found).startswith("plugin thinks of test-plugin (yunikorn-test 1.0): check (")
 
@@ -86,7 +86,7 @@ def test_a_callback_that_hangs_is_named_with_whose_it_is(
     found = look(rm, trap, rm.scheduler.schedule)
     assert found is not None
     assert found.who == "callback of resource manager rm"
-    assert found.deed.startswith("answering predicates")
+    assert found.operation.startswith("answering predicates")
 
 
 def test_a_plugin_of_an_rm_is_named_too(trap: Trap) -> None:
@@ -114,14 +114,14 @@ def test_a_plugin_of_an_rm_is_named_too(trap: Trap) -> None:
     rm.ask("other", vcore=1)
     found = look(rm, trap, rm.scheduler.schedule)
     assert found is not None
-    assert (found.who, found.deed) == ("plugin ponders of Own (resource manager rm)", "key")
+    assert (found.who, found.operation) == ("plugin ponders of Own (resource manager rm)", "key")
 
 
 def test_the_scheduler_itself(trap: Trap) -> None:
     rm = RM(configuration())
     found = look(rm, trap, lambda: trap(None))
     assert found is not None
-    assert (found.who, found.deed) == ("the scheduler itself", "")
+    assert (found.who, found.operation) == ("the scheduler itself", "")
 
 
 def test_a_thread_that_is_not_there() -> None:

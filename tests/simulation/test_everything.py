@@ -122,7 +122,7 @@ def test_everything_is_counted_once(
             recorder.write_report(report)
     check(report)
     assert report.plugin_faults == []
-    assert Replay(folders[0], CONFIG).faults == []
+    assert Replay(folders[0], CONFIG).failures == []
     for path in folders[0].iterdir():
         assert path.read_bytes() == (folders[1] / path.name).read_bytes()
     assert fates(folders[0]) == report.applications.submitted - (

@@ -265,7 +265,7 @@ def test_nodes_fail_and_come_back(tmp_path: Path, registry: Registry) -> None:
     assert 8 < len(workload.events) < 60
     report = play(tmp_path, CONFIG, workload, registry)
     assert conserved(report)
-    assert Replay(tmp_path, CONFIG).faults == []
+    assert Replay(tmp_path, CONFIG).failures == []
     assert report.tasks.restarted > 0
     assert report.tasks.ended == 60
     lines = (tmp_path / "nodes.jsonl").read_text("utf-8").splitlines()

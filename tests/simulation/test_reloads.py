@@ -79,7 +79,7 @@ def test_a_configuration_holds_from_its_time_on(tmp_path: Path, registry: Regist
     assert [time for time, _ in starts(tmp_path)] == [0, 10, 15, 15, 20, 25]
     assert report.reloads == [ReloadReport(15.0, "more.yaml", True, "")]
     assert json.loads(report.to_json())["reloads"][0]["config"] == "more.yaml"
-    assert Replay(tmp_path / "out", THREE_CORES).faults == []
+    assert Replay(tmp_path / "out", THREE_CORES).failures == []
 
 
 def test_it_holds_for_what_arrives_at_the_same_instant(tmp_path: Path, registry: Registry) -> None:
@@ -153,7 +153,7 @@ events:
     assert [json.loads(line)["event"] for line in lines] == ["add", "add", "remove"]
     assert report.node_troubles == ["node o was not changed: failed to find node o"]
     # The replay knows no partitions: a quota that both have.
-    assert Replay(tmp_path / "out", THREE_CORES.replace("vcore: 3", "vcore: 7")).faults == []
+    assert Replay(tmp_path / "out", THREE_CORES.replace("vcore: 3", "vcore: 7")).failures == []
 
 
 def test_recorders_hear_of_configurations(tmp_path: Path, registry: Registry) -> None:
@@ -195,7 +195,7 @@ def test_a_lost_node_comes_back_as_it_was(tmp_path: Path, registry: Registry) ->
     assert [time for time, _ in starts(tmp_path)] == [0, 0, 0, 0, 8, 8]
     lines = (tmp_path / "out" / "nodes.jsonl").read_text("utf-8").splitlines()
     assert json.loads(lines[-1])["resources"] == {"vcore": 2000}
-    assert Replay(tmp_path / "out", wide).faults == []
+    assert Replay(tmp_path / "out", wide).failures == []
 
 
 def test_a_node_that_was_never_there_needs_resources(tmp_path: Path, registry: Registry) -> None:

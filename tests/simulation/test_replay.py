@@ -65,10 +65,10 @@ partitions:
 
 
 class Replay:
-    """Adds up what nodes and queues hold; `faults` says where a limit was passed."""
+    """Adds up what nodes and queues hold; `failures` says where a limit was passed."""
 
     def __init__(self, folder: Path, config: str) -> None:
-        self.faults: list[str] = []
+        self.failures: list[str] = []
         self.capacity: dict[str, dict[str, int]] = {}
         self.drained: set[str] = set()
         self.on_node: dict[str, Counter[str]] = defaultdict(Counter)
@@ -99,7 +99,7 @@ class Replay:
 
     def expect(self, holds: bool, line: dict[str, Any], what: str) -> None:
         if not holds:
-            self.faults.append(f"{what}: {line}")
+            self.failures.append(f"{what}: {line}")
 
     def change(self, line: dict[str, Any]) -> None:
         node = line["node"]
@@ -169,7 +169,7 @@ def conserved(report: Report) -> bool:
 def check(folder: Path, config: str, report: Report) -> Replay:
     """Replay a folder; everything must hold, and agree with the report."""
     replay = Replay(folder, config)
-    assert replay.faults == []
+    assert replay.failures == []
     assert replay.allocations == report.allocations
     assert len(replay.placed) == report.tasks.running
     assert conserved(report)
@@ -271,7 +271,7 @@ def test_the_replay_finds_what_is_wrong(tmp_path: Path) -> None:
     node = {"time": 0, "event": "add", "node": "n", "resources": {"vcore": 4000}, "after": 0}
     (tmp_path / "decisions.jsonl").write_text(f"{json.dumps(line)}\n{json.dumps(again)}\n")
     (tmp_path / "nodes.jsonl").write_text(json.dumps(node))
-    found = [fault.partition(":")[0] for fault in Replay(tmp_path, CONFIG).faults]
+    found = [failure.partition(":")[0] for failure in Replay(tmp_path, CONFIG).failures]
     assert found == [
         "node over its vcore",
         "root.fifo over its vcore",

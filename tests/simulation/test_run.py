@@ -124,9 +124,9 @@ def test_a_policy_that_raises_is_named_in_the_report(caplog: pytest.LogCaptureFi
     )
     report = simulate(ONE_QUEUE % "broken", workload, registry)
     assert report.applications.finished == 3
-    (fault,) = report.plugin_faults
-    assert "acme-sorting (acme 1.2)" in fault
-    assert "ZeroDivisionError: by accident" in fault
+    (failure,) = report.plugin_faults
+    assert "acme-sorting (acme 1.2)" in failure
+    assert "ZeroDivisionError: by accident" in failure
     assert "by accident" in caplog.text
 
 

@@ -119,11 +119,11 @@ def test_at_the_end_a_plugin_that_misbehaved_fails_the_test() -> None:
 
 def test_a_test_may_expect_that() -> None:
     clusters = Clusters()
-    cluster = clusters(BY_NAME, node("n1", vcore=9), plugins=[Broken], faults="expected")
+    cluster = clusters(BY_NAME, node("n1", vcore=9), plugins=[Broken], failures="expected")
     for name in ("bad", "good"):
         cluster.submit(application(name, "root.batch"), ask(vcore=1))
     cluster.run()
-    assert len(cluster.faults) == 1
+    assert len(cluster.failures) == 1
     clusters.close()
 
 

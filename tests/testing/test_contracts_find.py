@@ -386,8 +386,8 @@ def test_of_every_kind_a_sound_one_breaks_no_promise(base: type[Any]) -> None:
 def test_of_every_kind_a_life_that_breaks(base: type[Any], call: str) -> None:
     found = broken_promises(odd(base, **{call: raising})())
     assert found["test_its_life_has_a_beginning_and_an_end"] == "RuntimeError: no luck"
-    deed = {"opened": "opening", "reloaded": "reloading", "closed": "closing"}[call]
-    assert deed in found["test_a_cluster_runs_under_it_without_a_fault"]
+    operation = {"opened": "opening", "reloaded": "reloading", "closed": "closing"}[call]
+    assert operation in found["test_a_cluster_runs_under_it_without_a_fault"]
 
 
 @EVERY_KIND

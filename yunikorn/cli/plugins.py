@@ -46,9 +46,9 @@ def command(ctx: click.Context, kind_id: str | None, as_json: bool, log: TextIO 
     if log is not None:
         if kind_id is not None:
             raise click.UsageError("--kind is for the list of plugins; a log does not say the kind", ctx)
-        faults = read_faults(log)
-        click.echo(faults_as_json(faults) if as_json else faults_as_text(faults))
-        ctx.exit(BROKEN if faults else 0)
+        failures = read_faults(log)
+        click.echo(faults_as_json(failures) if as_json else faults_as_text(failures))
+        ctx.exit(BROKEN if failures else 0)
     registry = Registry.load()
     kind = next((kind for kind in KINDS if kind.id == kind_id), None)
     if as_json:

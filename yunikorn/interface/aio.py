@@ -51,17 +51,17 @@ class AsyncScheduler:
         """A resource manager shuts down. See `Scheduler.stop`."""
         await self._put(lambda core: core.stop(rm_id))
 
-    async def call(self, deed: Callable[[Scheduler], T]) -> T:
+    async def call(self, operation: Callable[[Scheduler], T]) -> T:
         """Have anything done in the core's thread, and return what it returns or raise what it raises."""
-        return await self._put(deed, tolerant=True)
+        return await self._put(operation, tolerant=True)
 
-    async def carry_out(self, deed: Callable[[Scheduler], T]) -> T:
+    async def carry_out(self, operation: Callable[[Scheduler], T]) -> T:
         """The same for what changes the core: an error in it that is none of ours is a bug of the core."""
-        return await self._put(deed)
+        return await self._put(operation)
 
-    async def begin(self, deed: Callable[[Scheduler], T]) -> asyncio.Future[T]:
+    async def begin(self, operation: Callable[[Scheduler], T]) -> asyncio.Future[T]:
         """The same, but wait only until it has its place in the inbox; the result comes later."""
-        return await self._enter(deed, tolerant=False)
+        return await self._enter(operation, tolerant=False)
 
     async def load_ahead(self, text: str) -> None:
         """Load a configuration beside the event loop and the core. See `Scheduler.load_ahead`."""
@@ -75,15 +75,15 @@ class AsyncScheduler:
         """See `ThreadedScheduler.close`."""
         await asyncio.to_thread(self.threaded.close)
 
-    async def _put(self, deed: Callable[[Scheduler], T], *, tolerant: bool = False) -> T:
-        return await (await self._enter(deed, tolerant=tolerant))
+    async def _put(self, operation: Callable[[Scheduler], T], *, tolerant: bool = False) -> T:
+        return await (await self._enter(operation, tolerant=tolerant))
 
-    async def _enter(self, deed: Callable[[Scheduler], T], *, tolerant: bool) -> asyncio.Future[T]:
+    async def _enter(self, operation: Callable[[Scheduler], T], *, tolerant: bool) -> asyncio.Future[T]:
         loop = asyncio.get_running_loop()
         while True:
             room = asyncio.Event()
             make_room = functools.partial(loop.call_soon_threadsafe, room.set)
-            done = self.threaded.offer(deed, make_room, tolerant=tolerant)
+            done = self.threaded.offer(operation, make_room, tolerant=tolerant)
             if done is not None:
                 return asyncio.wrap_future(done)
             await room.wait()

@@ -24,7 +24,7 @@ from yunikorn.interface.messages import (
 )
 
 if TYPE_CHECKING:
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 Answer = TypeVar("Answer")
 
@@ -100,16 +100,16 @@ def implements(callback: object, method: str) -> bool:
 class Reach:
     """What a callback offers, found out once; whatever it does wrong is contained and says whose it is.
 
-    Methods that are told something report what they raise to the `FaultLog` and answer whether it went
+    Methods that are told something report what they raise to the `PluginFailures` and answer whether it went
     well. Those that are asked something raise `CallbackError`, for whoever asks to know what to do then.
     """
 
-    def __init__(self, rm_id: str, callback: Callback, faults: FaultLog) -> None:
+    def __init__(self, rm_id: str, callback: Callback, failures: PluginFailures) -> None:
         self.callback = callback
         self.whose = f"resource manager {rm_id}"
         self.methods = frozenset(method for method in OPTIONAL if implements(callback, method))
         """Which of `OPTIONAL` it implements."""
-        self._faults = faults
+        self._failures = failures
         self._optional: Any = callback
         """The same object, for the methods that not every callback has."""
         self.answers_at_once = "node_predicates" in self.methods
@@ -138,11 +138,11 @@ class Reach:
         """Tell what to assume and to forget."""
         return self._tell("bringing its cache up to date", self._optional.resync_scheduler_cache, args)
 
-    def _tell(self, deed: str, call: Callable[[Any], object], message: object) -> bool:
+    def _tell(self, operation: str, call: Callable[[Any], object], message: object) -> bool:
         try:
             call(message)
         except CONTAINED as error:
-            self._faults.report(self.whose, deed, CallbackError(self.whose, deed, error))
+            self._failures.report(self.whose, operation, CallbackError(self.whose, operation, error))
             return False
         return True
 
@@ -150,25 +150,25 @@ class Reach:
 
     def refusal(self, args: PredicatesArgs) -> str | None:
         """Why a node may not take a request, None if it may; raises `CallbackError`."""
-        deed = "answering predicates"
+        operation = "answering predicates"
         try:
             # Called for every node and request: without a step in between.
             reason: str | None = self._predicates(args)
         except CONTAINED as error:
-            raise CallbackError(self.whose, deed, error) from error
+            raise CallbackError(self.whose, operation, error) from error
         if reason is not None and not isinstance(reason, str):
-            raise _useless(deed, self.whose, f"{reason!r}, not None or a text")
+            raise _useless(operation, self.whose, f"{reason!r}, not None or a text")
         return reason
 
     def refusals(self, args: NodePredicatesArgs) -> Mapping[str, str]:
         """Which of these nodes may not take a request, and why; raises `CallbackError`."""
-        deed = "answering predicates for several nodes"
-        answer: Mapping[str, str] = self._ask(deed, self._optional.node_predicates, args)
+        operation = "answering predicates for several nodes"
+        answer: Mapping[str, str] = self._ask(operation, self._optional.node_predicates, args)
         if not isinstance(answer, Mapping):
-            raise _useless(deed, self.whose, f"{answer!r}, not a mapping of node ids to reasons")
+            raise _useless(operation, self.whose, f"{answer!r}, not a mapping of node ids to reasons")
         for node_id, reason in answer.items():
             if not isinstance(reason, str):
-                raise _useless(deed, self.whose, f"{reason!r} for node {node_id!r}, not a text")
+                raise _useless(operation, self.whose, f"{reason!r} for node {node_id!r}, not a text")
         return answer
 
     def send_events(self, events: Sequence[EventRecord]) -> None:
@@ -177,18 +177,18 @@ class Reach:
 
     def save_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
         """Have the RM save a configuration; raises `CallbackError`."""
-        deed = "saving a configuration"
-        response = self._ask(deed, self._optional.update_configuration, request)
+        operation = "saving a configuration"
+        response = self._ask(operation, self._optional.update_configuration, request)
         if not isinstance(response, UpdateConfigurationResponse):
-            raise _useless(deed, self.whose, f"{response!r}, not an UpdateConfigurationResponse")
+            raise _useless(operation, self.whose, f"{response!r}, not an UpdateConfigurationResponse")
         return response
 
-    def _ask(self, deed: str, call: Callable[[Any], Answer], question: object) -> Answer:
+    def _ask(self, operation: str, call: Callable[[Any], Answer], question: object) -> Answer:
         try:
             return call(question)
         except CONTAINED as error:
-            raise CallbackError(self.whose, deed, error) from error
+            raise CallbackError(self.whose, operation, error) from error
 
 
-def _useless(deed: str, whose: str, answer: str) -> CallbackError:
-    return CallbackError(whose, deed, f"it answered {answer}")
+def _useless(operation: str, whose: str, answer: str) -> CallbackError:
+    return CallbackError(whose, operation, f"it answered {answer}")

@@ -54,6 +54,6 @@ def _save(session: Session, text: str) -> str:
     try:
         answer = reach.save_configuration(UpdateConfigurationRequest(text))
     except CallbackError as error:
-        session.faults.report(reach.whose, error.deed, error)
+        session.failures.report(reach.whose, error.operation, error)
         return str(error)
     return "" if answer.success else answer.reason or "the resource manager gives no reason"

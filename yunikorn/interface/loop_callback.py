@@ -92,10 +92,10 @@ class LoopCallback:
         self._worker = None
 
     def _report(self, method: str, error: BaseException) -> None:
-        whose, deed = f"resource manager {self._rm_id}", f"calling {method}"
+        whose, operation = f"resource manager {self._rm_id}", f"calling {method}"
 
         def report(core: Scheduler) -> None:
-            core.faults.report(whose, deed, CallbackError(whose, deed, error))
+            core.failures.report(whose, operation, CallbackError(whose, operation, error))
             if method == "recv_update_response":
                 core.resync(self._rm_id, f"a response was lost: {type(error).__name__}: {error}")
 

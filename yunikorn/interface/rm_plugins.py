@@ -18,7 +18,7 @@ from yunikorn.registry import EVENT_SINK, PREDICATE, Kind, Registry, describe_or
 
 if TYPE_CHECKING:
     from yunikorn.interface.callback import Reach
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 RM = "rm"
 """The name of the resource manager itself, as a predicate and as a sink."""
@@ -32,17 +32,17 @@ def plugin_name(plugin: object) -> str:
     return type(plugin).__name__
 
 
-def add_plugin(plugin: object, name: str, rm_id: str, registry: Registry, faults: FaultLog) -> bool:
+def add_plugin(plugin: object, name: str, rm_id: str, registry: Registry, failures: PluginFailures) -> bool:
     """Take a plugin into the registry of one RM; one that cannot be used is left out whole and reported."""
     of = f"resource manager {rm_id}"
     taken = registry.register(plugin, name, of)
     if not taken:
         reason = registry.broken[-1].reason.removeprefix("registering: ")
-        faults.report(describe_origin(name, of, ""), "registering it", reason)
+        failures.report(describe_origin(name, of, ""), "registering it", reason)
     return taken
 
 
-def registry_for(rm_id: str, callback: object, registry: Registry, faults: FaultLog) -> Registry:
+def registry_for(rm_id: str, callback: object, registry: Registry, failures: PluginFailures) -> Registry:
     """The plugins that an RM finds: those of `registry`, and what its callback has in `plugins`.
 
     Raises `UsageError` if that is no list.
@@ -54,7 +54,7 @@ def registry_for(rm_id: str, callback: object, registry: Registry, faults: Fault
             f"resource manager {rm_id}: 'plugins' of its callback must be a list, it is {plugins!r}"
         )
     for plugin in plugins:
-        add_plugin(plugin, plugin_name(plugin), rm_id, own, faults)
+        add_plugin(plugin, plugin_name(plugin), rm_id, own, failures)
     return own
 
 

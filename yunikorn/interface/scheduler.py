@@ -50,8 +50,8 @@ from yunikorn.objects.partition import Partition
 from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
 from yunikorn.scheduling.explain import Explanation, Reason, explain, first_reasons
-from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.scheduling.queue_admin import start_partition, start_queue, stop_partition, stop_queue
 from yunikorn.states import STOPPED
 from yunikorn.suggestions import suggest
@@ -88,7 +88,7 @@ class Scheduler:
         """What registrations run on, by policy group; None leaves it to each to bring one (decision 35)."""
         self.loaded = LoadedAhead(registry)
         """Configurations that were loaded before a call that uses them."""
-        self.faults = FaultLog()
+        self.failures = PluginFailures()
         """What plugins did wrong while scheduling."""
         self._buffer_sinks = buffer_sinks
         self._numbered = False
@@ -104,7 +104,7 @@ class Scheduler:
         self._last = BEGINNING
         """The place of the partition that was served last, behind which `schedule` goes on."""
         self._registering = False
-        self._deed = ""
+        self._operation = ""
         """Operation in progress; re-entrant calls are refused while it is set."""
 
     def register_resource_manager(
@@ -126,7 +126,7 @@ class Scheduler:
         check_registration(request)
         self._number_allocations()
         basis = Basis.of(request, self.configurations)
-        registry = registry_for(request.rm_id, callback, self.registry, self.faults)
+        registry = registry_for(request.rm_id, callback, self.registry, self.failures)
         config = self.loaded.load(basis.text, registry)
         session = self._open(request, callback, config, registry)
         session.basis = basis
@@ -162,18 +162,18 @@ class Scheduler:
         self._stand_aside("update")
         session = self._session(request.rm_id)
         session.activate()
-        self._deed = "takes in an update"
+        self._operation = "takes in an update"
         try:
             session.take(request)
         finally:
-            self._deed = ""
+            self._operation = ""
         session.flush()
 
     def _stand_aside(self, call: str) -> None:
         """Refuse a call that a plugin makes while the core acts: what it acts upon must not change."""
-        if self._deed:
+        if self._operation:
             raise UsageError(
-                f"{call} was called while the core {self._deed}: a predicate or another plugin must not call"
+                f"{call} was called while the core {self._operation}: a predicate or another plugin must not call"
                 " the scheduler. Do it when the call that you are in has returned"
             )
 
@@ -269,7 +269,7 @@ class Scheduler:
 
         `plugin` is a module or an object with hookimpls. Its predicates and event sinks are in use at
         once, after those that the configuration names; configurations that are loaded from now on may
-        name whatever it offers. Returns whether it was taken; if not, `faults` and `plugins` say why.
+        name whatever it offers. Returns whether it was taken; if not, `failures` and `plugins` say why.
         Raises `UsageError` if the resource manager is not registered, `ConfigError` if an object of it
         cannot be made; then nothing has changed.
         """
@@ -301,11 +301,11 @@ class Scheduler:
         """
         self._stand_aside("schedule")
         sessions = self._in_order()
-        self._deed = "decides"
+        self._operation = "decides"
         try:
             taken = self._decide(sessions, max_decisions)
         finally:
-            self._deed = ""
+            self._operation = ""
         self._flush(sessions)
         return taken
 
@@ -353,9 +353,9 @@ class Scheduler:
 
     def _flush(self, sessions: list[Session]) -> None:
         """Hand out what these sessions have to say, and all if sinks have to hear of a failure."""
-        faults = len(self.faults)
-        if faults != self._faults_seen:
-            self._faults_seen = faults
+        failures = len(self.failures)
+        if failures != self._faults_seen:
+            self._faults_seen = failures
             sessions = list(self._sessions.values())
         try:
             for session in sessions:
@@ -459,7 +459,7 @@ class Scheduler:
                 config,
                 registry,
                 self._environment,
-                self.faults,
+                self.failures,
                 request,
                 self._buffer_sinks,
             )
@@ -519,11 +519,11 @@ class Scheduler:
         nothing. Raises `UsageError` where there is no such application.
         """
         at, app = self._application(rm_id, partition, app_id)
-        before, self._deed = self._deed, "explains why requests wait"
+        before, self._operation = self._operation, "explains why requests wait"
         try:
             return {one.key: one for one in explain(at, app, allocation_key)}
         finally:
-            self._deed = before
+            self._operation = before
 
     def _application(self, rm_id: str, partition: str, app_id: str) -> tuple[PartitionScheduler, Application]:
         at = self._at_work(rm_id, partition)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.environment import Environment
     from yunikorn.objects.node import Node
     from yunikorn.registry import Registry
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 
 _log = logging.getLogger("yunikorn.sessions")
@@ -65,7 +65,7 @@ class Session:
         config: SchedulerConfig,
         registry: Registry,
         environment: Environment,
-        faults: FaultLog,
+        failures: PluginFailures,
         introduction: RegisterResourceManagerRequest | None = None,
         buffer_sinks: Buffer | None = None,
     ) -> None:
@@ -79,7 +79,7 @@ class Session:
         self.on_active: Callable[[Session], None] = lambda _: None
         """Called when it may have something to decide or to say: see `activate`."""
         self.basis = Basis(config.text)
-        self.reach = Reach(rm_id, callback, faults)
+        self.reach = Reach(rm_id, callback, failures)
         self.config = config
         self.state = SESSION.initial
         self._syncing = self._again = False
@@ -89,16 +89,16 @@ class Session:
         self.absence: Absence | None = None
         """Set while it is paused."""
         self.registry = registry
-        self._environment, self.faults = environment, faults
-        self._faults_told = len(faults)
-        """How many kinds of misdeed of plugins its sinks need not be told."""
+        self._environment, self.failures = environment, failures
+        self._faults_told = len(failures)
+        """How many kinds of failure of plugins its sinks need not be told."""
         self.stray = Outbox()
         """What has to be said about things of no partition of this RM."""
         self._partitions: dict[str, PartitionScheduler] = {}
         self._link = RMLink(self.reach, self._queue_of)
         enabled = registry.without(config.disabled)
         whole = with_rm(config, enabled, self.reach)
-        self.sinks = Sinks(environment.clock, faults, self._link, buffer_sinks)
+        self.sinks = Sinks(environment.clock, failures, self._link, buffer_sinks)
         self._outlets = self.sinks.make(whole.sinks, enabled)
         """What `open` is going to use."""
         try:
@@ -133,7 +133,7 @@ class Session:
         name = f"[{self.rm_id}]{config.name}"
         own = self._environment.branch(self.activate)
         try:
-            made = PartitionScheduler(name, config, registry, own, self.faults, self._link)
+            made = PartitionScheduler(name, config, registry, own, self.failures, self._link)
         except BaseException:
             own.timers.close()
             raise
@@ -275,7 +275,7 @@ class Session:
         reason = f"{self.label} has connected again: it has to register"
         self.pause(reason, reachable=True)
         assert self.absence is not None
-        self.reach = self._link.reach = Reach(self.rm_id, callback, self.faults)
+        self.reach = self._link.reach = Reach(self.rm_id, callback, self.failures)
         self.absence.reachable = True
         self._give_up_after_a_while(self.absence)
 
@@ -315,12 +315,12 @@ class Session:
 
     def _send_faults(self) -> None:
         """Tell the sinks of what plugins did wrong for the first time."""
-        found = self.faults.since(self._faults_told)
+        found = self.failures.since(self._faults_told)
         if found:
             self._faults_told += len(found)
             now = self._environment.clock.now()
             self.sinks.send(
-                [Event("PLUGIN", fault.plugin, message=fault.message, timestamp=now) for fault in found]
+                [Event("PLUGIN", failure.plugin, message=failure.message, timestamp=now) for failure in found]
             )
             self._listen()
 
@@ -342,7 +342,7 @@ class Session:
 
         Raises `ConfigError` when the configuration cannot be used with it; then nothing has changed.
         """
-        before, self.reach = self.reach, Reach(self.rm_id, callback, self.faults)
+        before, self.reach = self.reach, Reach(self.rm_id, callback, self.failures)
         self._link.reach = self.reach
         if self.reach.methods == before.methods:
             return
@@ -359,7 +359,7 @@ class Session:
 
         Raises `ConfigError` when it cannot be made; then it was left out, too.
         """
-        if not add_plugin(plugin, name, self.rm_id, self.registry, self.faults):
+        if not add_plugin(plugin, name, self.rm_id, self.registry, self.failures):
             return False
         try:
             self.reload(self.config)
@@ -377,7 +377,7 @@ class Session:
         try:
             self.reload(load_config(self.config.text, self.registry))
         except ConfigError as error:
-            add_plugin(plugin, name, self.rm_id, self.registry, self.faults)
+            add_plugin(plugin, name, self.rm_id, self.registry, self.failures)
             raise UsageError(
                 f"plugin {name} of {self.label} is needed by the configuration in use: {error}; "
                 "load one that does not name it first"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from yunikorn.clock import Clock
     from yunikorn.config.schema import PluginRef
     from yunikorn.registry import Registry
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 
 Buffer = Callable[[EventSink, str], EventSink]
@@ -40,13 +40,13 @@ class Sinks:
     def __init__(
         self,
         clock: Clock,
-        faults: FaultLog,
+        failures: PluginFailures,
         rm: ResourceManager | None = None,
         buffer: Buffer | None = None,
     ) -> None:
         self._buffer = buffer
         self._context = Context("", clock.now, rm)
-        self._faults = faults
+        self._failures = failures
         self._outlets: list[Outlet] = []
 
     def __bool__(self) -> bool:
@@ -81,7 +81,7 @@ class Sinks:
             if not any(outlet is new for new in outlets):
                 self._guard(outlet, "closing", outlet.sink.closed)
         for outlet in outlets:
-            told = self._faults.context_of(outlet.origin, self._context)
+            told = self._failures.context_of(outlet.origin, self._context)
             if any(outlet is old for old in before):
                 self._guard(outlet, "reloading", outlet.sink.reloaded, told)
             else:
@@ -93,8 +93,10 @@ class Sinks:
             if outlet.on:
                 self._guard(outlet, "sending events", outlet.sink.send, batch)
 
-    def _guard(self, outlet: Outlet, deed: str, call: Callable[..., object], *arguments: object) -> None:
-        if not self._faults.guard(outlet.origin, f"{deed}, it is switched off", call, *arguments):
+    def _guard(self, outlet: Outlet, operation: str, call: Callable[..., object], *arguments: object) -> None:
+        if not self._failures.call_guarded(
+            outlet.origin, f"{operation}, it is switched off", call, *arguments
+        ):
             outlet.on = False
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.whereabouts import Whereabouts
-from yunikorn.scheduling.faults import FaultLog
+from yunikorn.scheduling.plugin_failures import PluginFailures
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class CoreStopped(UsageError):
 class _Entry:
     """Something to be done in the core's thread."""
 
-    deed: Callable[[Scheduler], Any]
+    operation: Callable[[Scheduler], Any]
     done: Future[Any]
     tolerant: bool
 
@@ -121,9 +121,9 @@ class ThreadedScheduler:
         return self._thread.is_alive()
 
     @property
-    def faults(self) -> FaultLog:
+    def failures(self) -> PluginFailures:
         """What plugins did wrong; to be read in the core's thread, or when that has ended."""
-        return self._scheduler.faults
+        return self._scheduler.failures
 
     def whereabouts(self) -> Whereabouts | None:
         """What the core's thread is doing at this moment, for a watchdog; None if it does not run."""
@@ -157,31 +157,31 @@ class ThreadedScheduler:
         """A resource manager shuts down. See `Scheduler.stop`."""
         self._wait(self._put(lambda core: core.stop(rm_id)))
 
-    def call(self, deed: Callable[[Scheduler], T]) -> T:
+    def call(self, operation: Callable[[Scheduler], T]) -> T:
         """Have anything done in the core's thread, and return what it returns or raise what it raises."""
-        return self._wait(self.post_call(deed))
+        return self._wait(self.post_call(operation))
 
-    def post_call(self, deed: Callable[[Scheduler], T]) -> Future[T]:
+    def post_call(self, operation: Callable[[Scheduler], T]) -> Future[T]:
         """Have anything done in the core's thread, without waiting for it."""
-        return self._put(deed, tolerant=True)
+        return self._put(operation, tolerant=True)
 
-    def notify(self, deed: Callable[[Scheduler], T]) -> Future[T]:
+    def notify(self, operation: Callable[[Scheduler], T]) -> Future[T]:
         """Have something done in the core's thread, at once in the inbox however full it is.
 
         For the few things that must neither wait nor get lost, such as that a connection was.
         """
-        return self._put(deed, always=True)
+        return self._put(operation, always=True)
 
     def offer(
-        self, deed: Callable[[Scheduler], T], room: Callable[[], object], *, tolerant: bool = False
+        self, operation: Callable[[Scheduler], T], room: Callable[[], object], *, tolerant: bool = False
     ) -> Future[T] | None:
         """Have something done in the core's thread if its inbox has room, without waiting for anything.
 
         None if it has none: then `room` is called, in some other thread, when it is worth another try. What
-        a `tolerant` deed raises is the business of who asked alone; of others all but our own errors are
+        a `tolerant` operation raises is the business of who asked alone; of others all but our own errors are
         bugs, of which the core dies.
         """
-        entry = _Entry(deed, Future(), tolerant)
+        entry = _Entry(operation, Future(), tolerant)
         try:
             return entry.done if self._inbox.offer(entry, room) else None
         except Closed:
@@ -194,9 +194,9 @@ class ThreadedScheduler:
     # -- getting in -----------------------------------------------------------------------------------
 
     def _put(
-        self, deed: Callable[[Scheduler], T], *, tolerant: bool = False, always: bool = False
+        self, operation: Callable[[Scheduler], T], *, tolerant: bool = False, always: bool = False
     ) -> Future[T]:
-        entry = _Entry(deed, Future(), tolerant)
+        entry = _Entry(operation, Future(), tolerant)
         try:
             # From a callback there is no waiting for room: the core would wait for itself.
             self._inbox.put(entry, always=always or threading.current_thread() is self._thread)
@@ -244,7 +244,7 @@ class ThreadedScheduler:
         if not entry.done.set_running_or_notify_cancel():
             return
         try:
-            result = entry.deed(self._scheduler)
+            result = entry.operation(self._scheduler)
         except BaseException as error:
             entry.done.set_exception(error)
             if not (entry.tolerant or isinstance(error, YunikornError)):

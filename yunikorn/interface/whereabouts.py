@@ -26,17 +26,17 @@ class Whereabouts:
 
     who: str
     """`plugin NAME of ...`, `callback of resource manager ID`, or the scheduler itself."""
-    deed: str
+    operation: str
     """The method of the plugin, or what the callback is called for."""
     place: str
     """File, line and function: the innermost."""
     plugin: str = ""
-    """The plugin as `FaultLog` names it, without `plugin` before it; empty if none is at work."""
+    """The plugin as `PluginFailures` names it, without `plugin` before it; empty if none is at work."""
     call: object = attrs.field(default=None, eq=False, repr=False)
     """The plugin's call that is under way: the same object while it lasts. Not to be kept for long."""
 
     def __str__(self) -> str:
-        doing = f": {self.deed}" if self.deed else ""
+        doing = f": {self.operation}" if self.operation else ""
         return f"{self.who}{doing} ({self.place})"
 
 
@@ -56,7 +56,7 @@ def whereabouts(thread_id: int, origin_of: Callable[[type[Any]], str]) -> Wherea
         if isinstance(acting, Reach):
             # The other thread may be making this object at the moment.
             whose = getattr(acting, "whose", "a resource manager")
-            return Whereabouts(f"callback of {whose}", str(outer.f_locals.get("deed", "")), place)
+            return Whereabouts(f"callback of {whose}", str(outer.f_locals.get("operation", "")), place)
         if isinstance(acting, Plugin):
             name = origin_of(type(acting))
             return Whereabouts(f"plugin {name}", outer.f_code.co_name, place, name, outer)

@@ -105,12 +105,12 @@ class _Reader:
         for number, text in enumerate(texts, 1):
             if not text.strip() or text.lstrip().startswith(b"#"):
                 continue
-            document, fault = _parse(text)
-            if fault and self._was_cut_off(number, texts):
+            document, failure = _parse(text)
+            if failure and self._was_cut_off(number, texts):
                 self._remarks.append(f"{file}:{number}: the line is cut off, and left out")
                 self._cut_off = file
-            elif fault:
-                self._problems.append(Problem("", fault, number))
+            elif failure:
+                self._problems.append(Problem("", failure, number))
             else:
                 self._take(document, number)
                 self._cut_off = ""

@@ -51,23 +51,23 @@ def describe(first: str, second: str, fork: Fork | None, decisions: int, answer:
         return Parting(second, decisions, None, printable(text))
     moments = [one.time for one in (fork.one, fork.other) if one is not None]
     moment = min(moments)
-    here, there = _deed(first, fork.one, moment), _deed(second, fork.other, moment)
+    here, there = _action(first, fork.one, moment), _action(second, fork.other, moment)
     equal = f"{fork.equal:,} equal decision{'' if fork.equal == 1 else 's'}"
     before = f"after {equal}" if fork.equal else "with the first decision"
     text = f"At {spell_duration(moment)}, {before}, {here}, while {there}{_reason(second, fork, answer)}."
     return Parting(second, fork.equal, moment / SECOND, printable(text))
 
 
-def _deed(who: str, decision: Decision | None, moment: int) -> str:
+def _action(who: str, decision: Decision | None, moment: int) -> str:
     if decision is None:
         return f"{who} decides nothing more"
     what = f"{decision.task} of {decision.application} ({decision.queue})"
-    deed = f"places {what} on {decision.node}"
+    action = f"places {what} on {decision.node}"
     if not decision.is_placing:
-        deed = f"takes {what} off {decision.node} ({decision.kind})"
+        action = f"takes {what} off {decision.node} ({decision.kind})"
     if decision.time > moment:
-        return f"{who} does nothing until {spell_duration(decision.time)}, when it {deed}"
-    return f"{who} {deed}"
+        return f"{who} does nothing until {spell_duration(decision.time)}, when it {action}"
+    return f"{who} {action}"
 
 
 def _reason(who: str, fork: Fork, answer: Answer | None) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.queue import Queue
     from yunikorn.objects.sorted_members import SortKey
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 
 class _AdmissionClass:
@@ -74,13 +74,13 @@ class _AdmissionClass:
 class AdmissionGate:
     """The applications of a leaf queue that take part."""
 
-    def __init__(self, policy: AppSortPolicy, origin: str, faults: FaultLog) -> None:
+    def __init__(self, policy: AppSortPolicy, origin: str, failures: PluginFailures) -> None:
         self._admission_class: Callable[[Application], Hashable] = policy.admission_class
         self._admission_limits: Callable[[Mapping[Hashable, int]], Mapping[Hashable, int | None]] = (
             policy.admission_limits
         )
         self._origin = origin
-        self._faults = faults
+        self._failures = failures
         self._admission_classes: dict[Hashable, _AdmissionClass] = {}
         self._counts: dict[Hashable, int] = {}
         """How many applications each admission class has, for the policy to look at."""
@@ -108,7 +108,7 @@ class AdmissionGate:
         try:
             found.add(app, sort_key)
         except CONTAINED as error:
-            self._faults.report(self._origin, "comparing keys of", error, app.label)
+            self._failures.report(self._origin, "comparing keys of", error, app.label)
             sort_key = behind(app)
             found.add(app, sort_key)
         app.admission_class, app.admission_key = admission_class, sort_key
@@ -166,7 +166,7 @@ class AdmissionGate:
         except CONTAINED as error:
             # The policy may do better next time.
             self._outdated = True
-            self._faults.report(self._origin, "computing admission limits", error)
+            self._failures.report(self._origin, "computing admission limits", error)
         for admission_class, found in self._admission_classes.items():
             limit = limits.get(admission_class)
             if found.limit != limit:
@@ -180,7 +180,7 @@ class AdmissionGate:
             if not bool(admission_class == admission_class):
                 raise ValueError(f"{admission_class!r} does not equal itself")
         except CONTAINED as error:
-            self._faults.report(self._origin, "choosing the admission class of", error, app.label)
+            self._failures.report(self._origin, "choosing the admission class of", error, app.label)
             return None
         return admission_class
 

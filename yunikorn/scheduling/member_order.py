@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.sorted_members import QueueMember, SortedMembers, SortKey
     from yunikorn.scheduling.admission_classes import AdmissionGate
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 
 class MemberOrder:
@@ -28,7 +28,7 @@ class MemberOrder:
     """
 
     __slots__ = (
-        "_faults",
+        "_failures",
         "_key",
         "_priority_first",
         "_refresh",
@@ -44,7 +44,7 @@ class MemberOrder:
         self,
         policy: AppSortPolicy | QueueSortPolicy,
         origin: str,
-        faults: FaultLog,
+        failures: PluginFailures,
         *,
         priority_first: bool,
         admission_classes: AdmissionGate | None = None,
@@ -53,10 +53,10 @@ class MemberOrder:
         self.admission_classes = admission_classes
         self.origin = origin
         self._key: Callable[[Any], Any] = policy.key
-        self._faults = faults
+        self._failures = failures
         self._priority_first = priority_first
-        every = read_seconds(policy, "refresh_every", origin, faults)
-        self.half_life = read_seconds(policy, "half_life", origin, faults)
+        every = read_seconds(policy, "refresh_every", origin, failures)
+        self.half_life = read_seconds(policy, "half_life", origin, failures)
         """Of the usage of the members that the policy looks at (seconds), None if it does not."""
         self.ages = bool(every)
         """Whether keys change with the time alone."""
@@ -80,7 +80,7 @@ class MemberOrder:
         try:
             sorted_members.put(member, sort_key)
         except CONTAINED as error:
-            self._faults.report(self.origin, "comparing keys of", error, member.label)
+            self._failures.report(self.origin, "comparing keys of", error, member.label)
             sorted_members.put(member, behind(member))
 
     def renew(self, sorted_members: SortedMembers[Any], dirty: list[Any]) -> bool:
@@ -107,7 +107,7 @@ class MemberOrder:
             insort(sort_keys, sort_key)
             member.sort_key = sort_key
         except CONTAINED as error:
-            self._faults.report(self.origin, "comparing keys of", error, member.label)
+            self._failures.report(self.origin, "comparing keys of", error, member.label)
             member.block = None
             sorted_members.put(member, behind(member))
         return True
@@ -146,7 +146,7 @@ class MemberOrder:
         except CONTAINED as error:
             cause = error
         if not quiet:
-            self._faults.report(self.origin, "computing the key of", cause, member.label)
+            self._failures.report(self.origin, "computing the key of", cause, member.label)
         return behind(member)
 
 

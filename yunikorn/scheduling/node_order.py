@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.ask_class import AskClass, AskClasses
     from yunikorn.objects.node import Node
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 BLOCK, GROUP = 32, 16
@@ -99,13 +99,13 @@ class NodeOrder:
         self,
         policy: NodeSortPolicy,
         origin: str,
-        faults: FaultLog,
+        failures: PluginFailures,
         ask_classes: AskClasses,
         ask_class: AskClass | None = None,
     ) -> None:
         self._score: Callable[..., Any] = policy.score
         self._origin = origin
-        self._faults = faults
+        self._failures = failures
         self._ask_classes = ask_classes
         self.ask_class = ask_class
         only = Group([], [], 0)
@@ -119,7 +119,7 @@ class NodeOrder:
         """How much of the log of changes it knows, where it reads one (see `catch_up`)."""
         self._dozing: dict[str, tuple[Node, bool]] = {}
         """By id: nodes that changed, and whether they gained, but have no room: none needs their place."""
-        every = read_seconds(policy, "refresh_every", origin, faults)
+        every = read_seconds(policy, "refresh_every", origin, failures)
         self.ages = bool(every)
         """Whether scores change with the time alone."""
         self._refresh = round(every * SECOND) if every else 0
@@ -158,7 +158,7 @@ class NodeOrder:
             cause: BaseException | str = f"{score!r} is not a number"
         except CONTAINED as error:
             cause = error
-        self._faults.report(self._origin, "computing the score of", cause, node.label)
+        self._failures.report(self._origin, "computing the score of", cause, node.label)
         return float("inf")
 
     def forget_ask_classes(self, bits: int) -> None:

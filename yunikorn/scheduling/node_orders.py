@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from yunikorn.objects.ask_class import AskClass
     from yunikorn.objects.node import Node
     from yunikorn.objects.pending_class import PendingClasses
-    from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.named_policy import NamedPolicy
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 LOG = 4_096
 """Changes of nodes that orders for one ask class may lie behind."""
@@ -40,14 +40,14 @@ class NodeOrders:
         nodes: Callable[[], Iterable[Node]],
         pending_classes: PendingClasses,
         clock: Clock,
-        faults: FaultLog,
+        failures: PluginFailures,
     ) -> None:
         self.policies = policies
         self._nodes = nodes
         self._pending_classes = pending_classes
         self._ask_classes = ask_classes = pending_classes.ask_classes
         self._clock = clock
-        self._faults = faults
+        self._failures = failures
         self._orders: dict[tuple[str, int], NodeOrder] = {}
         self._common: list[NodeOrder] = []
         """Those of them that are the same for all requests."""
@@ -72,7 +72,7 @@ class NodeOrders:
             order = NodeOrder(
                 named.policy,
                 named.origin,
-                self._faults,
+                self._failures,
                 self._ask_classes,
                 ask_class if named.by_ask_class else None,
             )

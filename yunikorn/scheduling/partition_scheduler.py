@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from yunikorn.objects.environment import Environment
     from yunikorn.objects.periods import Periods
     from yunikorn.registry import Registry
-    from yunikorn.scheduling.faults import FaultLog
     from yunikorn.scheduling.placement import PlacementChain
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
 CREATION_TAG = "creationTime"
@@ -75,19 +75,19 @@ class PartitionScheduler:
         config: PartitionConfig,
         registry: Registry,
         environment: Environment,
-        faults: FaultLog,
+        failures: PluginFailures,
         rm: ResourceManager | None = None,
     ) -> None:
         self.config = config
         self._delays = environment.periods
-        self.faults = faults
+        self.failures = failures
         clock = environment.clock
         self.context = Context(config.name, clock.now, rm)
         self.partition = Partition(name, config.root, environment)
         self.partition.periods = self._periods()
         tree = self.partition.queues
-        self.policies = Policies(config, registry, tree, clock, faults)
-        self.queue_policies = QueuePolicies(registry, faults, self.context)
+        self.policies = Policies(config, registry, tree, clock, failures)
+        self.queue_policies = QueuePolicies(registry, failures, self.context)
         self._prepared: tuple[Registry, Made] | None = (
             registry,
             self.queue_policies.prepare(config.root, registry),
@@ -98,7 +98,7 @@ class PartitionScheduler:
             self.partition.nodes.values,
             self.partition.pending_classes,
             clock,
-            faults,
+            failures,
         )
         self.cycle = Cycle(self.partition, self.orders, self.policies.predicates)
         self.preemption = Preemption(self.partition, self.cycle, self.orders, config.preemption)
@@ -112,7 +112,7 @@ class PartitionScheduler:
         """Open its plugins and give its queues their orders; until then the partition is only made."""
         assert self._prepared is not None
         (registry, made), self._prepared = self._prepared, None
-        self.policies.open(self.context, self.faults)
+        self.policies.open(self.context, self.failures)
         self.queue_policies.use(registry, made)
         self.apply_queue_changes()
 
@@ -380,7 +380,7 @@ class PartitionScheduler:
         partition = self.partition
         before, self.policies, self.config = self.policies, policies, config
         partition.periods = self._periods()
-        policies.open(self.context, self.faults)
+        policies.open(self.context, self.failures)
         for node in partition.nodes.values():
             node.classes = policies.predicates.node_classes(node)
         self.orders.replace(policies.node_sorts)
@@ -397,7 +397,7 @@ class PartitionScheduler:
             self._reconsider(app)
         partition.reconsider()
         self.preemption.reconfigure(quotas, config.preemption)
-        before.close(self.faults)
+        before.close(self.failures)
 
     def _reconsider(self, app: Application) -> None:
         """Everything an application waits for gets its ask class, and its chance, anew."""
@@ -430,7 +430,7 @@ class PartitionScheduler:
             self.remove_node(node)
         if self.state_reporter is not None:
             self.state_reporter.stop()
-        self.policies.close(self.faults)
+        self.policies.close(self.failures)
         self.queue_policies.close()
         partition.timers.close()
 

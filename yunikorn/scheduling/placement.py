@@ -18,8 +18,8 @@ import attrs
 
 from yunikorn.config.names import RECOVERY, ROOT
 from yunikorn.config.schema import RuleConfig
-from yunikorn.scheduling.faults import FaultLog
 from yunikorn.scheduling.placement_rule import BoundRule, Choice, PlacedQueue, QueueTree
+from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.scheduling.plugin_objects import PluginObjects
 from yunikorn.scheduling.user_groups import is_forced
 
@@ -72,7 +72,7 @@ class PlacementChain:
     """The placement rules of a partition over its queues, their plugins taken from `objects`.
 
     Raises `UnknownPlugin`, `OptionError` or `PluginError` when a rule cannot be made. What a rule does
-    wrong later goes to `faults`.
+    wrong later goes to `failures`.
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class PlacementChain:
         rules: Sequence[RuleConfig],
         registry: Registry,
         tree: QueueTree,
-        faults: FaultLog | None = None,
+        failures: PluginFailures | None = None,
         objects: PluginObjects | None = None,
     ) -> None:
-        faults = FaultLog() if faults is None else faults
+        failures = PluginFailures() if failures is None else failures
         objects = PluginObjects(registry) if objects is None else objects
-        self._rules = [BoundRule(rule, registry, tree, faults, objects) for rule in rules or IMPLICIT]
+        self._rules = [BoundRule(rule, registry, tree, failures, objects) for rule in rules or IMPLICIT]
         self._tree = tree
         self.observer: Callable[[Application, Placement], None] | None = None
         """Told every placement with its steps, for whoever explains it."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from yunikorn.api import Application, PlacementRule
     from yunikorn.config.schema import RuleConfig
     from yunikorn.registry import Offer
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
     from yunikorn.scheduling.plugin_objects import PluginObjects
 
 COMPLETE = f"{ROOT}."
@@ -80,7 +80,7 @@ class BoundRule:
         config: RuleConfig,
         registry: Registry,
         tree: QueueTree,
-        faults: FaultLog,
+        failures: PluginFailures,
         objects: PluginObjects,
     ) -> None:
         offer = registry.find(PLACEMENT, config.name)
@@ -88,12 +88,12 @@ class BoundRule:
         self.title = f"{config.name} '{config.value}'" if config.value else config.name
         self.plugin: PlacementRule
         self.plugin, self._origin = objects.make(PLACEMENT, config.name, plugin_options(config, offer))
-        self.parent = BoundRule(config.parent, registry, tree, faults, objects) if config.parent else None
+        self.parent = BoundRule(config.parent, registry, tree, failures, objects) if config.parent else None
         self._place = self.plugin.place
         self._create = config.create
         self._filter = config.filter
         self._tree = tree
-        self._faults = faults
+        self._failures = failures
 
     def choose(self, app: Application) -> Choice:
         """The queue for `app` as far as this rule can tell; access is not looked at."""
@@ -104,7 +104,7 @@ class BoundRule:
             if name is not None and not isinstance(name, str):
                 raise TypeError(f"it returned {name!r} instead of a queue name or None")
         except CONTAINED as error:
-            blame = self._faults.report(self._origin, "placing", error, f"application '{app.id}'")
+            blame = self._failures.report(self._origin, "placing", error, f"application '{app.id}'")
             return Choice(reason=str(blame), failed=True)
         if not name:
             return Choice(reason="it names no queue for this application")

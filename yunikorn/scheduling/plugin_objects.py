@@ -15,7 +15,7 @@ import attrs
 if TYPE_CHECKING:
     from yunikorn.api import Context, Plugin
     from yunikorn.registry import Kind, Registry
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 
 @attrs.define(eq=False)
@@ -58,19 +58,19 @@ class PluginObjects:
         self._objects.append(_Object(plugin, offer.cls, wanted, offer.origin))
         return plugin, offer.origin
 
-    def open(self, context: Context, faults: FaultLog) -> None:
+    def open(self, context: Context, failures: PluginFailures) -> None:
         """Tell each object that it is about to be used, or stays in use; a failure is only reported."""
         for one in self._objects:
-            told = faults.context_of(one.origin, context)
+            told = failures.context_of(one.origin, context)
             if one.before is not None:
                 one.before.handed_on = one.opened = True
                 one.before = None
-                faults.guard(one.origin, "reloading", one.plugin.reloaded, told)
+                failures.call_guarded(one.origin, "reloading", one.plugin.reloaded, told)
             else:
-                one.opened = faults.guard(one.origin, "opening", one.plugin.opened, told)
+                one.opened = failures.call_guarded(one.origin, "opening", one.plugin.opened, told)
 
-    def close(self, faults: FaultLog) -> None:
+    def close(self, failures: PluginFailures) -> None:
         """Tell each object that was not handed on that it has been used for the last time."""
         for one in self._objects:
             if not one.handed_on:
-                faults.guard(one.origin, "closing", one.plugin.closed)
+                failures.call_guarded(one.origin, "closing", one.plugin.closed)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from yunikorn.errors import CONTAINED
 
 if TYPE_CHECKING:
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 LONGEST = 1e9
 """Seconds that make no difference to never: some thirty years."""
 
 
-def read_seconds(policy: object, option: str, origin: str, faults: FaultLog) -> float | None:
+def read_seconds(policy: object, option: str, origin: str, failures: PluginFailures) -> float | None:
     """The number of seconds that `policy` has as `option`; None where it has none, or nothing of use."""
     try:
         said = getattr(policy, option, None)
@@ -22,5 +22,5 @@ def read_seconds(policy: object, option: str, origin: str, faults: FaultLog) -> 
         cause: BaseException | str = f"{said!r} is no number of seconds, nor None"
     except CONTAINED as error:
         cause = error
-    faults.report(origin, f"saying its {option}", cause)
+    failures.report(origin, f"saying its {option}", cause)
     return None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from yunikorn.clock import Clock
     from yunikorn.config.schema import PartitionConfig, PluginRef
     from yunikorn.objects.queue_tree import QueueTree
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 
 class Policies:
@@ -37,7 +37,7 @@ class Policies:
         registry: Registry,
         tree: QueueTree,
         clock: Clock,
-        faults: FaultLog,
+        failures: PluginFailures,
         before: Policies | None = None,
     ) -> None:
         at_hand: PluginObjects | None = None if before is None else before._objects
@@ -47,22 +47,22 @@ class Policies:
             name: self._node_sort(ref) for name, ref in config.node_sorts.items()
         }
         self.predicates = PredicateChain(
-            [objects.make(PREDICATE, ref.name, ref.options) for ref in config.predicates], faults
+            [objects.make(PREDICATE, ref.name, ref.options) for ref in config.predicates], failures
         )
-        self.placement = PlacementChain(config.placement_rules, registry, tree, faults, objects)
-        self.users = UserGroups.make(config.user_group_resolver, registry, clock, faults, objects)
+        self.placement = PlacementChain(config.placement_rules, registry, tree, failures, objects)
+        self.users = UserGroups.make(config.user_group_resolver, registry, clock, failures, objects)
 
     def _node_sort(self, ref: PluginRef) -> NamedPolicy:
         return NamedPolicy.of(*self._objects.make(NODE_SORT, ref.name, ref.options))
 
-    def open(self, context: Context, faults: FaultLog) -> None:
+    def open(self, context: Context, failures: PluginFailures) -> None:
         """Tell each plugin object that it is about to be used, or stays; a failure is only reported."""
-        self._objects.open(context, faults)
+        self._objects.open(context, failures)
         self.predicates.bind()
 
-    def close(self, faults: FaultLog) -> None:
+    def close(self, failures: PluginFailures) -> None:
         """Tell each plugin object that it has been used for the last time; a failure is only reported.
 
         Those that later policies go on using are left alone.
         """
-        self._objects.close(faults)
+        self._objects.close(failures)

@@ -20,7 +20,7 @@ from yunikorn.scheduling.plugin_timing import read_seconds
 if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.node import Node
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 
 def counted(refusals: Mapping[str, int]) -> str:
@@ -65,8 +65,8 @@ class _Condition:
 class PredicateChain:
     """The predicates of a partition, in order; the first no decides."""
 
-    def __init__(self, predicates: Sequence[tuple[Predicate, str]], faults: FaultLog) -> None:
-        self._faults = faults
+    def __init__(self, predicates: Sequence[tuple[Predicate, str]], failures: PluginFailures) -> None:
+        self._failures = failures
         self._made = predicates
         self._lasting: list[_Condition] = []
         self._passing: list[_Condition] = []
@@ -103,7 +103,7 @@ class PredicateChain:
         self._sole = self._passing[0] if len(self._passing) == 1 and not self._passing[0].by_ask else None
         self.asks_ahead = bool(self._ahead)
         seconds = [
-            read_seconds(condition.predicate, "refresh_every", condition.origin, self._faults)
+            read_seconds(condition.predicate, "refresh_every", condition.origin, self._failures)
             for condition in self._passing
             if not condition.by_ask
         ]
@@ -165,7 +165,7 @@ class PredicateChain:
                 value = condition.predicate.ask_class(ask)
                 hash(value)
             except CONTAINED as error:
-                self._faults.report(condition.origin, "computing the class of", error, ask.label)
+                self._failures.report(condition.origin, "computing the class of", error, ask.label)
                 value = (ask.app.id, ask.key)
             found.append(value)
         return tuple(found)
@@ -178,7 +178,7 @@ class PredicateChain:
                 value = condition.predicate.node_class(node)
                 hash(value)
             except CONTAINED as error:
-                self._faults.report(condition.origin, "computing the class of", error, node.label)
+                self._failures.report(condition.origin, "computing the class of", error, node.label)
                 value = (node.id, node.version)
             found.append(value)
         return tuple(found)
@@ -324,4 +324,4 @@ class PredicateChain:
         return self._failed(condition, ask, node, error)
 
     def _failed(self, condition: _Condition, ask: Ask, node: Node, error: BaseException) -> str:
-        return str(self._faults.report(condition.origin, "checking", error, f"{ask.label} on {node.label}"))
+        return str(self._failures.report(condition.origin, "checking", error, f"{ask.label} on {node.label}"))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from yunikorn.config.schema import QueueConfig
     from yunikorn.objects.queue import Queue
-    from yunikorn.scheduling.faults import FaultLog
+    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 FALLBACK = "fifo"
 """What orders the recovery queue, whatever its properties (facts §1.10)."""
@@ -33,9 +33,9 @@ Made = dict[Key, tuple[Any, str]]
 class QueuePolicies:
     """Gives queues their orders; queues with the same policy and options share the policy object."""
 
-    def __init__(self, registry: Registry, faults: FaultLog, context: Context) -> None:
+    def __init__(self, registry: Registry, failures: PluginFailures, context: Context) -> None:
         self._registry = registry
-        self._faults = faults
+        self._failures = failures
         self._context = context
         self._made: Made = {}
         self._new: set[int] = set()
@@ -93,11 +93,11 @@ class QueuePolicies:
             isinstance(policy, AppSortPolicy)
             and type(policy).admission_class is not AppSortPolicy.admission_class
         ):
-            admission_classes = AdmissionGate(policy, origin, self._faults)
+            admission_classes = AdmissionGate(policy, origin, self._failures)
         return MemberOrder(
             policy,
             origin,
-            self._faults,
+            self._failures,
             priority_first=settings.sort_priority,
             admission_classes=admission_classes,
         )
@@ -107,7 +107,7 @@ class QueuePolicies:
         try:
             return _make(key, self._registry)
         except (UnknownPlugin, OptionError, PluginError) as error:
-            self._faults.report(key[1], f"making it, {DEFAULTS[key[0]]} is used instead", error)
+            self._failures.report(key[1], f"making it, {DEFAULTS[key[0]]} is used instead", error)
             return _make((key[0], DEFAULTS[key[0]], ()), self._registry)
 
     def _take(self, key: Key, made: tuple[Any, str]) -> None:
@@ -117,13 +117,13 @@ class QueuePolicies:
 
     def _open(self, policy: Any, origin: str) -> None:
         """Open a policy; one that cannot be opened is used all the same, and opened again by a reload."""
-        if self._faults.guard(origin, "opening", policy.opened, self._told(origin)):
+        if self._failures.call_guarded(origin, "opening", policy.opened, self._told(origin)):
             self._unopened.discard(id(policy))
         else:
             self._unopened.add(id(policy))
 
     def _told(self, origin: str) -> Context:
-        return self._faults.context_of(origin, self._context)
+        return self._failures.context_of(origin, self._context)
 
     def use(self, registry: Registry, prepared: Made) -> None:
         """Take plugins from `registry` from now on, and what was prepared from it."""
@@ -142,16 +142,16 @@ class QueuePolicies:
                 if id(policy) in self._unopened:
                     self._open(policy, origin)
                 else:
-                    self._faults.guard(origin, "reloading", policy.reloaded, self._told(origin))
+                    self._failures.call_guarded(origin, "reloading", policy.reloaded, self._told(origin))
             else:
                 del self._made[key]
                 self._unopened.discard(id(policy))
-                self._faults.guard(origin, "closing", policy.closed)
+                self._failures.call_guarded(origin, "closing", policy.closed)
 
     def close(self) -> None:
         """Tell all policies that they have been used for the last time; a failure is only reported."""
         for policy, origin in self._made.values():
-            self._faults.guard(origin, "closing", policy.closed)
+            self._failures.call_guarded(origin, "closing", policy.closed)
         self._made.clear()
 
 

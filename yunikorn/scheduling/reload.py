@@ -56,7 +56,7 @@ class Reload:
         _check_types(tree.root, config.root, path, problems)
         try:
             clock, before = running.partition.clock, running.policies
-            policies = Policies(config, self._registry, tree, clock, running.faults, before)
+            policies = Policies(config, self._registry, tree, clock, running.failures, before)
             made = running.queue_policies.prepare(config.root, self._registry)
             self._changes.append(_Change(running, config, policies, made))
         except (UnknownPlugin, OptionError, PluginError) as error:

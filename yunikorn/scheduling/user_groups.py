@@ -15,7 +15,7 @@ from yunikorn.clock import SECOND, Clock
 from yunikorn.config.names import is_user_name
 from yunikorn.errors import CONTAINED, UnknownPlugin
 from yunikorn.registry import RESOLVER, Registry
-from yunikorn.scheduling.faults import FaultLog
+from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.scheduling.plugin_objects import PluginObjects
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Owner:
 class UserGroups:
     """The groups of users, for one partition.
 
-    `origin` is what the resolver is called when it breaks, which goes to `faults`. Without a resolver
+    `origin` is what the resolver is called when it breaks, which goes to `failures`. Without a resolver
     every user is the only member of the group of the same name.
     """
 
@@ -62,11 +62,11 @@ class UserGroups:
         clock: Clock,
         resolver: UserGroupResolver | None = None,
         origin: str = "",
-        faults: FaultLog | None = None,
+        failures: PluginFailures | None = None,
     ) -> None:
         self._clock = clock
         self.origin = origin
-        self._faults = FaultLog() if faults is None else faults
+        self._failures = PluginFailures() if failures is None else failures
         self._known: dict[str, tuple[int, Owner]] = {}
         self._swept = clock.now()
         self.resolver = resolver
@@ -77,7 +77,7 @@ class UserGroups:
         ref: PluginRef | None,
         registry: Registry,
         clock: Clock,
-        faults: FaultLog | None = None,
+        failures: PluginFailures | None = None,
         objects: PluginObjects | None = None,
     ) -> UserGroups:
         """With the resolver that the configuration names, taken from `objects`.
@@ -95,7 +95,7 @@ class UserGroups:
             return cls(clock)
         objects = PluginObjects(registry) if objects is None else objects
         resolver, origin = objects.make(RESOLVER, ref.name, ref.options)
-        return cls(clock, resolver, origin, faults)
+        return cls(clock, resolver, origin, failures)
 
     @property
     def remembered(self) -> int:
@@ -137,7 +137,7 @@ class UserGroups:
             found = self.resolver.groups(user)
             groups = None if found is None else _checked(found)
         except CONTAINED as error:
-            blame = self._faults.report(self.origin, "finding the groups of", error, f"user '{user}'")
+            blame = self._failures.report(self.origin, "finding the groups of", error, f"user '{user}'")
             return Owner(user, refusal=f"user resolution failed: {blame}")
         if groups is None:
             return Owner(user, refusal=f"user resolution failed: there is no user '{user}'")

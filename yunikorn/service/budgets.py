@@ -50,7 +50,7 @@ class Budgets:
         if doing is None or not doing.plugin:
             self._call = None
         else:
-            self._found[doing.plugin, doing.deed] += 1
+            self._found[doing.plugin, doing.operation] += 1
             self._follow(doing, now)
         self._looks += 1
         if self._looks >= self._budget.looks:
@@ -64,25 +64,27 @@ class Budgets:
             return
         self._call.is_reported = True
         text = f"one call held the core for more than {took:.1f} s, of {limit:g} s that it may"
-        self._report(doing.plugin, f"taking long in {doing.deed}", text)
+        self._report(doing.plugin, f"taking long in {doing.operation}", text)
 
     def _sum_up(self) -> None:
         most = self._budget.share * self._looks
         for plugin in dict.fromkeys(plugin for plugin, _ in self._found):
-            by_deed = {deed: times for (whose, deed), times in self._found.items() if whose == plugin}
-            if sum(by_deed.values()) > most:
+            by_operation = {
+                operation: times for (whose, operation), times in self._found.items() if whose == plugin
+            }
+            if sum(by_operation.values()) > most:
                 text = (
-                    f"it was at work at {sum(by_deed.values())} of {self._looks} looks,"
+                    f"it was at work at {sum(by_operation.values())} of {self._looks} looks,"
                     f" more than the {self._budget.share:.0%} that it may; mostly in"
-                    f" {max(by_deed, key=by_deed.__getitem__)}"
+                    f" {max(by_operation, key=by_operation.__getitem__)}"
                 )
                 self._report(plugin, "holding the core", text)
         self._looks = 0
         self._found.clear()
 
-    def _report(self, plugin: str, deed: str, text: str) -> None:
+    def _report(self, plugin: str, operation: str, text: str) -> None:
         def note(scheduler: Scheduler) -> None:
-            scheduler.faults.report(plugin, deed, text)
+            scheduler.failures.report(plugin, operation, text)
 
         # What plugins did wrong belongs to the core's thread; it hears of this when the call is over.
         with contextlib.suppress(CoreStopped):

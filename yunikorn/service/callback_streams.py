@@ -92,12 +92,12 @@ class CallbackStreams:
     async def _use(self, remote: RemoteRM, line: CallbackLine | None) -> None:
         """Have the core talk to the RM through this line, or without callbacks; raises `Refusal`."""
 
-        def deed(core: Scheduler) -> None:
+        def operation(core: Scheduler) -> None:
             if remote.is_current:
                 core.use_callback(remote.rm_id, remote if line is None else line)
 
         try:
-            await self._registrations.core.carry_out(deed)
+            await self._registrations.core.carry_out(operation)
         except UsageError as error:
             refusal = refusal_of(error) if isinstance(error, CoreStopped) else not_registered(remote.rm_id)
             raise refusal from error

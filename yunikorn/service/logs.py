@@ -18,7 +18,7 @@ AREAS = ("core", "sessions", "config", "plugins", "grpc", "service", "demo")
 """The areas; each is the logger `yunikorn.AREA`."""
 LEVELS = ("debug", "info", "warning", "error", "critical")
 FORMATS = ("text", "json")
-MARKS = ("plugin", "deed", "times")
+MARKS = ("plugin", "operation", "times")
 """What entries about plugins that did wrong say beside the text, in JSON."""
 
 

@@ -65,7 +65,7 @@ class Registrations:
             peer.check(request.rm_id, self.settings.identity)
         remote = RemoteRM(request.rm_id, self, peer)
 
-        def deed(core: Scheduler) -> RemoteRM | None:
+        def operation(core: Scheduler) -> RemoteRM | None:
             most = self.settings.limits.rms
             if request.rm_id not in self.current and len(self.current) >= most:
                 self._forget_ended(core)
@@ -79,7 +79,7 @@ class Registrations:
 
         if len(request.config) >= LARGE:
             await self.core.load_ahead(request.config)
-        before = await self.core.carry_out(deed)
+        before = await self.core.carry_out(operation)
         _log.info(
             "resource manager %s registered from %s: version '%s', policy group '%s'%s",
             printable(request.rm_id),
@@ -154,7 +154,7 @@ class Registrations:
     async def stop(self, remote: RemoteRM) -> None:
         """It shuts down; one that is out of step only gives up its connection."""
 
-        def deed(core: Scheduler) -> None:
+        def operation(core: Scheduler) -> None:
             if not remote.is_current:
                 return
             if core.session_state(remote.rm_id) == PAUSED:
@@ -164,7 +164,7 @@ class Registrations:
                 del self.current[remote.rm_id]
 
         try:
-            await self.core.carry_out(deed)
+            await self.core.carry_out(operation)
         except CoreStopped:
             return
         except UsageError:
@@ -174,19 +174,19 @@ class Registrations:
     def forget(self, remote: RemoteRM) -> None:
         """The core has no session of this registration any more."""
 
-        def deed(_: Scheduler) -> None:
+        def operation(_: Scheduler) -> None:
             if remote.is_current:
                 del self.current[remote.rm_id]
 
         with contextlib.suppress(CoreStopped):
-            self.core.threaded.notify(deed)
+            self.core.threaded.notify(operation)
 
-    def _tell(self, remote: RemoteRM, deed: Callable[[Scheduler], None]) -> None:
+    def _tell(self, remote: RemoteRM, operation: Callable[[Scheduler], None]) -> None:
         def told(core: Scheduler) -> None:
             if not remote.is_current:
                 return
             try:
-                deed(core)
+                operation(core)
             except UsageError:
                 # The core has given it up, for having been away for too long.
                 del self.current[remote.rm_id]

@@ -143,7 +143,7 @@ class _Service:
             if self._recorder is not None:
                 self._recorder.close()
         if not self.core.threaded.alive:
-            self.core.threaded.faults.sum_up()
+            self.core.threaded.failures.sum_up()
         return DIED if self.core.threaded.failure is not None else 0
 
     def _begin(self) -> None:

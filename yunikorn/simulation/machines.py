@@ -28,9 +28,9 @@ def read_machines(text: str, file: str) -> list[Node]:
         fields = line.split()
         if not fields or fields[0][0] in ";#":
             continue
-        fault = _fault(fields, names)
-        if fault:
-            problems.append(Problem("", fault, number))
+        failure = _fault(fields, names)
+        if failure:
+            problems.append(Problem("", failure, number))
             continue
         names[fields[1]] = number
         memory = _whole(fields[5]) if len(fields) > 5 else -1

@@ -14,7 +14,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.objects.application import Application
 from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
-from yunikorn.scheduling.faults import Fault
+from yunikorn.scheduling.plugin_failures import PluginFailure
 from yunikorn.simulation.counters import Reason, Reasons
 from yunikorn.simulation.engine import Progress, Simulation
 from yunikorn.simulation.input_error import InputError
@@ -71,8 +71,8 @@ def simulate(
     waiting = _what_stops(core)
     explanations = inquiries.answer_rest()
     core.close()
-    faults = [_describe(fault) for fault in core.faults]
-    return attrs.evolve(report, waiting=waiting, explanations=explanations, plugin_faults=faults)
+    failures = [_describe(failure) for failure in core.failures]
+    return attrs.evolve(report, waiting=waiting, explanations=explanations, plugin_faults=failures)
 
 
 def _check_reloads(workload: Workload, registry: Registry) -> None:
@@ -99,5 +99,5 @@ def _what_stops(core: Scheduler) -> list[Reason]:
     return reasons.ranked()
 
 
-def _describe(fault: Fault) -> str:
-    return f"{fault.message} ({fault.count} times)" if fault.count > 1 else fault.message
+def _describe(failure: PluginFailure) -> str:
+    return f"{failure.message} ({failure.count} times)" if failure.count > 1 else failure.message

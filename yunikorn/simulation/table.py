@@ -60,8 +60,8 @@ def print_report(
         for line in in_lines(answer):
             console.print(printable(line), soft_wrap=True)
         console.print()
-    for fault in report.plugin_faults:
-        console.print(f"Fault: {fault}")
+    for failure in report.plugin_faults:
+        console.print(f"Fault: {failure}")
 
 
 def _table(title: str, *texts: str, numbers: tuple[str, ...] = ()) -> Table:

@@ -14,9 +14,9 @@ UNKNOWN = "unknown"
 def check_templates(templates: Mapping[str, str], fields: Sequence[str]) -> None:
     """Raises `UsageError` for all templates, by option, that name anything but `fields` or cannot be read."""
     lines = [
-        f"the template '{template}' for {option} {fault}"
+        f"the template '{template}' for {option} {failure}"
         for option, template in templates.items()
-        if (fault := _fault(template, fields))
+        if (failure := _fault(template, fields))
     ]
     if lines:
         raise UsageError("\n".join(lines))

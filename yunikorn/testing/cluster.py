@@ -31,7 +31,7 @@ from yunikorn.objects.partition import Partition
 from yunikorn.objects.periods import Periods
 from yunikorn.registry import Registry
 from yunikorn.scheduling.explain import Explanation
-from yunikorn.scheduling.faults import Fault
+from yunikorn.scheduling.plugin_failures import PluginFailure
 from yunikorn.suggestions import suggest
 from yunikorn.testing.samples import ApplicationSample, AskSample, NodeSample
 
@@ -238,9 +238,9 @@ class Cluster:
         return self.scheduler.explain(RM_ID, self.partition, app_id)
 
     @property
-    def faults(self) -> list[Fault]:
+    def failures(self) -> list[PluginFailure]:
         """What plugins did wrong so far, or reported by `context.report`."""
-        return list(self.scheduler.faults)
+        return list(self.scheduler.failures)
 
     def _objects(self) -> Partition:
         at = self.scheduler.partition(RM_ID, self.partition)

@@ -36,12 +36,12 @@ class MakeScheduler(Protocol):
         *nodes: NodeSample,
         plugins: Sequence[type[Plugin] | ModuleType] | None = None,
         registry: Registry | None = None,
-        faults: Faults = "fail",
+        failures: Faults = "fail",
     ) -> Cluster:
         """A cluster under this configuration (its text, or the path of a file), with these nodes.
 
         Its plugins are those that are installed; with `plugins` the default ones and these, so that the
-        test needs no installation. `faults="expected"` is for a test in which a plugin is to fail.
+        test needs no installation. `failures="expected"` is for a test in which a plugin is to fail.
         """
         ...
 
@@ -58,7 +58,7 @@ class Clusters:
         *nodes: NodeSample,
         plugins: Sequence[type[Plugin] | ModuleType] | None = None,
         registry: Registry | None = None,
-        faults: Faults = "fail",
+        failures: Faults = "fail",
     ) -> Cluster:
         """A cluster: see `MakeScheduler`."""
         if registry is None:
@@ -67,7 +67,7 @@ class Clusters:
             raise TypeError("give either plugins or a registry, not both")
         text = config.read_text("utf-8") if isinstance(config, Path) else config
         cluster = Cluster(text, registry, nodes)
-        self._made.append((cluster, faults))
+        self._made.append((cluster, failures))
         return cluster
 
     def close(self) -> None:
@@ -75,11 +75,11 @@ class Clusters:
         for cluster, _ in self._made:
             cluster.close()
         found = [
-            f"{fault.message} ({fault.count} times)"
+            f"{failure.message} ({failure.count} times)"
             for cluster, expected in self._made
             if expected == "fail"
-            for fault in cluster.faults
-            if not fault.last
+            for failure in cluster.failures
+            if not failure.last
         ]
         self._made.clear()
         if found:

@@ -144,8 +144,10 @@ class PluginContract:
     def test_a_cluster_runs_under_it_without_a_fault(self) -> None:
         """Whatever comes up in a cluster, it answers as its kind should."""
         cluster = self.play(reload=True)
-        faults = [f"{fault.message} ({fault.count} times)" for fault in cluster.faults if not fault.last]
-        assert not faults, "\n".join(["in a cluster it did what it must not:", *faults])
+        failures = [
+            f"{failure.message} ({failure.count} times)" for failure in cluster.failures if not failure.last
+        ]
+        assert not failures, "\n".join(["in a cluster it did what it must not:", *failures])
 
     def test_equal_input_gives_equal_decisions(self) -> None:
         """Two clusters to which the same happens decide the same."""

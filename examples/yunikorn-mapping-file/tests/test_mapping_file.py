@@ -91,7 +91,7 @@ def test_a_file_that_breaks_leaves_what_it_said(
         cluster.advance(10)
         cluster.submit(application(f"app-{number}", "", user="ann"))
         assert_queue(cluster, f"app-{number}", "root.science.physics")
-    (fault,) = cluster.faults
+    (fault,) = cluster.failures
     assert fault.count == 1, "what is wrong with one version of a file is told once"
     assert "teams.txt again, what it said before holds: " in fault.message
     assert ("No such file" if text is None else "line 2: ") in fault.message
@@ -107,16 +107,16 @@ def test_a_reload_leaves_the_file_as_it_was_last_read(scheduler: MakeScheduler, 
     cluster.reload(configuration(file).replace('"default"}]}', '"default"}, {"name": "more"}]}'))
     cluster.submit(application("app", "", user="ann"))
     assert_queue(cluster, "app", "root.science.physics")
-    assert [fault.count for fault in cluster.faults] == [1]
+    assert [fault.count for fault in cluster.failures] == [1]
 
 
 def test_without_a_file_at_the_start_nobody_is_placed_and_it_says_why(tmp_path: Path) -> None:
     clusters = Clusters()
     missing = tmp_path / "missing.txt"
-    cluster = clusters(configuration(missing), plugins=[MappingFile], faults="expected")
+    cluster = clusters(configuration(missing), plugins=[MappingFile], failures="expected")
     cluster.submit(application("app", "", user="ann"))
     assert_rejected_because(cluster, "app", "missing.txt")
-    assert any("opening" in fault.message for fault in cluster.faults)
+    assert any("opening" in fault.message for fault in cluster.failures)
     missing.write_text("* root.default\n", "utf-8")
     cluster.submit(application("later", "", user="ann"))
     assert_queue(cluster, "later", "root.default")

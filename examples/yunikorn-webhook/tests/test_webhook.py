@@ -125,8 +125,8 @@ def test_what_fails_too_often_is_dropped_and_the_next_is_delivered(
     assert server.events(1) == ["app-1"]
     sink.closed()
     assert (sink.counts.delivered, sink.counts.dropped, sink.counts.retries) == (1, 1, 2)
-    ((deed, what),) = told
-    assert deed == "delivering events"
+    ((operation, what),) = told
+    assert operation == "delivering events"
     assert "1 were dropped so far: tried 3 times: HTTP 500" in str(what)
 
 

@@ -117,13 +117,13 @@ class Client:
             return self._at_work.post(request)
         return self._wait(self._at_work.update(request))
 
-    def call(self, deed: Callable[[], T]) -> T:
+    def call(self, operation: Callable[[], T]) -> T:
         """Have something done in the client's thread, and return what it returns or raise what it raises."""
         if threading.current_thread() is self._thread:
-            return deed()
+            return operation()
 
         async def done() -> T:
-            return deed()
+            return operation()
 
         return self._wait(done())
 
