@@ -388,7 +388,7 @@ def test_a_release_of_what_is_not_known_is_answered_and_counted() -> None:
     (answer,) = rm.said("released_allocations")
     assert answer.termination_type == TerminationType.STOPPED_BY_RM
     assert answer.message == "allocation 'ask#7' is not known, or not any more: nothing was released"
-    assert rm.at_work().partition.strays.releases == 1
+    assert rm.at_work().partition.unknown_releases.releases == 1
 
 
 def test_a_node_that_does_not_drain_cannot_be_made_schedulable() -> None:

@@ -134,7 +134,7 @@ class StrictRM(GangRM):
         self.apps: dict[str, Submitted] = {}
         self.wanted: Counter[Ask] = Counter()
         """Repeats that it still waits for."""
-        self.strays = 0
+        self.unknown_releases = 0
         """Answers that something is unknown, which it has to expect."""
         self.all_said: list[UpdateResponse] = []
         self.own: dict[str, bool] = {}
@@ -198,8 +198,8 @@ class StrictRM(GangRM):
     def _end(self, release: AllocationRelease) -> None:
         uuid, termination = release.uuid, release.termination_type
         if release.message.endswith(UNKNOWN):
-            assert self.strays, f"{release} answers nothing"
-            self.strays -= 1
+            assert self.unknown_releases, f"{release} answers nothing"
+            self.unknown_releases -= 1
             return
         assert uuid in self.running, f"{release} ends what does not run"
         one = self.running[uuid]
@@ -252,10 +252,10 @@ class StrictRM(GangRM):
             self.evicted.pop(one.uuid, None)
         if not (uuid or told) and termination == TerminationType.PREEMPTED_BY_SCHEDULER:
             self.drop_asks(app_id, key)
-        self.strays = 0 if found else 1
+        self.unknown_releases = 0 if found else 1
         release = AllocationRelease(app_id, uuid, "", termination, "", key)
         self.update_releases(release)
-        self.strays = 0
+        self.unknown_releases = 0
 
     def update_releases(self, *releases: AllocationRelease) -> None:
         """One update that releases."""

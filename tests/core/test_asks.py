@@ -237,7 +237,7 @@ def test_releasing_what_is_unknown_is_harmless_and_answered() -> None:
         f"allocation 'nothing' {unknown}",
         f"allocation key 'nothing' {unknown}",
     ]
-    assert rm.at_work().partition.strays.releases == 7
+    assert rm.at_work().partition.unknown_releases.releases == 7
     assert len(rm.running) == len(rm.find_app().allocations) == 1
 
 

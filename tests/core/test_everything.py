@@ -217,10 +217,12 @@ class Everything(RuleBasedStateMachine):
         app_id = self._draw_app(data)
         held = [one for one in self.rm.running.values() if one.application_id == app_id]
         asked = any(ask == key for ask in self.partition.applications[app_id].asks)
-        self.rm.strays = int(bool(key) and not asked and key not in [one.allocation_key for one in held])
+        self.rm.unknown_releases = int(
+            bool(key) and not asked and key not in [one.allocation_key for one in held]
+        )
         self.rm.drop_asks(app_id, key)
         self.rm.release(app_id, "", key)
-        assert not self.rm.strays
+        assert not self.rm.unknown_releases
         left = [one for one in self.rm.running.values() if one.application_id == app_id]
         assert not [one for one in left if one.allocation_key == key or not key]
 
@@ -315,9 +317,9 @@ class Everything(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(KEYS))
     def release_foreign(self, key: str) -> None:
-        self.rm.strays = int(key not in [one.key for one in self.partition.foreign])
+        self.rm.unknown_releases = int(key not in [one.key for one in self.partition.foreign])
         self.rm.release(app_id="", key=key)
-        assert not self.rm.strays
+        assert not self.rm.unknown_releases
 
     # -- nodes --------------------------------------------------------------------------------------------
 

@@ -548,8 +548,8 @@ def test_releases_of_what_is_not_known_are_answered_counted_and_harmless() -> No
     assert [one.uuid or one.allocation_key for one in answers] == [uuid, "never", uuid, "neither", "foreign"]
     assert {one.termination_type for one in answers} == {TerminationType.STOPPED_BY_RM}
     assert answers[0].message == f"allocation '{uuid}' is not known, or not any more: nothing was released"
-    strays = rm.at_work().partition.strays
-    assert (strays.releases, strays.confirmations) == (5, 0)
+    unknown_releases = rm.at_work().partition.unknown_releases
+    assert (unknown_releases.releases, unknown_releases.confirmations) == (5, 0)
     assert room(rm) == {"memory": 4}
 
 
@@ -565,8 +565,8 @@ def test_confirmations_of_what_has_ended_are_answered_counted_and_harmless() -> 
     answers = rm.heard().released_allocations
     # Never with the kind that was confirmed: that would ask for yet another confirmation.
     assert [one.termination_type for one in answers] == [TerminationType.STOPPED_BY_RM] * 2
-    strays = rm.at_work().partition.strays
-    assert (strays.releases, strays.confirmations) == (0, 2)
+    unknown_releases = rm.at_work().partition.unknown_releases
+    assert (unknown_releases.releases, unknown_releases.confirmations) == (0, 2)
 
 
 def test_a_release_of_everything_of_an_application_without_allocations_is_no_stray() -> None:
@@ -574,4 +574,4 @@ def test_a_release_of_everything_of_an_application_without_allocations_is_no_str
     rm.ask(memory=1)
     rm.release()
     assert rm.heard().released_allocations == []
-    assert rm.at_work().partition.strays.releases == 0
+    assert rm.at_work().partition.unknown_releases.releases == 0

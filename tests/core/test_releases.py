@@ -34,7 +34,10 @@ def test_a_late_confirmation_of_the_end_of_an_ask_is_counted_as_such() -> None:
     rm.update(releases=AllocationReleasesRequest([], [gone]))
     (answer,) = rm.heard().released_allocation_asks
     assert answer.termination_type == TerminationType.STOPPED_BY_RM, "which no RM confirms in turn"
-    assert (rm.at_work().partition.strays.releases, rm.at_work().partition.strays.confirmations) == (0, 1)
+    assert (
+        rm.at_work().partition.unknown_releases.releases,
+        rm.at_work().partition.unknown_releases.confirmations,
+    ) == (0, 1)
 
 
 def test_all_asks_of_an_application_that_has_none_need_no_answer() -> None:
@@ -195,7 +198,7 @@ def test_a_release_by_key_alone_of_what_an_application_runs_is_rejected_and_name
         "allocation key 'k' runs in application app, which a release has to name: nothing was released"
     ]
     assert len(rm.running) == 1
-    assert rm.at_work().partition.strays.releases == 1
+    assert rm.at_work().partition.unknown_releases.releases == 1
 
 
 def test_a_release_by_key_alone_names_all_applications_that_run_the_key_or_the_number_of_the_others() -> None:

@@ -42,8 +42,7 @@ def read_submissions(text: str) -> list[PlacementQuery]:
             problems.append(Problem("", str(error), number))
         except Exception as error:
             problems += [
-                Problem(path.lstrip("."), _explain(path, message), number)
-                for path, message in faults(error)
+                Problem(path.lstrip("."), _explain(path, message), number) for path, message in faults(error)
             ]
         else:
             submissions.append(attrs.evolve(submission, id=submission.id or f"line-{number}"))

@@ -28,7 +28,7 @@ class Acl:
 
         Blanks around and between the two lists may repeat: 1.9 lets such texts pass its check and then
         fails on them (facts §20.7), here they mean what they look like. Names that no user or group can
-        have are left out, as in 1.9; `strays` tells them.
+        have are left out, as in 1.9; `unknown_releases` tells them.
         """
         fields = text.split()
         if len(fields) > 2:
@@ -53,7 +53,7 @@ EVERYBODY = Acl(everybody=True)
 NOBODY = Acl()
 
 
-def strays(text: str) -> tuple[str, ...]:
+def unknown_releases(text: str) -> tuple[str, ...]:
     """The names in an ACL text that no user or group can have, and that are therefore ignored."""
     known = Acl.parse(text)
     if known.everybody:

@@ -52,7 +52,7 @@ def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
         AllocationRelease(
             stray.application_id, stray.uuid, name, message=stray.message, allocation_key=stray.key
         )
-        for stray in outbox.strays
+        for stray in outbox.unknown_releases
     ]
     response.released_allocation_asks += [
         AllocationAskRelease(ask.application_id, ask.key, name, ask.termination, ask.message)

@@ -9,8 +9,8 @@ import attrs
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.state_log import StateLogEntry
-    from yunikorn.objects.strays import StrayRelease
     from yunikorn.objects.termination import TerminationType
+    from yunikorn.objects.unknown_releases import UnknownRelease
 
 
 @attrs.frozen(slots=True)
@@ -47,7 +47,7 @@ class Outbox:
 
     allocations: list[Allocation] = attrs.Factory(list)
     releases: list[Release] = attrs.Factory(list)
-    strays: list[StrayRelease] = attrs.Factory(list)
+    unknown_releases: list[UnknownRelease] = attrs.Factory(list)
     ask_releases: list[AskRelease] = attrs.Factory(list)
     rejected_asks: list[Refusal] = attrs.Factory(list)
     accepted_applications: list[str] = attrs.Factory(list)
@@ -64,7 +64,7 @@ class Outbox:
         return not (
             self.allocations
             or self.releases
-            or self.strays
+            or self.unknown_releases
             or self.ask_releases
             or self.rejected_asks
             or self.accepted_applications

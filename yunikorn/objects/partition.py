@@ -17,8 +17,8 @@ from yunikorn.objects.pending_class import PendingClasses
 from yunikorn.objects.queue import Cluster, Queue
 from yunikorn.objects.queue_tree import QueueTree
 from yunikorn.objects.run_index import runs_elsewhere
-from yunikorn.objects.strays import StrayRelease, Strays, unknown
 from yunikorn.objects.termination import TerminationType
+from yunikorn.objects.unknown_releases import UnknownRelease, UnknownReleases, unknown
 from yunikorn.objects.user_group_usage import UserGroupUsage
 from yunikorn.resources import NOTHING, Resource, Tally, grow, saturate, shrink
 from yunikorn.states import COMPLETED, COMPLETING, EXPIRED, FAILING, NODE, PARTITION, REJECTED, STARTING
@@ -60,7 +60,7 @@ class Partition:
         self.accounting.gangs = self.accounting.pending_accounting.gangs = self.gangs
         self.gangs.announce = self._announce
         self.foreign = ForeignAllocations(self.accounting, self.journal)
-        self.strays = Strays()
+        self.unknown_releases = UnknownReleases()
         """Messages that had nothing to act upon."""
         self.queues = QueueTree(root, self.cluster, self.journal)
         self.queues.on_empty = self._schedule_cleanup
@@ -280,12 +280,12 @@ class Partition:
         self.accounting.release(allocation, termination if cause is None else cause, message)
         self.outbox.releases.append(Release(allocation, termination, message))
 
-    def answer_stray(self, app_id: str, uuid: str, key: str, *, confirmed: bool) -> None:
+    def answer_unknown_release(self, app_id: str, uuid: str, key: str, *, confirmed: bool) -> None:
         """Answer a release, or the confirmation of one, that there is no allocation for (any more).
 
         The answer says STOPPED_BY_RM, which no RM confirms in turn.
         """
-        self.strays.count(confirmed=confirmed)
+        self.unknown_releases.count(confirmed=confirmed)
         other = self.accounting.allocations.get(uuid)
         if other is not None:
             # Told that it ended, an RM that goes by uuids would drop what still runs.
@@ -297,11 +297,11 @@ class Partition:
             self.outbox.rejected_asks.append(Refusal(key, runs_elsewhere(key, apps)))
             return
         message = unknown(app_id, uuid, key)
-        self.outbox.strays.append(StrayRelease(app_id, uuid, key, message))
+        self.outbox.unknown_releases.append(UnknownRelease(app_id, uuid, key, message))
 
-    def answer_stray_ask(self, app_id: str, key: str, *, confirmed: bool) -> None:
-        """Answer the release of an ask that is not there (any more); like `answer_stray`."""
-        self.strays.count(confirmed=confirmed)
+    def answer_unknown_ask_release(self, app_id: str, key: str, *, confirmed: bool) -> None:
+        """Answer the release of an ask that is not there (any more); like `answer_unknown_release`."""
+        self.unknown_releases.count(confirmed=confirmed)
         message = unknown(app_id, "", key)
         stopped = TerminationType.STOPPED_BY_RM
         self.outbox.ask_releases.append(AskRelease(app_id, key, stopped, message))

@@ -159,11 +159,11 @@ class AskAdmission:
         """Drop asks: one by key, or without a key all of the application; a key alone is searched for.
 
         Each is confirmed, with the RM's own message if there is one. What is unknown is answered and counted
-        (see `Partition.strays`).
+        (see `Partition.unknown_releases`).
         """
         partition, found = self._partition, self._owners(app_id, key)
         if not found or (key and key not in found[0].asks):
-            partition.answer_stray_ask(app_id, key, confirmed=not is_own(termination))
+            partition.answer_unknown_ask_release(app_id, key, confirmed=not is_own(termination))
             return
         message = message or AS_REQUESTED
         for ask in asks_of(found[0], key):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.objects.foreign import ForeignAllocation
-from yunikorn.objects.strays import StrayRelease
+from yunikorn.objects.unknown_releases import UnknownRelease
 
 if TYPE_CHECKING:
     from yunikorn.objects.node import Node
@@ -77,7 +77,7 @@ class AwaitedAllocations:
                 del self._waiting[app_id]
 
     def _tell(self, one: ExistingAllocation, message: str) -> None:
-        self._partition.outbox.strays.append(StrayRelease(one.app_id, one.uuid, one.key, message))
+        self._partition.outbox.unknown_releases.append(UnknownRelease(one.app_id, one.uuid, one.key, message))
 
     def _end(self, one: ExistingAllocation) -> None:
         self._partition.accounting.awaited.discard(one.uuid)

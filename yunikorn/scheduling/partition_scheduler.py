@@ -274,7 +274,8 @@ class PartitionScheduler:
 
         Without an application it is a foreign allocation that ends, by key. What the RM asked to stop is
         confirmed, with the RM's own message if there is one; what it confirms itself is not. Returns whether
-        there was an allocation to end; what is unknown is answered and counted (see `Partition.strays`).
+        there was an allocation to end; what is unknown is answered and counted (see
+        `Partition.unknown_releases`).
         """
         own = is_own(termination)
         told_back = message or AS_REQUESTED
@@ -284,12 +285,12 @@ class PartitionScheduler:
                 return True
             if app_id and self.existing.awaited.release(app_id, uuid, key, told_back if own else ""):
                 return True
-            self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
+            self.partition.answer_unknown_release(app_id, uuid, key, confirmed=not own)
             return False
         found, asks = ended_by(app, uuid, key, termination)
         asked = key in app.asks if key else bool(app.asks)
         if not found and (uuid or (key and not asked)):
-            self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
+            self.partition.answer_unknown_release(app_id, uuid, key, confirmed=not own)
         for ask in asks:
             self.partition.end_ask(ask, TerminationType.STOPPED_BY_RM, message or ASK_AS_REQUESTED)
         for allocation in found:

@@ -6,7 +6,7 @@ import attrs
 
 
 @attrs.define
-class Strays:
+class UnknownReleases:
     """How many came so far."""
 
     releases: int = 0
@@ -23,7 +23,7 @@ class Strays:
 
 
 @attrs.frozen(slots=True)
-class StrayRelease:
+class UnknownRelease:
     """One such release or confirmation, to be answered."""
 
     application_id: str
