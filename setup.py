@@ -25,7 +25,7 @@ HOT = {
         "pending_accounting",
         "pending_class",
         "allocation_extras",
-        "journal",
+        "event_recorder",
         "node_reservations",
         "allocation_accounting",
         "sorted_members",

@@ -173,8 +173,8 @@ class Scheduler:
         """Refuse a call that a plugin makes while the core acts: what it acts upon must not change."""
         if self._operation:
             raise UsageError(
-                f"{call} was called while the core {self._operation}: a predicate or another plugin must not call"
-                " the scheduler. Do it when the call that you are in has returned"
+                f"{call} was called while the core {self._operation}: a predicate or another plugin must"
+                " not call the scheduler. Do it when the call that you are in has returned"
             )
 
     def _number_allocations(self) -> None:

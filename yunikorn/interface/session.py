@@ -37,7 +37,7 @@ from yunikorn.interface.rm_plugins import add_plugin, with_rm
 from yunikorn.interface.session_status import SessionStatus
 from yunikorn.interface.sinks import Buffer, Sinks
 from yunikorn.interface.update_handler import UpdateHandler
-from yunikorn.objects.journal import Journal
+from yunikorn.objects.event_recorder import EventRecorder
 from yunikorn.objects.outbox import Outbox
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.reload import Reload
@@ -152,7 +152,7 @@ class Session:
     def _listen(self) -> None:
         listening = bool(self.sinks)
         for partition in self._partitions.values():
-            partition.partition.journal.listen(wanted=listening)
+            partition.partition.event_recorder.listen(wanted=listening)
 
     # -- finding ------------------------------------------------------------------------------------
 
@@ -210,7 +210,7 @@ class Session:
             self._again = True
             return
         for partition in self._partitions.values():
-            self._send_events(partition.partition.journal)
+            self._send_events(partition.partition.event_recorder)
         self._send_faults()
         if self.absence is not None:
             self._hold_back(self.absence)
@@ -324,8 +324,8 @@ class Session:
             )
             self._listen()
 
-    def _send_events(self, journal: Journal) -> None:
-        events = journal.drain()
+    def _send_events(self, event_recorder: EventRecorder) -> None:
+        events = event_recorder.drain()
         if events:
             self.sinks.send(events)
             self._listen()
@@ -405,7 +405,7 @@ class Session:
             one.open()
         # Only now may anybody be called: who calls back finds everything in its place.
         for one in gone.values():
-            self._send_events(one.partition.journal)
+            self._send_events(one.partition.event_recorder)
         self.sinks.use(prepared.outlets)
         self._listen()
         last = collect((name, one.partition.outbox) for name, one in gone.items())
@@ -460,9 +460,9 @@ class Session:
         if self.absence is not None:
             self.absence.end()
         for partition in self._partitions.values():
-            self._send_events(partition.partition.journal)
+            self._send_events(partition.partition.event_recorder)
             partition.close(reason)
             partition.partition.outbox.drain()
-            partition.partition.journal.drain()
+            partition.partition.event_recorder.drain()
         self._partitions = {}
         self.sinks.close()

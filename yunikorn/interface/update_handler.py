@@ -22,8 +22,8 @@ from yunikorn.interface.checks import (
 )
 from yunikorn.interface.constants import DEFAULT_PARTITION, NODE_PARTITION
 from yunikorn.interface.messages import AllocationAsk, NodeAction
+from yunikorn.objects.event_recorder import shortened
 from yunikorn.objects.gang import ATOMIC, style_named
-from yunikorn.objects.journal import shortened
 from yunikorn.objects.outbox import Refusal
 from yunikorn.resources import is_zero
 from yunikorn.scheduling.ask_admission import NewAsk

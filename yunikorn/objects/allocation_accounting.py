@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.ask_class import Pairs
     from yunikorn.objects.ask_extras import AskExtras
     from yunikorn.objects.ask_spec import AskSpec
-    from yunikorn.objects.journal import Journal
+    from yunikorn.objects.event_recorder import EventRecorder
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition_gangs import PartitionGangs
     from yunikorn.objects.pending_class import PendingClasses
@@ -45,11 +45,15 @@ class AllocationAccounting:
     """The books of one partition."""
 
     def __init__(
-        self, pending_classes: PendingClasses, usage: UserGroupUsage, journal: Journal, serial: Iterator[int]
+        self,
+        pending_classes: PendingClasses,
+        usage: UserGroupUsage,
+        event_recorder: EventRecorder,
+        serial: Iterator[int],
     ) -> None:
         self.pending_classes = pending_classes
         self.usage = usage
-        self.journal = journal
+        self.event_recorder = event_recorder
         self._by_uuid: dict[str, Allocation] | None = None
         """All that has not ended, once somebody has looked for one by its uuid alone (see `allocations`)."""
         self._runs: RunIndex | None = None
@@ -58,9 +62,11 @@ class AllocationAccounting:
         """Uuids of recovered allocations whose application has not been reported yet."""
         self.changed_nodes: list[Node] = []
         """Nodes whose room changed since the node orders were last brought up to date."""
-        self.node_reservations = NodeReservations(journal, self.node_changed)
+        self.node_reservations = NodeReservations(event_recorder, self.node_changed)
         """Which nodes are kept for whom."""
-        self.pending_accounting = PendingAccounting(pending_classes, usage, self.node_reservations, journal)
+        self.pending_accounting = PendingAccounting(
+            pending_classes, usage, self.node_reservations, event_recorder
+        )
         """Who waits."""
         self._serial = serial
         self.gangs: PartitionGangs
@@ -144,7 +150,7 @@ class AllocationAccounting:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
             self.start(app)
-        if self.journal.listening:
+        if self.event_recorder.listening:
             self._record_allocation(allocation)
         return allocation
 
@@ -208,7 +214,7 @@ class AllocationAccounting:
         app.misses = 0
         self._book_allocated(app, allocation.resource, 1)
         self.usage.book(app, tuple(allocation.resource.items()))
-        if self.journal.listening:
+        if self.event_recorder.listening:
             self._record_allocation(allocation)
 
     @staticmethod
@@ -243,15 +249,15 @@ class AllocationAccounting:
             if not queue.is_dirty:
                 queue.is_dirty = True
                 queue.parent.dirty.append(queue)  # type: ignore[union-attr]  # root is always changed
-        if not app.owing or self.journal.listening:
+        if not app.owing or self.event_recorder.listening:
             self.usage.book(app, pairs)
 
     def _record_allocation(self, allocation: Allocation) -> None:
         resource, app, node = allocation.resource, allocation.app, allocation.node
-        self.journal.record(
+        self.event_recorder.record(
             "APP", app.id, allocation.uuid, change="ADD", detail="APP_ALLOC", resource=resource
         )
-        self.journal.record(
+        self.event_recorder.record(
             "NODE", node.id, allocation.uuid, change="ADD", detail="NODE_ALLOC", resource=resource
         )
 
@@ -285,7 +291,7 @@ class AllocationAccounting:
             if app.state == RESUMING:
                 app.run("allocation recovered")
             app.run("allocation recovered")
-        if self.journal.listening:
+        if self.event_recorder.listening:
             self._record_allocation(allocation)
         return allocation
 
@@ -330,13 +336,13 @@ class AllocationAccounting:
         self._forget_ask(allocation)
         if allocation.placeholder:
             self.gangs.ended(allocation, replaced=replaced)
-        if self.journal.listening:
+        if self.event_recorder.listening:
             detail = _REMOVAL_DETAIL[termination]
             resource, uuid = allocation.resource, allocation.uuid
-            self.journal.record(
+            self.event_recorder.record(
                 "APP", app.id, uuid, change="REMOVE", detail=detail, message=message, resource=resource
             )
-            self.journal.record(
+            self.event_recorder.record(
                 "NODE", node.id, uuid, change="REMOVE", detail="NODE_ALLOC", resource=resource
             )
         if app.gang is not None:

@@ -124,7 +124,10 @@ class AskBatch:
         return first
 
     def _tell(self, asks: Sequence[Ask]) -> None:
-        pending_accounting, journal = self._partition.accounting.pending_accounting, self._partition.journal
+        pending_accounting, event_recorder = (
+            self._partition.accounting.pending_accounting,
+            self._partition.event_recorder,
+        )
         watcher, index = pending_accounting.watcher, pending_accounting.index
         if index is not None:
             for ask in asks:
@@ -132,8 +135,8 @@ class AskBatch:
         if watcher is not None:
             for ask in asks:
                 watcher.waits(ask)
-        if journal.listening:
+        if event_recorder.listening:
             for ask in asks:
-                journal.record(
+                event_recorder.record(
                     "APP", ask.app.id, ask.key, change="ADD", detail="APP_REQUEST", resource=ask.resource
                 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from yunikorn.objects.allocation_accounting import AllocationAccounting
-    from yunikorn.objects.journal import Journal
+    from yunikorn.objects.event_recorder import EventRecorder
     from yunikorn.objects.node import Node
     from yunikorn.resources import Resource
 
@@ -32,9 +32,9 @@ class ForeignAllocation:
 class ForeignAllocations:
     """All foreign allocations of a partition by key."""
 
-    def __init__(self, accounting: AllocationAccounting, journal: Journal) -> None:
+    def __init__(self, accounting: AllocationAccounting, event_recorder: EventRecorder) -> None:
         self._accounting = accounting
-        self._journal = journal
+        self._event_recorder = event_recorder
         self._known: dict[str, ForeignAllocation] = {}
 
     def __iter__(self) -> Iterator[ForeignAllocation]:
@@ -72,4 +72,6 @@ class ForeignAllocations:
         node.resize()
         self._accounting.node_reservations.capacity_changed(node)
         self._accounting.node_changed(node, gained=True)
-        self._journal.record("NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied)
+        self._event_recorder.record(
+            "NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied
+        )

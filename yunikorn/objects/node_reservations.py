@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.journal import Journal
+    from yunikorn.objects.event_recorder import EventRecorder
     from yunikorn.objects.node import Node
 
 
@@ -34,8 +34,8 @@ class NodeChange(Protocol):
 class NodeReservations:
     """The reservations of one partition, and what they leave to be done."""
 
-    def __init__(self, journal: Journal, changed: NodeChange) -> None:
-        self._journal = journal
+    def __init__(self, event_recorder: EventRecorder, changed: NodeChange) -> None:
+        self._event_recorder = event_recorder
         self._changed = changed
         self.watcher: ReservationWatcher | None = None
         """Wants to know what is kept, if anybody does."""
@@ -58,7 +58,7 @@ class NodeReservations:
         self.inheritable.pop(ask, None)
         # It may have room already: kept for another it was hidden from `ask`, or a quota was in the way.
         self._changed(node, gained=ask.ask_class.fits(node))
-        self._journal.record("NODE", node.id, ask.key, change="ADD", detail="NODE_RESERVATION")
+        self._event_recorder.record("NODE", node.id, ask.key, change="ADD", detail="NODE_RESERVATION")
 
     def transfer(self, holder: Ask, ask: Ask) -> None:
         """The node that was kept for `holder` is kept for `ask` of the same ask class."""
@@ -84,7 +84,7 @@ class NodeReservations:
             ask.ask_class.reserving_ask = None
         del node.reservations[ask]
         self.inheritable.pop(ask, None)
-        self._journal.record("NODE", node.id, ask.key, change="REMOVE", detail="NODE_RESERVATION")
+        self._event_recorder.record("NODE", node.id, ask.key, change="REMOVE", detail="NODE_RESERVATION")
 
     def capacity_changed(self, node: Node) -> None:
         """A node came, or what it could host if nothing ran on it has changed."""

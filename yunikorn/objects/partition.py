@@ -8,8 +8,8 @@ from yunikorn.config.durations import describe_duration
 from yunikorn.objects.allocation_accounting import AllocationAccounting
 from yunikorn.objects.application import COUNTED
 from yunikorn.objects.ask_class import AskClasses
+from yunikorn.objects.event_recorder import EventRecorder
 from yunikorn.objects.foreign import ForeignAllocations
-from yunikorn.objects.journal import Journal
 from yunikorn.objects.node import Node
 from yunikorn.objects.outbox import AskRelease, Outbox, Refusal, Release
 from yunikorn.objects.partition_gangs import PartitionGangs
@@ -45,24 +45,24 @@ class Partition:
         self.timers = environment.timers
         self.periods = environment.periods
         self.state = PARTITION.initial
-        self.journal = Journal(clock)
+        self.event_recorder = EventRecorder(clock)
         self.outbox = Outbox()
         self.cluster = Cluster()
         self._capacity: Tally = {}
         """Of all nodes together."""
         self.ask_classes = AskClasses()
         self.pending_classes = PendingClasses(self.ask_classes)
-        self.usage = UserGroupUsage(self.pending_classes, self.journal)
+        self.usage = UserGroupUsage(self.pending_classes, self.event_recorder)
         self.accounting = AllocationAccounting(
-            self.pending_classes, self.usage, self.journal, environment.serial
+            self.pending_classes, self.usage, self.event_recorder, environment.serial
         )
         self.gangs = PartitionGangs(self.accounting, self.outbox, clock, self.timers)
         self.accounting.gangs = self.accounting.pending_accounting.gangs = self.gangs
         self.gangs.announce = self._announce
-        self.foreign = ForeignAllocations(self.accounting, self.journal)
+        self.foreign = ForeignAllocations(self.accounting, self.event_recorder)
         self.unknown_releases = UnknownReleases()
         """Messages that had nothing to act upon."""
-        self.queues = QueueTree(root, self.cluster, self.journal)
+        self.queues = QueueTree(root, self.cluster, self.event_recorder)
         self.queues.on_empty = self._schedule_cleanup
         self.usage.rebuild((), self.queues)
         self.pending_classes.on_forget.append(self._forget_pending_classes)
@@ -103,7 +103,7 @@ class Partition:
         self.usage.join(app)
         app.mark_dirty()
         self.outbox.accepted_applications.append(app.id)
-        self.journal.record("QUEUE", queue.path, app.id, change="ADD", detail="QUEUE_APP")
+        self.event_recorder.record("QUEUE", queue.path, app.id, change="ADD", detail="QUEUE_APP")
 
     def reject_application(self, app: Application, reason: str, *, answered: bool = True) -> None:
         """Refuse an application; `answered` sends the RM a rejection."""
@@ -124,9 +124,9 @@ class Partition:
         app.mark_dirty()
         if app.state != REJECTED:
             self.outbox.updated_applications.append((app.id, entry))
-        if self.journal.listening:
+        if self.event_recorder.listening:
             detail = _STATE_DETAIL.get(app.state) or f"APP_{app.state.upper()}"
-            self.journal.record("APP", app.id, change="SET", detail=detail, message=reason)
+            self.event_recorder.record("APP", app.id, change="SET", detail=detail, message=reason)
         self._set_timer(app)
         if app.is_final and app.state != EXPIRED:
             self._retire(app)
@@ -187,8 +187,8 @@ class Partition:
         del queue.applications[app.id]
         app.mark_dirty()
         app.queue_name = queue.path
-        self.journal.record("APP", app.id, change="REMOVE", message=message)
-        self.journal.record("QUEUE", queue.path, app.id, change="REMOVE", detail="QUEUE_APP")
+        self.event_recorder.record("APP", app.id, change="REMOVE", message=message)
+        self.event_recorder.record("QUEUE", queue.path, app.id, change="REMOVE", detail="QUEUE_APP")
         self.usage.part(app)
         app.leave()
         if queue.is_cluttered:
@@ -315,7 +315,7 @@ class Partition:
         self._resize(gained=node.capacity)
         self.accounting.node_changed(node, gained=True)
         self.outbox.accepted_nodes.append(node.id)
-        self.journal.record("NODE", node.id, change="ADD", message="Node added to the scheduler")
+        self.event_recorder.record("NODE", node.id, change="ADD", message="Node added to the scheduler")
         self._record_schedulable(node)
 
     def _resize(self, gained: Resource = NOTHING, lost: Resource = NOTHING) -> None:
@@ -327,7 +327,7 @@ class Partition:
 
     def _record_schedulable(self, node: Node) -> None:
         message = f"schedulable: {str(node.schedulable).lower()}"
-        self.journal.record("NODE", node.id, change="SET", detail="NODE_SCHEDULABLE", message=message)
+        self.event_recorder.record("NODE", node.id, change="SET", detail="NODE_SCHEDULABLE", message=message)
 
     def update_node(
         self,
@@ -346,9 +346,13 @@ class Partition:
         self.accounting.node_reservations.capacity_changed(node)
         if node.capacity != before:
             self._resize(gained=node.capacity, lost=before)
-            self.journal.record("NODE", node.id, change="SET", detail="NODE_CAPACITY", resource=node.capacity)
+            self.event_recorder.record(
+                "NODE", node.id, change="SET", detail="NODE_CAPACITY", resource=node.capacity
+            )
         if occupied is not None:
-            self.journal.record("NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied)
+            self.event_recorder.record(
+                "NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied
+            )
         self.accounting.node_changed(node, gained=True)
 
     def move_node(self, node: Node, event: str) -> None:
@@ -380,7 +384,7 @@ class Partition:
         # After the allocations, so that no queue sees less room than it uses on the way.
         self._resize(lost=node.capacity)
         self.accounting.node_changed(node, gained=False)
-        self.journal.record(
+        self.event_recorder.record(
             "NODE",
             node.id,
             change="REMOVE",

@@ -59,7 +59,7 @@ class PartitionGangs:
         """Send the resource manager, and the sinks, a message about an application that keeps its state."""
         entered = app.state_log[-1].time if app.state_log else self._clock.now()
         self._outbox.updated_applications.append((app.id, StateLogEntry(app.state, entered, message)))
-        self._accounting.journal.record("APP", app.id, message=message, reason=reason)
+        self._accounting.event_recorder.record("APP", app.id, message=message, reason=reason)
 
     # -- asks ---------------------------------------------------------------------------------------
 

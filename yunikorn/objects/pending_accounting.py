@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.ask_index import AskIndex
-    from yunikorn.objects.journal import Journal
+    from yunikorn.objects.event_recorder import EventRecorder
     from yunikorn.objects.node_reservations import NodeReservations
     from yunikorn.objects.partition_gangs import PartitionGangs
     from yunikorn.objects.pending_class import PendingClass, PendingClasses
@@ -44,12 +44,12 @@ class PendingAccounting:
         pending_classes: PendingClasses,
         usage: UserGroupUsage,
         node_reservations: NodeReservations,
-        journal: Journal,
+        event_recorder: EventRecorder,
     ) -> None:
         self.pending_classes = pending_classes
         self.usage = usage
         self.node_reservations = node_reservations
-        self.journal = journal
+        self.event_recorder = event_recorder
         self.gangs: PartitionGangs
         """The books of gangs; given by the partition."""
         self.watcher: PendingWatcher | None = None
@@ -72,8 +72,8 @@ class PendingAccounting:
             self.gangs.count(ask, ask.pending)
         if app.state in (NEW, COMPLETING):
             app.run("ask added")
-        if self.journal.listening:
-            self.journal.record(
+        if self.event_recorder.listening:
+            self.event_recorder.record(
                 "APP", app.id, ask.key, change="ADD", detail="APP_REQUEST", resource=ask.resource
             )
 
@@ -249,10 +249,10 @@ class PendingAccounting:
             self.gangs.forget(ask)
         if ask.state == PENDING:
             ask.state = ASK.next(ask.label, ask.state, "reject")
-        if self.journal.listening:
+        if self.event_recorder.listening:
             timed_out = termination == TerminationType.TIMEOUT
             detail = "REQUEST_TIMEOUT" if timed_out else "REQUEST_CANCEL"
-            self.journal.record(
+            self.event_recorder.record(
                 "APP",
                 app.id,
                 ask.key,

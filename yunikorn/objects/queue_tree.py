@@ -14,16 +14,16 @@ from yunikorn.states import ACTIVE, DRAINING, QUEUE, STOPPED
 if TYPE_CHECKING:
     from yunikorn.config.properties import QueueSettings
     from yunikorn.config.schema import QueueConfig
-    from yunikorn.objects.journal import Journal
+    from yunikorn.objects.event_recorder import EventRecorder
     from yunikorn.resources import Resource
 
 
 class QueueTree:
     """All queues of a partition by path."""
 
-    def __init__(self, config: QueueConfig, cluster: Cluster, journal: Journal) -> None:
+    def __init__(self, config: QueueConfig, cluster: Cluster, event_recorder: EventRecorder) -> None:
         self.cluster = cluster
-        self.journal = journal
+        self.event_recorder = event_recorder
         self.changed: list[Queue] = []
         """Queues that are new or configured anew, for the scheduling layer to give them their order."""
         self.on_empty: Callable[[Queue], None] = lambda queue: None
@@ -122,11 +122,11 @@ class QueueTree:
         if queue.parent is None:
             return
         if queue.guaranteed != before[0]:
-            self.journal.record(
+            self.event_recorder.record(
                 "QUEUE", queue.path, change="SET", detail="QUEUE_GUARANTEED", resource=queue.guaranteed
             )
         if queue.max != before[1]:
-            self.journal.record(
+            self.event_recorder.record(
                 "QUEUE", queue.path, change="SET", detail="QUEUE_MAX", resource=queue.max or {}
             )
 
@@ -209,7 +209,7 @@ class QueueTree:
         self.check_empty(parent)
 
     def _record(self, queue: Queue, change: str, detail: str, message: str = "") -> None:
-        self.journal.record("QUEUE", queue.path, change=change, detail=detail, message=message)
+        self.event_recorder.record("QUEUE", queue.path, change=change, detail=detail, message=message)
 
 
 def _hand_down(made: Queue) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from yunikorn.config.schema import LimitConfig
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask_class import Pairs
-    from yunikorn.objects.journal import Journal
+    from yunikorn.objects.event_recorder import EventRecorder
     from yunikorn.objects.pending_class import PendingClasses
     from yunikorn.objects.queue import Queue
 
@@ -29,9 +29,9 @@ Declared = dict[tuple[str, str, str], "LimitConfig"]
 class UserGroupUsage:
     """All usage trackers of a partition."""
 
-    def __init__(self, pending_classes: PendingClasses, journal: Journal) -> None:
+    def __init__(self, pending_classes: PendingClasses, event_recorder: EventRecorder) -> None:
         self._pending_classes = pending_classes
-        self._journal = journal
+        self._event_recorder = event_recorder
         self._owners: dict[tuple[str, str], dict[str, UsageTracker]] = {}
         self._owing: list[Application] = []
         """Those without limits whose usage has changed since anybody asked for it."""
@@ -99,7 +99,7 @@ class UserGroupUsage:
 
     def _record_link(self, app: Application, group: str, change: str) -> None:
         if group:
-            self._journal.record("USERGROUP", group, app.id, change=change, detail="UG_APP_LINK")
+            self._event_recorder.record("USERGROUP", group, app.id, change=change, detail="UG_APP_LINK")
 
     # -- booking ------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class UserGroupUsage:
         elif not app.owing:
             app.owing = True
             self._owing.append(app)
-        if self._journal.listening:
+        if self._event_recorder.listening:
             self._record_usage(app, "ADD")
 
     def recount(self, app: Application) -> None:
@@ -153,7 +153,7 @@ class UserGroupUsage:
         elif not app.owing:
             app.owing = True
             self._owing.append(app)
-        if self._journal.listening:
+        if self._event_recorder.listening:
             self._record_usage(app, "REMOVE")
 
     def flush(self) -> None:
@@ -172,7 +172,7 @@ class UserGroupUsage:
     def _record_usage(self, app: Application, change: str) -> None:
         for tracker in app.tracked:
             detail = "UG_USER_RESOURCE" if tracker.kind == USER else "UG_GROUP_RESOURCE"
-            self._journal.record(
+            self._event_recorder.record(
                 "USERGROUP",
                 tracker.name,
                 tracker.path,
@@ -218,7 +218,7 @@ class UserGroupUsage:
 
     def _record_limit(self, kind: str, name: str, path: str, change: str, limit: LimitConfig | None) -> None:
         detail = "UG_USER_LIMIT" if kind == USER else "UG_GROUP_LIMIT"
-        self._journal.record(
+        self._event_recorder.record(
             "USERGROUP",
             name,
             path,

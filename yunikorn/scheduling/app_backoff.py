@@ -39,7 +39,7 @@ class AppBackoff:
             message = (
                 f"{misses} requests in a row found no node: the application is tried again after {after}"
             )
-            self._partition.journal.record("APP", app.id, message=message, reason="BackOff")
+            self._partition.event_recorder.record("APP", app.id, message=message, reason="BackOff")
 
     def wake(self, app: Application) -> None:
         """Its rest is over; harmless when it has none."""

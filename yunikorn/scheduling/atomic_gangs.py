@@ -234,16 +234,18 @@ class AtomicGangs:
         gang.insist(wanted=True)
 
     def _tell(self, gang: AtomicGang, why: str) -> None:
-        journal, request = self._partition.journal, gang.request
+        event_recorder, request = self._partition.event_recorder, gang.request
         if gang.told or request is None:
             return
         gang.told = True
-        if journal.listening:
+        if event_recorder.listening:
             size = f"{gang.size} members, {describe(request.resource)}"
             total = describe(self._partition.cluster.total)
             never = "" if self._may_ever_run(gang) else f"; it never can as things are, with {total} in all"
             message = f"Gang of application '{gang.app.id}' ({size}) has no room: {why}{never}"
-            journal.record("REQUEST", request.key, gang.app.id, message=message, reason="GangUnschedulable")
+            event_recorder.record(
+                "REQUEST", request.key, gang.app.id, message=message, reason="GangUnschedulable"
+            )
 
 
 def _ask_class_of(request: Ask) -> GangClass:

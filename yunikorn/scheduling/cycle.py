@@ -327,41 +327,43 @@ class Cycle:
 
     def _report_quota(self, ask: Ask, queue: Queue) -> None:
         ask.ensure_extras().over_quota = True
-        journal = self._partition.journal
-        if journal.listening:
+        event_recorder = self._partition.event_recorder
+        if event_recorder.listening:
             requested, available = describe(ask.resource), describe(queue.headroom or {})
             message = (
                 f"Request '{ask.key}' does not fit in queue '{queue.path}' "
                 f"(requested {requested}, available {available})"
             )
-            journal.record(
+            event_recorder.record(
                 "REQUEST", ask.key, ask.app.id, message=message, reason="InsufficientQueueResources"
             )
 
     def _report_limit(self, ask: Ask, tracker: UsageTracker) -> None:
         ask.ensure_extras().over_limit = True
-        journal = self._partition.journal
-        if journal.listening:
+        event_recorder = self._partition.event_recorder
+        if event_recorder.listening:
             requested, available = describe(ask.resource), describe(tracker.headroom)
             message = (
                 f"Request '{ask.key}' exceeds the available {tracker.kind} quota of {tracker.label} "
                 f"(requested {requested}, available {available})"
             )
             reason = f"Insufficient{tracker.kind.capitalize()}Quota"
-            journal.record("REQUEST", ask.key, ask.app.id, message=message, reason=reason)
+            event_recorder.record("REQUEST", ask.key, ask.app.id, message=message, reason=reason)
 
     def _report_room(self, ask: Ask, extras: AskExtras) -> None:
-        journal, app = self._partition.journal, ask.app
-        if journal.listening and extras.over_quota:
+        event_recorder, app = self._partition.event_recorder, ask.app
+        if event_recorder.listening and extras.over_quota:
             message = f"Request '{ask.key}' has become schedulable in queue '{app.chain[0].path}'"
-            journal.record("REQUEST", ask.key, app.id, message=message, reason="QueueResourcesAvailable")
-        if journal.listening and extras.over_limit:
+            event_recorder.record(
+                "REQUEST", ask.key, app.id, message=message, reason="QueueResourcesAvailable"
+            )
+        if event_recorder.listening and extras.over_limit:
             message = f"Request '{ask.key}' fits in the available user quota"
-            journal.record("REQUEST", ask.key, app.id, message=message, reason="UserQuotaAvailable")
+            event_recorder.record("REQUEST", ask.key, app.id, message=message, reason="UserQuotaAvailable")
         extras.over_quota = extras.over_limit = False
 
     def _report(self, ask: Ask, refusals: Mapping[str, int]) -> None:
-        journal = self._partition.journal
-        if journal.listening and ask.tries == 0 and ask.ask_class.tries == 0:
+        event_recorder = self._partition.event_recorder
+        if event_recorder.listening and ask.tries == 0 and ask.ask_class.tries == 0:
             message = f"Unschedulable request '{ask.key}': {counted(refusals)}"
-            journal.record("REQUEST", ask.key, ask.app.id, message=message, reason="Unschedulable")
+            event_recorder.record("REQUEST", ask.key, ask.app.id, message=message, reason="Unschedulable")

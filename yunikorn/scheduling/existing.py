@@ -156,7 +156,7 @@ class ExistingAllocations:
             return "allocation contains negative resources"
         kind = one.tags[FOREIGN_TAG]
         if kind not in (FIXED, ORDINARY):
-            partition.journal.record(
+            partition.event_recorder.record(
                 "NODE",
                 node.id,
                 one.key,

@@ -71,4 +71,4 @@ def report_oversize(app: Application, partition: Partition) -> None:
             f"the gang takes {describe(gang.total)}, and all nodes together have {describe(whole)}: "
             "it cannot run until more join"
         )
-        partition.journal.record("APP", app.id, message=message, reason="GangTooLarge")
+        partition.event_recorder.record("APP", app.id, message=message, reason="GangTooLarge")

@@ -61,7 +61,7 @@ class MaxAppsEvents:
         for app in apps:
             if not self._waits(app):
                 continue
-            holder = app.held_by
+            holder = app.max_apps_blocker
             if holder is None:
                 self._free[app] = None
             elif app not in self._held.setdefault(holder, {}):
@@ -75,4 +75,6 @@ class MaxAppsEvents:
     def _tell(self, app: Application, holder: Queue | UsageTracker, *, runnable: bool) -> None:
         of = "QUOTA" if isinstance(holder, UsageTracker) else "QUEUE"
         detail = f"APP_RUNNABLE_{of}" if runnable else f"APP_CANNOTRUN_{of}"
-        self._partition.journal.record("APP", app.id, detail=detail, message="" if runnable else app.hold)
+        self._partition.event_recorder.record(
+            "APP", app.id, detail=detail, message="" if runnable else app.max_apps_reason
+        )

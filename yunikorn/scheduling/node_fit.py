@@ -148,7 +148,7 @@ def summarise_fit(ask: Ask, nodes: Collection[Node], predicates: PredicateChain)
         for node in nodes:
             fit = evaluate(ask, node)
             if fit.has_room:
-                fit.refusal = predicates.evaluate(ask, node)
+                fit.refusal = predicates.look(ask, node)
                 if fit.refusal is None:
                     return None
             found.add(fit)
@@ -161,7 +161,7 @@ def closest(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> No
     with predicates.expecting(ask, lambda: iter(nodes)):
         for node in nodes:
             fit = evaluate(ask, node)
-            fit.refusal = predicates.evaluate(ask, node)
+            fit.refusal = predicates.look(ask, node)
             if best is None or fit.distance < best.distance:
                 best = fit
     return best
@@ -185,7 +185,7 @@ def _is_open(ask: Ask, node: Node, predicates: PredicateChain) -> bool:
     if ask.ask_class.required not in ("", node.id):
         return False
     fit = evaluate(ask, node)
-    return fit.has_room and predicates.evaluate(ask, node) is None
+    return fit.has_room and predicates.look(ask, node) is None
 
 
 def _take(room: Tally, ask: Ask, most: int) -> int:

@@ -144,7 +144,7 @@ class PartitionScheduler:
             # It took a node for a request: another that was kept until then is free.
             allocation = self.cycle.decide()
         if allocation is None:
-            if self.partition.journal.listening:
+            if self.partition.event_recorder.listening:
                 self.max_apps_events.review()
             if self.state_reporter is not None:
                 self.state_reporter.look()
@@ -182,7 +182,7 @@ class PartitionScheduler:
             arrival=partition.next_arrival(),
             listener=partition.state_changed,
         )
-        partition.journal.record("APP", app.id, change="ADD", detail="APP_NEW")
+        partition.event_recorder.record("APP", app.id, change="ADD", detail="APP_NEW")
         app.forced = is_forced(submission.tags)
         app.gang_style = style_named(submission.gang_style) or SOFT
         if not is_zero(submission.gang):
@@ -235,7 +235,9 @@ class PartitionScheduler:
         if chosen and chosen not in self.orders.policies:
             known = ", ".join(name for name in self.orders.policies if name) or "none"
             message = f"unknown node sort policy '{chosen}' in tag {NODE_SORT_TAG}; known: {known}"
-            self.partition.journal.record("APP", app.id, message=message, reason="UnknownNodeSortPolicy")
+            self.partition.event_recorder.record(
+                "APP", app.id, message=message, reason="UnknownNodeSortPolicy"
+            )
             chosen = ""
         chosen = chosen or of_queue
         return chosen if chosen in self.orders.policies else DEFAULT

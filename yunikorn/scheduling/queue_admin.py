@@ -27,7 +27,7 @@ def stop_queue(partition: Partition, path: str) -> bool:
     changed = _fire(QUEUE, queue, "stop")
     queue.stopped_by_call = True
     if changed:
-        partition.journal.record("QUEUE", queue.path, change="SET", message="queue stopped")
+        partition.event_recorder.record("QUEUE", queue.path, change="SET", message="queue stopped")
     return changed
 
 
@@ -44,7 +44,7 @@ def start_queue(partition: Partition, path: str) -> bool:
     changed = _fire(QUEUE, queue, "start")
     queue.stopped_by_call = False
     if changed:
-        partition.journal.record("QUEUE", queue.path, change="SET", message="queue started")
+        partition.event_recorder.record("QUEUE", queue.path, change="SET", message="queue started")
     return changed
 
 

@@ -106,14 +106,14 @@ class Replacement:
         )
 
     def _refuse(self, group: TaskGroup, placeholder: Allocation, ask: Ask) -> None:
-        journal = self._partition.journal
-        if journal.listening:
+        event_recorder = self._partition.event_recorder
+        if event_recorder.listening:
             message = (
                 f"Task group '{group.name}' in application '{ask.app.id}': allocation resources "
                 f"'{describe(ask.resource)}' are not matching placeholder '{describe(placeholder.resource)}' "
                 f"allocation with ID '{placeholder.uuid}'"
             )
-            journal.record(
+            event_recorder.record(
                 "REQUEST", placeholder.key, ask.app.id, message=message, reason="PlaceholderMismatch"
             )
         message = "cancel placeholder: resource incompatible"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.clock import SECOND
-from yunikorn.objects.journal import shortened
+from yunikorn.objects.event_recorder import shortened
 from yunikorn.objects.queue import Queue
 from yunikorn.resources import NOTHING, Tally, grow
 from yunikorn.scheduling.explain import of_application

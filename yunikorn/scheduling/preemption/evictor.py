@@ -40,7 +40,9 @@ class Evictor:
         for victim in victims:
             victim.ensure_extras().releasing = TerminationType.PREEMPTED_BY_SCHEDULER
             partition.outbox.releases.append(Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message))
-            partition.journal.record("REQUEST", victim.key, victim.app.id, message=event, reason="Preempted")
+            partition.event_recorder.record(
+                "REQUEST", victim.key, victim.app.id, message=event, reason="Preempted"
+            )
         if ask is not None:
             ask.ensure_extras().eviction = eviction
             self._evictions[ask] = eviction

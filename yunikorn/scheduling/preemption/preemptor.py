@@ -387,7 +387,7 @@ class Preemptor:
                 f"Unschedulable request '{ask.key}' with required node '{node.id}', "
                 "no preemption victim found"
             )
-            self._partition.journal.record(
+            self._partition.event_recorder.record(
                 "REQUEST", ask.key, app.id, message=message, reason="PreemptionFailed"
             )
 

@@ -118,7 +118,7 @@ class QuotaChange:
             f"claimed resources: {describe(claimed)}, selected victims: {len(victims)}, "
             f"preempted victims: {len(victims)}"
         )
-        self._partition.journal.record(
+        self._partition.event_recorder.record(
             "QUEUE", path, change="SET", detail="QUEUE_QUOTA_PREEMPTION", message=summary
         )
 

@@ -1,4 +1,4 @@
-"""The journal: events, collected until they are handed to the sinks.
+"""The event recorder: events, collected until they are handed to the sinks.
 
 Nothing is built while nobody listens: look at `listening` before you describe something at length.
 """
@@ -22,7 +22,7 @@ def shortened(message: str) -> str:
     return message if len(message) <= MESSAGE_LENGTH else message[: MESSAGE_LENGTH - 3] + "..."
 
 
-class Journal:
+class EventRecorder:
     """Events that wait for the sinks, oldest first."""
 
     __slots__ = ("_clock", "_events", "listening")
