@@ -129,7 +129,7 @@ def test_it_may_be_switched_off_or_given_its_place() -> None:
 
 def test_without_send_events_nothing_is_collected() -> None:
     rm = RM(document(partition(queue("a")), events={"sinks": ["rm"]}))
-    assert not rm.at_work().partition.event_recorder.listening
+    assert not rm.at_work().partition.event_recorder.enabled
 
 
 class Deaf(Listening):

@@ -150,7 +150,7 @@ class AllocationAccounting:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
             self.start(app)
-        if self.event_recorder.listening:
+        if self.event_recorder.enabled:
             self._record_allocation(allocation)
         return allocation
 
@@ -214,7 +214,7 @@ class AllocationAccounting:
         app.misses = 0
         self._book_allocated(app, allocation.resource, 1)
         self.usage.book(app, tuple(allocation.resource.items()))
-        if self.event_recorder.listening:
+        if self.event_recorder.enabled:
             self._record_allocation(allocation)
 
     @staticmethod
@@ -249,7 +249,7 @@ class AllocationAccounting:
             if not queue.is_dirty:
                 queue.is_dirty = True
                 queue.parent.dirty.append(queue)  # type: ignore[union-attr]  # root is always changed
-        if not app.owing or self.event_recorder.listening:
+        if not app.owing or self.event_recorder.enabled:
             self.usage.book(app, pairs)
 
     def _record_allocation(self, allocation: Allocation) -> None:
@@ -291,7 +291,7 @@ class AllocationAccounting:
             if app.state == RESUMING:
                 app.run("allocation recovered")
             app.run("allocation recovered")
-        if self.event_recorder.listening:
+        if self.event_recorder.enabled:
             self._record_allocation(allocation)
         return allocation
 
@@ -336,7 +336,7 @@ class AllocationAccounting:
         self._forget_ask(allocation)
         if allocation.placeholder:
             self.gangs.ended(allocation, replaced=replaced)
-        if self.event_recorder.listening:
+        if self.event_recorder.enabled:
             detail = _REMOVAL_DETAIL[termination]
             resource, uuid = allocation.resource, allocation.uuid
             self.event_recorder.record(

@@ -135,7 +135,7 @@ class AskBatch:
         if watcher is not None:
             for ask in asks:
                 watcher.waits(ask)
-        if event_recorder.listening:
+        if event_recorder.enabled:
             for ask in asks:
                 event_recorder.record(
                     "APP", ask.app.id, ask.key, change="ADD", detail="APP_REQUEST", resource=ask.resource

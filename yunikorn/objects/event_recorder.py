@@ -25,12 +25,12 @@ def shortened(message: str) -> str:
 class EventRecorder:
     """Events that wait for the sinks, oldest first."""
 
-    __slots__ = ("_clock", "_events", "listening")
+    __slots__ = ("_clock", "_events", "enabled")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._events: list[Event] = []
-        self.listening = True
+        self.enabled = True
         """Whether anybody wants events; until that is known they are kept."""
 
     def record(
@@ -49,7 +49,7 @@ class EventRecorder:
 
         It has a `change`, a `detail` or a `reason`: an RM is told one of the three.
         """
-        if not self.listening:
+        if not self.enabled:
             return
         message = shortened(message)
         # A tally would change under the reader: the event keeps the amount of this moment.
@@ -60,7 +60,7 @@ class EventRecorder:
 
     def listen(self, *, wanted: bool) -> None:
         """Somebody wants events from now on, or nobody does: then those that wait go."""
-        self.listening = wanted
+        self.enabled = wanted
         if not wanted:
             self._events.clear()
 

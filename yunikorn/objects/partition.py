@@ -124,7 +124,7 @@ class Partition:
         app.mark_dirty()
         if app.state != REJECTED:
             self.outbox.updated_applications.append((app.id, entry))
-        if self.event_recorder.listening:
+        if self.event_recorder.enabled:
             detail = _STATE_DETAIL.get(app.state) or f"APP_{app.state.upper()}"
             self.event_recorder.record("APP", app.id, change="SET", detail=detail, message=reason)
         self._set_timer(app)

@@ -72,7 +72,7 @@ class PendingAccounting:
             self.gangs.count(ask, ask.pending)
         if app.state in (NEW, COMPLETING):
             app.run("ask added")
-        if self.event_recorder.listening:
+        if self.event_recorder.enabled:
             self.event_recorder.record(
                 "APP", app.id, ask.key, change="ADD", detail="APP_REQUEST", resource=ask.resource
             )
@@ -249,7 +249,7 @@ class PendingAccounting:
             self.gangs.forget(ask)
         if ask.state == PENDING:
             ask.state = ASK.next(ask.label, ask.state, "reject")
-        if self.event_recorder.listening:
+        if self.event_recorder.enabled:
             timed_out = termination == TerminationType.TIMEOUT
             detail = "REQUEST_TIMEOUT" if timed_out else "REQUEST_CANCEL"
             self.event_recorder.record(

@@ -116,7 +116,7 @@ class UserGroupUsage:
         elif not app.owing:
             app.owing = True
             self._owing.append(app)
-        if self._event_recorder.listening:
+        if self._event_recorder.enabled:
             self._record_usage(app, "ADD")
 
     def recount(self, app: Application) -> None:
@@ -153,7 +153,7 @@ class UserGroupUsage:
         elif not app.owing:
             app.owing = True
             self._owing.append(app)
-        if self._event_recorder.listening:
+        if self._event_recorder.enabled:
             self._record_usage(app, "REMOVE")
 
     def flush(self) -> None:

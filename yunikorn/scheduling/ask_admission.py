@@ -71,7 +71,7 @@ class AskAdmission:
         ask = self._new_ask(app, demand)
         self._classify(ask)
         self._partition.accounting.pending_accounting.add(ask)
-        if app.not_started and self._partition.event_recorder.listening:
+        if app.not_started and self._partition.event_recorder.enabled:
             self._at.max_apps_events.watch(app)
         self._at.preemption.notice(ask)
 
@@ -95,7 +95,7 @@ class AskAdmission:
         """What has gathered waits from now on."""
         first = batch.book()
         if first is not None:
-            if first.app.not_started and self._partition.event_recorder.listening:
+            if first.app.not_started and self._partition.event_recorder.enabled:
                 self._at.max_apps_events.watch(first.app)
             # The others came at the same moment, for the same queue.
             self._at.preemption.notice(first)

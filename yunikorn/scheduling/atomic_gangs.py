@@ -238,7 +238,7 @@ class AtomicGangs:
         if gang.told or request is None:
             return
         gang.told = True
-        if event_recorder.listening:
+        if event_recorder.enabled:
             size = f"{gang.size} members, {describe(request.resource)}"
             total = describe(self._partition.cluster.total)
             never = "" if self._may_ever_run(gang) else f"; it never can as things are, with {total} in all"

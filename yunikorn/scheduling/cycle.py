@@ -328,7 +328,7 @@ class Cycle:
     def _report_quota(self, ask: Ask, queue: Queue) -> None:
         ask.ensure_extras().over_quota = True
         event_recorder = self._partition.event_recorder
-        if event_recorder.listening:
+        if event_recorder.enabled:
             requested, available = describe(ask.resource), describe(queue.headroom or {})
             message = (
                 f"Request '{ask.key}' does not fit in queue '{queue.path}' "
@@ -341,7 +341,7 @@ class Cycle:
     def _report_limit(self, ask: Ask, tracker: UsageTracker) -> None:
         ask.ensure_extras().over_limit = True
         event_recorder = self._partition.event_recorder
-        if event_recorder.listening:
+        if event_recorder.enabled:
             requested, available = describe(ask.resource), describe(tracker.headroom)
             message = (
                 f"Request '{ask.key}' exceeds the available {tracker.kind} quota of {tracker.label} "
@@ -352,18 +352,18 @@ class Cycle:
 
     def _report_room(self, ask: Ask, extras: AskExtras) -> None:
         event_recorder, app = self._partition.event_recorder, ask.app
-        if event_recorder.listening and extras.over_quota:
+        if event_recorder.enabled and extras.over_quota:
             message = f"Request '{ask.key}' has become schedulable in queue '{app.chain[0].path}'"
             event_recorder.record(
                 "REQUEST", ask.key, app.id, message=message, reason="QueueResourcesAvailable"
             )
-        if event_recorder.listening and extras.over_limit:
+        if event_recorder.enabled and extras.over_limit:
             message = f"Request '{ask.key}' fits in the available user quota"
             event_recorder.record("REQUEST", ask.key, app.id, message=message, reason="UserQuotaAvailable")
         extras.over_quota = extras.over_limit = False
 
     def _report(self, ask: Ask, refusals: Mapping[str, int]) -> None:
         event_recorder = self._partition.event_recorder
-        if event_recorder.listening and ask.tries == 0 and ask.ask_class.tries == 0:
+        if event_recorder.enabled and ask.tries == 0 and ask.ask_class.tries == 0:
             message = f"Unschedulable request '{ask.key}': {counted(refusals)}"
             event_recorder.record("REQUEST", ask.key, ask.app.id, message=message, reason="Unschedulable")

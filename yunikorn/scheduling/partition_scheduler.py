@@ -144,7 +144,7 @@ class PartitionScheduler:
             # It took a node for a request: another that was kept until then is free.
             allocation = self.cycle.decide()
         if allocation is None:
-            if self.partition.event_recorder.listening:
+            if self.partition.event_recorder.enabled:
                 self.max_apps_events.review()
             if self.state_reporter is not None:
                 self.state_reporter.look()

@@ -107,7 +107,7 @@ class Replacement:
 
     def _refuse(self, group: TaskGroup, placeholder: Allocation, ask: Ask) -> None:
         event_recorder = self._partition.event_recorder
-        if event_recorder.listening:
+        if event_recorder.enabled:
             message = (
                 f"Task group '{group.name}' in application '{ask.app.id}': allocation resources "
                 f"'{describe(ask.resource)}' are not matching placeholder '{describe(placeholder.resource)}' "
