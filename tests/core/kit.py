@@ -31,8 +31,8 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.objects.application import Application
 from yunikorn.objects.node import Node
-from yunikorn.objects.periods import Periods
 from yunikorn.objects.queue import Queue
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
@@ -98,7 +98,7 @@ class RM:
         registry: Registry | None = None,
         *,
         rm_id: str = "rm",
-        periods: Periods | None = None,
+        timeouts: Timeouts | None = None,
         scheduler: Scheduler | None = None,
     ) -> None:
         self.rm_id = rm_id
@@ -107,7 +107,7 @@ class RM:
             assert isinstance(scheduler.clock, ManualClock)
             self.clock = scheduler.clock
         self.scheduler = scheduler or Scheduler(
-            registry or Registry.load(third_party=False), self.clock, periods
+            registry or Registry.load(third_party=False), self.clock, timeouts
         )
         self.responses: list[UpdateResponse] = []
         self.running: dict[str, Allocation] = {}

@@ -21,7 +21,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource, fits, sum_of
 
@@ -40,8 +40,8 @@ Ask = tuple[str, str]
 class TapedScheduler(Scheduler):
     """Writes down what it is told, and when."""
 
-    def __init__(self, registry: Registry, clock: ManualClock, periods: Periods) -> None:
-        super().__init__(registry, clock, periods)
+    def __init__(self, registry: Registry, clock: ManualClock, timeouts: Timeouts) -> None:
+        super().__init__(registry, clock, timeouts)
         self.tape: list[tuple[int, str, tuple[Any, ...]]] = []
 
     def _note(self, name: str, *arguments: Any) -> None:
@@ -101,10 +101,10 @@ class _Listener:
         self.responses.append(response)
 
 
-def replay(taped: TapedScheduler, registry: Registry, periods: Periods) -> list[UpdateResponse]:
+def replay(taped: TapedScheduler, registry: Registry, timeouts: Timeouts) -> list[UpdateResponse]:
     """What a new scheduler answers that is told the same."""
     clock, listener = ManualClock(), _Listener()
-    scheduler = Scheduler(registry, clock, periods)
+    scheduler = Scheduler(registry, clock, timeouts)
     for now, name, arguments in taped.tape:
         clock.set(now)
         if name == "register_resource_manager":
@@ -129,7 +129,7 @@ class Submitted:
 class StrictRM(GangRM):
     """Nothing may be ended twice, placed where there is no node, placed for nobody, or forgotten."""
 
-    def __init__(self, config: str, registry: Registry, periods: Periods) -> None:
+    def __init__(self, config: str, registry: Registry, timeouts: Timeouts) -> None:
         self.nodes: dict[str, None] = {}
         self.apps: dict[str, Submitted] = {}
         self.wanted: Counter[Ask] = Counter()
@@ -141,7 +141,7 @@ class StrictRM(GangRM):
         """By uuid: what it placed or recovered itself, and whether that answers an ask."""
         self.sizes: dict[str, Resource] = {}
         """By uuid: how large it is, by what the RM itself said when it placed or recovered it."""
-        self.taped = TapedScheduler(registry, ManualClock(), periods)
+        self.taped = TapedScheduler(registry, ManualClock(), timeouts)
         super().__init__(config, scheduler=self.taped)
 
     # -- what the scheduler says --------------------------------------------------------------------

@@ -10,7 +10,7 @@ from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.clock import SECOND
 from yunikorn.errors import StateError
 from yunikorn.objects.application import LOG_LENGTH
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.states import APPLICATION
 
 MINUTE = 60
@@ -167,7 +167,7 @@ def test_a_completed_application_cannot_come_back() -> None:
 
 
 def test_a_completed_application_expires_after_its_retention_and_is_forgotten() -> None:
-    rm = RM(periods=Periods(retention=100 * SECOND))
+    rm = RM(timeouts=Timeouts(retention=100 * SECOND))
     rm.node(vcore=10)
     rm.app()
     rm.ask(vcore=1)
@@ -183,11 +183,11 @@ def test_a_completed_application_expires_after_its_retention_and_is_forgotten() 
 
 
 def test_retention_is_three_days_unless_said_otherwise() -> None:
-    assert Periods().retention == 3 * 24 * 3600 * SECOND
+    assert Timeouts().retention == 3 * 24 * 3600 * SECOND
 
 
 def test_a_rejected_application_says_why_is_final_and_is_forgotten_later() -> None:
-    rm = RM(periods=Periods(retention=100 * SECOND))
+    rm = RM(timeouts=Timeouts(retention=100 * SECOND))
     rm.app(queue_name="root.nowhere")
     (refused,) = rm.said("rejected_applications")
     assert refused.application_id == "app"

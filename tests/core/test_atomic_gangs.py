@@ -12,16 +12,16 @@ from tests.core.kit import configuration, document, partition, queue, with_plugi
 from yunikorn import api
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation, NodeAction
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.resources import Resource
 from yunikorn.scheduling.explain import why
 
 PATIENCE = 600
 
 
-def cluster(*queues: Any, nodes: int = 2, periods: Periods | None = None, **keys: Any) -> GangRM:
+def cluster(*queues: Any, nodes: int = 2, timeouts: Timeouts | None = None, **keys: Any) -> GangRM:
     """Nodes of 4 vcore."""
-    rm = GangRM(configuration(*(queues or (queue("a"), queue("b"))), **keys), periods=periods)
+    rm = GangRM(configuration(*(queues or (queue("a"), queue("b"))), **keys), timeouts=timeouts)
     for number in range(nodes):
         rm.node(f"n{number + 1}", vcore=4)
     return rm
@@ -300,7 +300,7 @@ def test_without_change_a_waiting_gang_costs_nothing(monkeypatch: pytest.MonkeyP
 
 def starving(patience: int = PATIENCE) -> GangRM:
     """Small tasks take whatever comes free, and a gang of the whole cluster waits."""
-    rm = cluster(periods=Periods(gang_patience=patience * SECOND, reservation=None))
+    rm = cluster(timeouts=Timeouts(gang_patience=patience * SECOND, reservation=None))
     fill(rm, 8)
     gang(rm, "app", 8)
     rm.schedule()
@@ -360,7 +360,7 @@ def test_an_overdue_gang_that_goes_lets_the_others_go_on() -> None:
 
 
 def test_an_overdue_gang_that_can_never_run_holds_nobody_back() -> None:
-    rm = cluster(periods=Periods(gang_patience=PATIENCE * SECOND, reservation=None))
+    rm = cluster(timeouts=Timeouts(gang_patience=PATIENCE * SECOND, reservation=None))
     gang(rm, "app", 2, size=5)
     gang(rm, "other", 9)
     assert rm.schedule() == []
@@ -382,7 +382,7 @@ def test_an_overdue_gang_that_can_never_run_holds_nobody_back() -> None:
 def test_a_gang_that_waits_for_a_quota_holds_back_its_queue_alone() -> None:
     rm = cluster(
         queue("a", resources={"max": {"vcore": "4m"}}), queue("b"), nodes=3,
-        periods=Periods(gang_patience=PATIENCE * SECOND, reservation=None),
+        timeouts=Timeouts(gang_patience=PATIENCE * SECOND, reservation=None),
     )  # fmt: skip
     fill(rm, 3, "root.a")
     gang(rm, "app", 4)
@@ -406,7 +406,7 @@ def test_a_gang_that_waits_for_its_users_limit_holds_back_its_user_alone() -> No
     limits = [{"limit": "all", "users": ["*"], "maxresources": {"vcore": "4m"}}]
     rm = cluster(
         queue("a", limits=limits), nodes=3,
-        periods=Periods(gang_patience=PATIENCE * SECOND, reservation=None),
+        timeouts=Timeouts(gang_patience=PATIENCE * SECOND, reservation=None),
     )  # fmt: skip
     fill(rm, 3, "root.a")
     gang(rm, "app", 4)

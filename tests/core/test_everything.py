@@ -51,7 +51,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.objects.partition import Partition
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.resources import Resource
 from yunikorn.scheduling.explain import POSITION, first_reasons
 from yunikorn.states import STOPPED
@@ -84,8 +84,8 @@ class Everything(RuleBasedStateMachine):
     ) -> None:
         self.eager = eager
         self.config = config
-        self.periods = Periods(reservation=2 * SECOND if reserving else None, gang_patience=60 * SECOND)
-        self.rm = StrictRM(config, plugins(), self.periods)
+        self.timeouts = Timeouts(reservation=2 * SECOND if reserving else None, gang_patience=60 * SECOND)
+        self.rm = StrictRM(config, plugins(), self.timeouts)
         self.made = self.submitted = 0
         self.resized = False
         self._watch_victims()
@@ -471,7 +471,7 @@ class Everything(RuleBasedStateMachine):
         if hasattr(self, "submitted") and sys.exception() is None:
             self.rm.responses.clear()
             self._everything_ends()
-            again = replay(self.rm.taped, plugins(), self.periods)
+            again = replay(self.rm.taped, plugins(), self.timeouts)
             assert again == self.rm.all_said, "told the same, another scheduler answers otherwise"
 
     def _everything_ends(self) -> None:

@@ -13,7 +13,7 @@ from tests.core.kit import configuration, queue, with_plugins
 from tests.core.predicates import Crowd, Disk, Zone
 from yunikorn import api
 from yunikorn.interface.messages import NodeAction, UpdateResponse
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 
 STEPS = 60
 LEAVES = ["root.a", "root.b", "root.p.c", "root.p.d"]
@@ -77,7 +77,7 @@ class History:
         self.random = random.Random(seed)
         self.curious = curious
         self.answers = 0
-        self.rm = GangRM(tree(self.random), REGISTRY, periods=Periods(reservation=3_000_000_000))
+        self.rm = GangRM(tree(self.random), REGISTRY, timeouts=Timeouts(reservation=3_000_000_000))
         self.apps: list[str] = []
         self.told: list[UpdateResponse] = []
         for number in range(3):

@@ -12,7 +12,7 @@ from tests.shim_plugins.shim import Listening
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import TerminationType
 from yunikorn.objects.application import Application
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.states import APPLICATION, FINAL_STATES
 
 TWO = document(partition(queue("a")), partition(queue("a"), name="other"))
@@ -23,7 +23,7 @@ STATES = ["New", "Accepted", "Starting", "Running", "Completing", "Failing", "Re
 
 def every_state() -> GangRM:
     """An application in every state that is not final; some of them wait for something, too."""
-    rm = GangRM(TWO, periods=Periods(completing=1000 * SECOND))
+    rm = GangRM(TWO, timeouts=Timeouts(completing=1000 * SECOND))
     rm.node(vcore=20)
     for state in STATES[:5]:
         rm.app(state)

@@ -13,15 +13,15 @@ from tests.core.test_atomic_gangs import PATIENCE, ClassedZone, cluster, end, fi
 from yunikorn import api
 from yunikorn.clock import SECOND
 from yunikorn.objects.node import Node
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 
-PERIODS = Periods(gang_patience=PATIENCE * SECOND, reservation=None)
+PERIODS = Timeouts(gang_patience=PATIENCE * SECOND, reservation=None)
 LIMITS = [{"limit": "all", "users": ["*"], "maxresources": {"vcore": "8m"}}]
 
 
 def crowded(nodes: int = 2, **keys: Any) -> GangRM:
     """Two gangs of 8 vcore wait behind 8 tasks of one, and a crowd of small tasks comes after them."""
-    rm = cluster(queue("a", **keys), queue("b"), nodes=nodes, periods=PERIODS)
+    rm = cluster(queue("a", **keys), queue("b"), nodes=nodes, timeouts=PERIODS)
     fill(rm, 8, "root.a")
     gang(rm, "first", 8)
     gang(rm, "second", 8)
@@ -76,7 +76,7 @@ def test_a_gang_that_may_not_run_yet_does_not_wait_for_room(hold: str) -> None:
     keys: dict[str, Any] = {"maxapplications": 1} if hold == "applications" else {}
     if hold == "order":
         keys = {"properties": {"application.sort.policy": "stateaware"}}
-    rm = cluster(queue("a", **keys), queue("b"), periods=PERIODS)
+    rm = cluster(queue("a", **keys), queue("b"), timeouts=PERIODS)
     rm.app("starting", "root.a")
     rm.ask("starting", "s", vcore=1)
     assert len(rm.schedule(1)) == 1
@@ -165,7 +165,7 @@ class Shy(api.Predicate):
 
 def test_gangs_that_a_predicate_refuses_each_for_itself_wait_at_the_same_time() -> None:
     text = document(partition(queue("a"), queue("b"), predicates=[{"name": "shy"}]))
-    rm = GangRM(text, with_plugins(predicates=[Shy]), periods=PERIODS)
+    rm = GangRM(text, with_plugins(predicates=[Shy]), timeouts=PERIODS)
     rm.node("n1", vcore=4)
     rm.node("n2", vcore=4)
     fill(rm, 2)
@@ -197,7 +197,7 @@ def test_a_gang_that_predicates_keep_from_running_on_empty_nodes_holds_back_no_o
     size: int, tags: dict[str, str], holds_back: bool
 ) -> None:
     text = document(partition(queue("a"), queue("b"), predicates=[{"name": "classed"}]))
-    rm = GangRM(text, with_plugins(predicates=[ClassedZone]), periods=PERIODS)
+    rm = GangRM(text, with_plugins(predicates=[ClassedZone]), timeouts=PERIODS)
     rm.node("x1", {"zone": "x"}, vcore=4)
     rm.node("y1", {"zone": "y"}, vcore=4)
     fill(rm, 6)

@@ -15,7 +15,7 @@ from yunikorn import api
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation, NodeAction, TerminationType
 from yunikorn.objects.partition import Partition
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 
 SEEDS = int(os.environ.get("YUNIKORN_STORMS", "12"))
 STEPS = 150
@@ -46,8 +46,8 @@ class Storm:
         self.broken: set[str] = set()
         """Atomic gangs that were parted by what happened, not by a decision."""
         self.config = self.draw_config()
-        periods = Periods(reservation=None, gang_patience=60 * SECOND)
-        self.rm = GangRM(self.text(self.config), with_plugins(predicates=[Shy]), periods=periods)
+        timeouts = Timeouts(reservation=None, gang_patience=60 * SECOND)
+        self.rm = GangRM(self.text(self.config), with_plugins(predicates=[Shy]), timeouts=timeouts)
         for _ in range(3):
             self.add_node()
 

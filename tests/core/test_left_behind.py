@@ -12,7 +12,7 @@ from tests.core.kit import RM, configuration, queue, with_plugins
 from tests.core.test_machine import BOUNDS
 from yunikorn import api
 from yunikorn.interface.messages import Allocation, NodeAction
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.resources import Resource
 from yunikorn.scheduling.explain import POSITION, first_reasons, why
 
@@ -70,7 +70,7 @@ class LeftBehind(RuleBasedStateMachine):
     )
     def start(self, config: str, capacities: list[int], eager: bool) -> None:
         self.eager = eager
-        self.rm = RM(config, REGISTRY, periods=Periods(reservation=None))
+        self.rm = RM(config, REGISTRY, timeouts=Timeouts(reservation=None))
         self.foreign = 0
         self.apps: list[str] = []
         for node_id, memory in zip(NODES, capacities, strict=False):

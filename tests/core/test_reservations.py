@@ -12,7 +12,7 @@ from yunikorn import api
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import NodeAction
 from yunikorn.objects.ask import Ask
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 
 
 def reserved(rm: RM) -> dict[str, list[str]]:
@@ -22,9 +22,9 @@ def reserved(rm: RM) -> dict[str, list[str]]:
     return {node.id: [ask.key for ask in node.reservations] for node in nodes if node.reservations}
 
 
-def busy(nodes: int = 2, periods: Periods | None = None) -> RM:
+def busy(nodes: int = 2, timeouts: Timeouts | None = None) -> RM:
     """Nodes of 10 vcore, each with ten small tasks running; then a big request of 10 waits."""
-    rm = RM(configuration(queue("a"), queue("b")), periods=periods)
+    rm = RM(configuration(queue("a"), queue("b")), timeouts=timeouts)
     for number in range(nodes):
         rm.node(f"n{number + 1}", vcore=10)
     rm.app("small", "root.a")
@@ -42,7 +42,7 @@ def release_one(rm: RM, node_id: str) -> None:
 
 
 def test_without_a_reservation_small_requests_starve_a_big_one() -> None:
-    rm = busy(periods=Periods(reservation=None))
+    rm = busy(timeouts=Timeouts(reservation=None))
     rm.ask("small", "more", 100, vcore=1)
     for number in range(40):
         rm.pass_time(1)
@@ -71,7 +71,7 @@ def test_a_big_request_reserves_a_node_after_the_delay_and_gets_it() -> None:
 
 
 def test_the_delay_counts_from_the_making_of_the_request() -> None:
-    rm = busy(periods=Periods(reservation=5 * SECOND))
+    rm = busy(timeouts=Timeouts(reservation=5 * SECOND))
     rm.pass_time(4.9)
     assert reserved(rm) == {}
     rm.pass_time(0.2)

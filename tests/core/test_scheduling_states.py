@@ -15,7 +15,7 @@ from yunikorn.interface.messages import (
     PredicatesArgs,
     UpdateContainerSchedulingStateRequest,
 )
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 
 NO_NODE = "request is waiting for cluster resources become available"
 Said = tuple[str, str]
@@ -48,7 +48,7 @@ class Curious(RM):
 
 def cluster(*queues: Any, nodes: int = 1, memory: int = 4, reservation: int | None = None) -> Curious:
     """Equal nodes, and an application; by default nothing is reserved."""
-    rm = Curious(configuration(*queues), periods=Periods(reservation=reservation))
+    rm = Curious(configuration(*queues), timeouts=Timeouts(reservation=reservation))
     for number in range(nodes):
         rm.node(f"n{number + 1}", memory=memory)
     rm.app()
@@ -200,7 +200,7 @@ def test_an_idle_scheduler_sets_no_timers() -> None:
 
 
 def test_an_rm_without_the_call_hears_nothing() -> None:
-    rm = RM(configuration(), periods=Periods(reservation=None))
+    rm = RM(configuration(), timeouts=Timeouts(reservation=None))
     rm.node(memory=1)
     rm.app()
     rm.ask(memory=2)
@@ -244,7 +244,7 @@ class Choosy(Curious):
 
     def __init__(self, refused: Mapping[str, str]) -> None:
         self.refused = refused
-        super().__init__(configuration(), periods=Periods(reservation=None))
+        super().__init__(configuration(), timeouts=Timeouts(reservation=None))
 
     def predicates(self, args: PredicatesArgs) -> str | None:
         """None, or the reason why not."""
@@ -297,7 +297,7 @@ def test_a_request_that_was_refused_and_then_finds_no_room_speaks_of_resources()
     ("name", "tag", "refusal"), [("zone", ZONE, "not in zone fast"), ("disk", DISK, "no fast")]
 )
 def test_whatever_a_predicate_declares_failed_says_what_it_refused(name: str, tag: str, refusal: str) -> None:
-    rm = Curious(configuration(predicates=[name]), plugins(), periods=Periods(reservation=None))
+    rm = Curious(configuration(predicates=[name]), plugins(), timeouts=Timeouts(reservation=None))
     rm.node("n1", {tag: "slow"}, memory=4)
     rm.app()
     for key in ("first", "second"):
@@ -318,7 +318,7 @@ def test_whatever_a_predicate_declares_failed_says_what_it_refused(name: str, ta
 
 @pytest.mark.parametrize(("name", "tag"), [("zone", ZONE), ("disk", DISK)])
 def test_what_predicates_refused_is_forgotten_when_room_is_what_lacks(name: str, tag: str) -> None:
-    rm = Curious(configuration(predicates=[name]), plugins(), periods=Periods(reservation=None))
+    rm = Curious(configuration(predicates=[name]), plugins(), timeouts=Timeouts(reservation=None))
     rm.node("n1", {tag: "slow"}, memory=4)
     rm.app()
     rm.ask(key="waits", memory=3, tags={tag: "fast"})

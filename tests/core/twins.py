@@ -13,7 +13,7 @@ from tests.core.reference import Ask, Node, Reference
 from yunikorn.config.load import check_config
 from yunikorn.errors import ConfigError
 from yunikorn.interface.messages import Allocation, NodeAction, PreemptionPolicy
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.resources import Resource
 
 Amounts = Mapping[str, int]
@@ -25,11 +25,11 @@ class Twins:
     """Exactly alike: every decision is the one that the reference takes."""
 
     predicates: Sequence[str] = ("zone",)
-    periods = Periods(reservation=None)
+    timeouts = Timeouts(reservation=None)
 
     def __init__(self, config: dict[str, Any]) -> None:
         config = self._valid(config)
-        self.rm = RM(self._text(config), plugins(), periods=self.periods)
+        self.rm = RM(self._text(config), plugins(), timeouts=self.timeouts)
         # The reference takes nothing back from anybody: preemption has tests of its own.
         self.rm.policy = PROTECTED
         self.reference = Reference(config, [CHECKS[name] for name in self.predicates])
@@ -226,7 +226,7 @@ class ReservingTwins(Twins):
     What is decided must still be allowed, and what is left must have no other node to go to.
     """
 
-    periods = Periods()
+    timeouts = Timeouts()
 
     def choose(self, decision: Decision) -> tuple[Ask, Node]:
         app_id, key, node_id = decision

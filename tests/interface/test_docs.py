@@ -11,7 +11,7 @@ from yunikorn.interface import constants
 from yunikorn.interface.absence import KEPT
 from yunikorn.interface.checks import LONGEST_NAME
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.states import SESSION
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sessions.md").read_text("utf-8")
@@ -26,7 +26,7 @@ def test_its_code_runs_from_top_to_bottom() -> None:
 
 
 def test_its_numbers_are_the_real_ones() -> None:
-    assert Periods().session == 5 * 60 * SECOND
+    assert Timeouts().session == 5 * 60 * SECOND
     assert "is over (5 minutes)" in PAGE
     assert f"up to\n{KEPT:,} entries" in PAGE
     assert f"more than {LONGEST_NAME:,} bytes" in PAGE

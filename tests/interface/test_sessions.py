@@ -20,11 +20,11 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.resources import Resource
 
 RESYNC = SchedulerAction.RESYNC
-WAIT = (Periods().session or 0) // SECOND
+WAIT = (Timeouts().session or 0) // SECOND
 
 
 class Line:
@@ -176,7 +176,7 @@ def test_an_update_while_paused_is_not_taken_and_answered_by_resync(reachable: b
 
 def test_of_what_is_kept_there_is_no_more_than_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(absence, "KEPT", 3)
-    rm = RM(configuration(queue("a"), periods={"completing": "1s"}))
+    rm = RM(configuration(queue("a"), timeouts={"completing": "1s"}))
     for number in range(4):
         rm.app(f"app-{number}")
         rm.ask(f"app-{number}", vcore=1)
@@ -213,7 +213,7 @@ def test_who_stays_away_too_long_is_stopped_and_everything_of_it_is_gone() -> No
 
 
 def test_the_time_it_may_stay_away_can_be_chosen() -> None:
-    rm = RM(periods=Periods(session=7 * SECOND))
+    rm = RM(timeouts=Timeouts(session=7 * SECOND))
     rm.scheduler.pause("rm")
     assert rm.scheduler.next_timer() == 7 * SECOND
     rm.pass_time(7)
@@ -221,7 +221,7 @@ def test_the_time_it_may_stay_away_can_be_chosen() -> None:
 
 
 def test_or_be_for_ever() -> None:
-    rm = RM(periods=Periods(session=None))
+    rm = RM(timeouts=Timeouts(session=None))
     rm.scheduler.pause("rm")
     assert rm.scheduler.next_timer() is None
 

@@ -32,7 +32,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.taped import TapedScheduler
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.recording.recorder import Recorder
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource
@@ -132,8 +132,8 @@ class Life:
 
     def begin(self) -> TapedScheduler:
         """A core, as after a restart of the server."""
-        periods = Periods(session=20 * SECOND, reservation=SECOND)
-        return TapedScheduler(self.recorder, self.registry, self.clock, periods, configurations=self.groups)
+        timeouts = Timeouts(session=20 * SECOND, reservation=SECOND)
+        return TapedScheduler(self.recorder, self.registry, self.clock, timeouts, configurations=self.groups)
 
     def live(self, steps: int) -> None:
         """So many throws of dice."""

@@ -54,7 +54,7 @@ def test_recording_changes_nothing(tmp_path: Path, registry: Registry) -> None:
         def begin(self) -> Scheduler:  # type: ignore[override]
             taped = super().begin()
             return Scheduler(
-                self.registry, self.clock, taped._environment.periods, configurations=self.groups
+                self.registry, self.clock, taped._core_context.timeouts, configurations=self.groups
             )
 
     lives = [kind(5, tmp_path / kind.__name__, registry) for kind in (Life, Untaped)]

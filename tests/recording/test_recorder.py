@@ -26,7 +26,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn.interface.taped import TapedScheduler
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.recording.reader import read_recording
 from yunikorn.recording.recorder import Recorder
 from yunikorn.recording.replay import Replay
@@ -193,7 +193,9 @@ def test_a_beginning_says_what_the_core_began_with(file: Path, registry: Registr
     groups = Configurations({"": "", "batch": b"\xff"}, allow_rm_config=False)
     recorder = Recorder(file, silent)
     clock = ManualClock(5 * SECOND + 1)
-    scheduler = TapedScheduler(recorder, registry, clock, Periods(session=None, starting=90 * SECOND), groups)
+    scheduler = TapedScheduler(
+        recorder, registry, clock, Timeouts(session=None, starting=90 * SECOND), groups
+    )
     with pytest.raises(Exception, match="UTF-8"):
         scheduler.register_resource_manager(
             RegisterResourceManagerRequest("rm", policy_group="batch"), Deaf()

@@ -7,12 +7,12 @@ from typing import Any
 import attrs
 import pytest
 import yaml
+from yunikorn.config.periods import FIELDS
 
 from yunikorn.config import limits, load, partitions, properties, queues, rules
 from yunikorn.config.load import check_config
-from yunikorn.config.periods import FIELDS
 from yunikorn.config.schema import PluginRef
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.reference.keys import Key, Section
 from yunikorn.reference.sections import SECTIONS
 from yunikorn.reference.top_level import OF_THE_WHOLE_SCHEDULER, PERIODS, TOP
@@ -55,7 +55,7 @@ def test_every_field_of_the_checked_classes_is_described(section: Section) -> No
 
 def test_defaults_come_from_the_classes() -> None:
     (cleanup,) = (key for key in PERIODS.keys if key.name == "cleanup")
-    assert (Periods().cleanup, PERIODS.default_of(cleanup)) == (10 * 10**9, "`10s`")
+    assert (Timeouts().cleanup, PERIODS.default_of(cleanup)) == (10 * 10**9, "`10s`")
     assert {section.default_of(key) for section, key in EVERY_KEY if key.required} == {"required"}
 
 

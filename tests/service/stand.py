@@ -18,7 +18,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.methods import REGISTER, SCHEDULER, UPDATE, path
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.registry import Registry
 from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings
@@ -124,7 +124,7 @@ def serve(
     story: Callable[[Stand], Awaitable[None]],
     settings: Settings | None = None,
     *,
-    periods: Periods | None = None,
+    timeouts: Timeouts | None = None,
     configurations: Configurations | None = None,
     make: Callable[[Clock], Scheduler] | None = None,
     clock: Clock | None = None,
@@ -132,7 +132,7 @@ def serve(
     """Run a story with a service at work; a story that hangs fails."""
 
     def new(moved: Clock) -> Scheduler:
-        return Scheduler(registry, moved, periods, configurations or Configurations({"": CONFIG}))
+        return Scheduler(registry, moved, timeouts, configurations or Configurations({"": CONFIG}))
 
     async def run() -> None:
         threaded = ThreadedScheduler(make or new, clock or SystemClock())

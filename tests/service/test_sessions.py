@@ -10,7 +10,7 @@ from tests.service.stand import HERE, Ended, Stand, serve
 from yunikorn.clock import ManualClock
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import AllocationAsk, SchedulerAction, UpdateRequest
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.service import registrations
@@ -226,7 +226,7 @@ def test_who_does_not_register_after_resync_is_given_up_and_told(
         assert "is not registered" in ended.text
 
     quick = Settings(HERE, patience=Patience(session=0.02))
-    serve(registry, story, quick, periods=Periods(session=quick.patience.session_ns))
+    serve(registry, story, quick, timeouts=Timeouts(session=quick.patience.session_ns))
 
 
 @pytest.mark.parametrize("session", [300.0, None])

@@ -11,9 +11,9 @@ from tests.core.kit import RM, Decision, configuration, document, partition, que
 from tests.shim_plugins.shim import Asked, AskedAtOnce, Rule
 from yunikorn.errors import ConfigError
 from yunikorn.interface.messages import PredicatesArgs, TerminationType
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 
-PERIODS = Periods(reservation=0)
+PERIODS = Timeouts(reservation=0)
 
 
 def ready(rm: RM, nodes: int = 2) -> None:
@@ -179,7 +179,7 @@ def test_an_answer_of_no_use_refuses_too(answer: object) -> None:
 
 @pytest.mark.parametrize("kind", [Asked, AskedAtOnce])
 def test_a_node_is_kept_only_if_the_rm_lets_it_be(kind: type[Asked] | type[AskedAtOnce]) -> None:
-    rm = kind(configuration(), periods=PERIODS)
+    rm = kind(configuration(), timeouts=PERIODS)
     rm.rule = lambda args: "not to be kept" if not args.allocate and args.node_id == "n1" else None
     ready(rm)
     rm.ask(key="first", vcore=1)
@@ -276,7 +276,7 @@ def test_an_answer_for_many_that_is_of_no_use(answer: object) -> None:
 
 def decisions(kind: type[Asked] | type[AskedAtOnce], seed: int, refusing: int) -> list[Decision]:
     """What is decided where so many of five pairs of key and node are refused, in a cluster with changes."""
-    rm = kind(configuration(queue("a"), queue("b"), predicates=["node-selector"]), periods=PERIODS)
+    rm = kind(configuration(queue("a"), queue("b"), predicates=["node-selector"]), timeouts=PERIODS)
     rm.rule = lambda args: "no" if hash_of(args, seed) % 5 < refusing else None
     for number in range(60):
         rm.node(f"n{number:02}", {"zone": "ab"[number % 2]}, vcore=4, memory=8)

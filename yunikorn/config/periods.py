@@ -14,7 +14,7 @@ FIELDS = {
     "gangpatience": "gang_patience",
     "cleanup": "cleanup",
 }
-"""Key, and the field of `yunikorn.objects.periods.Periods` that it sets."""
+"""Key, and the field of `yunikorn.objects.timeouts.Timeouts` that it sets."""
 NEVER = "never"
 MAY_BE_NEVER = ("reservation",)
 

@@ -132,7 +132,7 @@ class PartitionConfig:
     """None: a user is the only member of the group of the same name."""
     predicates: tuple[PluginRef, ...] = ()
     periods: Mapping[str, int | None] = attrs.field(factory=dict)
-    """Delays that are not the default ones, by field of `yunikorn.objects.periods.Periods` (ns)."""
+    """Delays that are not the default ones, by field of `yunikorn.objects.timeouts.Periods` (ns)."""
 
 
 @attrs.frozen

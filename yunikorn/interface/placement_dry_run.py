@@ -21,7 +21,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.session import Session
-from yunikorn.objects.environment import Environment
+from yunikorn.objects.core_context import CoreContext
 from yunikorn.scheduling.placement import Placement, Step
 from yunikorn.scheduling.plugin_failures import PluginFailures
 
@@ -56,7 +56,7 @@ class PlacementDryRun:
     def __init__(self, config: str, registry: Registry) -> None:
         clock = ManualClock()
         loaded = attrs.evolve(load_config(config, registry), sinks=())
-        self._session = Session(RM_ID, self, loaded, registry, Environment.on(clock), PluginFailures())
+        self._session = Session(RM_ID, self, loaded, registry, CoreContext.on(clock), PluginFailures())
         self._refusals: list[str] = []
         self._placement = Placement()
         for partition in self._session.partitions:

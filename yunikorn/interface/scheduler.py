@@ -45,9 +45,9 @@ from yunikorn.interface.session_status import SessionStatus
 from yunikorn.interface.sinks import Buffer
 from yunikorn.interface.whereabouts import Whereabouts, whereabouts
 from yunikorn.objects.application import Application
-from yunikorn.objects.environment import Environment
+from yunikorn.objects.core_context import CoreContext
 from yunikorn.objects.partition import Partition
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.registry import Registry
 from yunikorn.scheduling.explain import Explanation, Reason, explain, first_reasons
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
@@ -77,7 +77,7 @@ class Scheduler:
         self,
         registry: Registry,
         clock: Clock,
-        periods: Periods | None = None,
+        timeouts: Timeouts | None = None,
         configurations: Configurations | None = None,
         buffer_sinks: Buffer | None = None,
     ) -> None:
@@ -92,8 +92,8 @@ class Scheduler:
         """What plugins did wrong while scheduling."""
         self._buffer_sinks = buffer_sinks
         self._numbered = False
-        self._environment = Environment.on(clock, periods)
-        self._timers = self._environment.timers
+        self._core_context = CoreContext.on(clock, timeouts)
+        self._timers = self._core_context.timers
         self._sessions: dict[str, Session] = {}
         self._active: dict[Session, None] = {}
         """Sessions that may have something to decide or to say; no other is looked at."""
@@ -185,7 +185,7 @@ class Scheduler:
         """
         if not self._numbered:
             start = 1 + max(0, self.clock.now()) // MICROSECOND
-            self._environment = attrs.evolve(self._environment, serial=itertools.count(start))
+            self._core_context = attrs.evolve(self._core_context, serial=itertools.count(start))
             self._numbered = True
 
     # -- sessions -------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ class Scheduler:
     def pause(self, rm_id: str, reason: str = "the connection was lost") -> None:
         """A resource manager is out of reach: no decisions for it, its books are kept (decision 31).
 
-        What there is to say to it is kept within bounds. After `Periods.session` it is stopped. Raises
+        What there is to say to it is kept within bounds. After `Timeouts.session` it is stopped. Raises
         `UsageError` if it is not registered.
         """
         session = self._session_for("pause", rm_id)
@@ -203,7 +203,7 @@ class Scheduler:
     def reconnect(self, rm_id: str, callback: Callback) -> None:
         """A resource manager is back, at this callback: it is told RESYNC, with what was kept for it.
 
-        It stays paused until it registers again, for which it has `Periods.session` from now. Raises
+        It stays paused until it registers again, for which it has `Timeouts.session` from now. Raises
         `UsageError` if it is not registered.
         """
         session = self._session_for("reconnect", rm_id)
@@ -458,7 +458,7 @@ class Scheduler:
                 callback,
                 config,
                 registry,
-                self._environment,
+                self._core_context,
                 self.failures,
                 request,
                 self._buffer_sinks,

@@ -46,7 +46,7 @@ from yunikorn.states import SESSION, STOPPED
 if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig, SchedulerConfig
     from yunikorn.interface.messages import UpdateRequest
-    from yunikorn.objects.environment import Environment
+    from yunikorn.objects.core_context import CoreContext
     from yunikorn.objects.node import Node
     from yunikorn.registry import Registry
     from yunikorn.scheduling.plugin_failures import PluginFailures
@@ -64,7 +64,7 @@ class Session:
         callback: Callback,
         config: SchedulerConfig,
         registry: Registry,
-        environment: Environment,
+        core_context: CoreContext,
         failures: PluginFailures,
         introduction: RegisterResourceManagerRequest | None = None,
         buffer_sinks: Buffer | None = None,
@@ -89,7 +89,7 @@ class Session:
         self.absence: Absence | None = None
         """Set while it is paused."""
         self.registry = registry
-        self._environment, self.failures = environment, failures
+        self._core_context, self.failures = core_context, failures
         self._faults_told = len(failures)
         """How many kinds of failure of plugins its sinks need not be told."""
         self.stray = Outbox()
@@ -98,7 +98,7 @@ class Session:
         self._link = RMLink(self.reach, self._queue_of)
         enabled = registry.without(config.disabled)
         whole = with_rm(config, enabled, self.reach)
-        self.sinks = Sinks(environment.clock, failures, self._link, buffer_sinks)
+        self.sinks = Sinks(core_context.clock, failures, self._link, buffer_sinks)
         self._outlets = self.sinks.make(whole.sinks, enabled)
         """What `open` is going to use."""
         try:
@@ -131,7 +131,7 @@ class Session:
     def _make(self, config: PartitionConfig, registry: Registry) -> PartitionScheduler:
         # Partitions of different RMs may have one name: inside they carry their RM's (decision 39).
         name = f"[{self.rm_id}]{config.name}"
-        own = self._environment.branch(self.activate)
+        own = self._core_context.branch(self.activate)
         try:
             made = PartitionScheduler(name, config, registry, own, self.failures, self._link)
         except BaseException:
@@ -281,9 +281,9 @@ class Session:
 
     def _give_up_after_a_while(self, absence: Absence) -> None:
         absence.end()
-        delay = self._environment.periods.session
+        delay = self._core_context.timeouts.session
         if delay is not None:
-            absence.timer = self._environment.timers.after(delay, self._time_out)
+            absence.timer = self._core_context.timers.after(delay, self._time_out)
 
     def _time_out(self) -> None:
         SESSION.fire(self, "timeout", "it has not registered again in time")
@@ -318,7 +318,7 @@ class Session:
         found = self.failures.since(self._faults_told)
         if found:
             self._faults_told += len(found)
-            now = self._environment.clock.now()
+            now = self._core_context.clock.now()
             self.sinks.send(
                 [Event("PLUGIN", failure.plugin, message=failure.message, timestamp=now) for failure in found]
             )

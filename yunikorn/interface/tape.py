@@ -13,7 +13,7 @@ from typing import Protocol
 from yunikorn.interface.callback import OPTIONAL, implements
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateResponse
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 
 CALLS = (
     "register_resource_manager",
@@ -42,7 +42,7 @@ CALLS = (
 class Tape(Protocol):
     """Hears what happens in the core's thread, as it happens; must return soon and never raise."""
 
-    def began(self, at: int, periods: Periods, configurations: Configurations | None) -> None:
+    def began(self, at: int, timeouts: Timeouts, configurations: Configurations | None) -> None:
         """A core begins, with these periods and these configurations by policy group; told once, first."""
         ...
 

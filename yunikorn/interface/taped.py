@@ -19,7 +19,7 @@ from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.tape import CALLS, Tape, offered
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 
 PREDICATES = ("predicates", "node_predicates")
 ASKING = (*PREDICATES, "update_configuration")
@@ -45,7 +45,7 @@ class TapedScheduler(Scheduler):
         """Whether a call is being carried out: what it calls itself is not told."""
         self._within = False
         """Whether a callback is being called: what it calls is told."""
-        tape.began(self.clock.now(), bound.arguments.get("periods") or Periods(), configurations)
+        tape.began(self.clock.now(), bound.arguments.get("periods") or Timeouts(), configurations)
 
     def _tell(self, method: str, arguments: dict[str, Any]) -> None:
         now = self.clock.now()

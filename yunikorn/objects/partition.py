@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
-    from yunikorn.objects.environment import Environment
+    from yunikorn.objects.core_context import CoreContext
     from yunikorn.objects.run_limit import RunLimit
 
 _STATE_DETAIL = {"Rejected": "APP_REJECT"}
@@ -39,11 +39,11 @@ _STATE_DETAIL = {"Rejected": "APP_REJECT"}
 class Partition:
     """The objects of a partition, and what happens to them."""
 
-    def __init__(self, name: str, root: QueueConfig, environment: Environment) -> None:
+    def __init__(self, name: str, root: QueueConfig, core_context: CoreContext) -> None:
         self.name = name
-        self.clock = clock = environment.clock
-        self.timers = environment.timers
-        self.periods = environment.periods
+        self.clock = clock = core_context.clock
+        self.timers = core_context.timers
+        self.timeouts = core_context.timeouts
         self.state = PARTITION.initial
         self.event_recorder = EventRecorder(clock)
         self.outbox = Outbox()
@@ -54,7 +54,7 @@ class Partition:
         self.pending_classes = PendingClasses(self.ask_classes)
         self.usage = UserGroupUsage(self.pending_classes, self.event_recorder)
         self.accounting = AllocationAccounting(
-            self.pending_classes, self.usage, self.event_recorder, environment.serial
+            self.pending_classes, self.usage, self.event_recorder, core_context.serial
         )
         self.gangs = PartitionGangs(self.accounting, self.outbox, clock, self.timers)
         self.accounting.gangs = self.accounting.pending_accounting.gangs = self.gangs
@@ -132,13 +132,13 @@ class Partition:
             self._retire(app)
 
     def _set_timer(self, app: Application) -> None:
-        after, periods = self.timers.after, self.periods
+        after, timeouts = self.timers.after, self.timeouts
         if app.state == STARTING:
-            app.timer = after(periods.starting, lambda: app.run("starting timed out"))
+            app.timer = after(timeouts.starting, lambda: app.run("starting timed out"))
         elif app.state == COMPLETING:
-            app.timer = after(periods.completing, lambda: self._complete(app))
+            app.timer = after(timeouts.completing, lambda: self._complete(app))
         elif app.is_final and app.state != EXPIRED:
-            app.timer = after(periods.retention, lambda: self._forget(app))
+            app.timer = after(timeouts.retention, lambda: self._forget(app))
 
     def _watch(self, app: Application, limit: RunLimit) -> None:
         if app.state in COUNTED:
@@ -395,7 +395,7 @@ class Partition:
     # -- queues -------------------------------------------------------------------------------------
 
     def _schedule_cleanup(self, queue: Queue) -> None:
-        self.timers.after(self.periods.cleanup, lambda: self.queues.remove(queue))
+        self.timers.after(self.timeouts.cleanup, lambda: self.queues.remove(queue))
 
     def queue(self, path: str) -> Queue | None:
         """The queue of this path, in any case of letters."""

@@ -15,7 +15,7 @@ from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.wire import callbacks, current, v0_11
 from yunikorn.interface.wire.generated import si_current_pb2, si_v0_11_pb2
 from yunikorn.interface.wire.json_form import from_json
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.recording.entries import (
     VERSION,
     Answer,
@@ -167,8 +167,8 @@ def _beginning(value: object, path: str, report: Report) -> Beginning | None:
     if begins is None:
         return None
     _check_origin(begins, path, report)
-    known = attrs.fields_dict(Periods)
-    for name, text in begins.periods.items():
+    known = attrs.fields_dict(Timeouts)
+    for name, text in begins.timeouts.items():
         inner = f"{path}.periods.{name}"
         if name not in known:
             report(Problem(inner, f"no period is called so{suggest(name, known)}; known: {', '.join(known)}"))

@@ -24,7 +24,7 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.wire import callbacks, v0_11
 from yunikorn.interface.wire.json_form import to_json
 from yunikorn.interface.wire.malformed import REFUSED, MalformedMessage
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.recording.entries import VERSION
 from yunikorn.recording.file_lock import FileIsLocked, is_at, keep_to_owner, open_locked
 from yunikorn.recording.moments import write_date, write_seconds
@@ -79,7 +79,7 @@ class Recorder:
 
     # -- what it hears --------------------------------------------------------------------------------
 
-    def began(self, at: int, periods: Periods, configurations: Configurations | None) -> None:
+    def began(self, at: int, timeouts: Timeouts, configurations: Configurations | None) -> None:
         """A core begins."""
         self._release()
         self._start, self._texts, self._part = at, {}, 0
@@ -87,7 +87,7 @@ class Recorder:
         if configurations is not None:
             content["groups"] = list(configurations.groups)
             content["allow_rm_config"] = configurations.allow_rm_config
-        unusual = _unusual(periods)
+        unusual = _unusual(timeouts)
         if unusual:
             content["periods"] = unusual
         self._write(at, {"recording": content})
@@ -253,12 +253,12 @@ def _continue(file: int, path: Path) -> None:
         os.write(file, b"\n")
 
 
-def _unusual(periods: Periods) -> dict[str, str | None]:
-    usual = Periods()
+def _unusual(timeouts: Timeouts) -> dict[str, str | None]:
+    usual = Timeouts()
     return {
         field.name: None if value is None else spell_duration(value)
-        for field in attrs.fields(Periods)
-        if (value := getattr(periods, field.name)) != getattr(usual, field.name)
+        for field in attrs.fields(Timeouts)
+        if (value := getattr(timeouts, field.name)) != getattr(usual, field.name)
     }
 
 

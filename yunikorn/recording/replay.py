@@ -25,7 +25,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.recording.comparison import Comparison
 from yunikorn.recording.entries import Answer, Beginning
 from yunikorn.recording.known_answers import (
@@ -126,10 +126,10 @@ class Replay:
         self._clock = ManualClock(self._start)
         self._configurations = self._make_configurations(begins, line)
         given: dict[str, Any] = {
-            name: None if text is None else parse_duration(text) for name, text in begins.periods.items()
+            name: None if text is None else parse_duration(text) for name, text in begins.timeouts.items()
         }
-        periods = Periods(**{**attrs.asdict(Periods()), **given})
-        self._core = Scheduler(self._registry, self._clock, periods, self._configurations)
+        timeouts = Timeouts(**{**attrs.asdict(Timeouts()), **given})
+        self._core = Scheduler(self._registry, self._clock, timeouts, self._configurations)
         self._listener.began(0, line)
         return self._core
 

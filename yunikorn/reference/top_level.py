@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from yunikorn.config.schema import PartitionConfig, PreemptionConfig, SchedulerConfig
 from yunikorn.kinds import EVENT_SINK, PREDICATE, RESOLVER
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.reference.keys import Key, Section
 from yunikorn.reference.values import BOOLEAN, DURATION, DURATION_OR_NEVER, NAMES, PRIORITIES
 
@@ -212,11 +212,11 @@ def _period(name: str, meaning: str, example: str, field: str = "") -> Key:
 
 PERIODS = Section(
     name="periods",
-    title="Periods",
+    title="Timeouts",
     intro="""\
 Delays that are fixed in YuniKorn and can be set here, per partition. A reload changes them for what begins to
 wait afterwards.""",
-    cls=Periods,
+    cls=Timeouts,
     keys=(
         _period("starting", "after which an application in Starting is Running", "1m"),
         _period("completing", "after which an application in Completing is Completed", "5s"),
@@ -252,4 +252,4 @@ partitions:
 )
 
 OF_THE_WHOLE_SCHEDULER = ("session",)
-"""Fields of `Periods` that no configuration can set (decision 31)."""
+"""Fields of `Timeouts` that no configuration can set (decision 31)."""

@@ -222,7 +222,7 @@ class AtomicGangs:
 
     def _wait(self, gang: AtomicGang) -> None:
         if gang.deadline is None:
-            patience = self._partition.periods.gang_patience
+            patience = self._partition.timeouts.gang_patience
             gang.deadline = self._partition.timers.after(patience, lambda: self._overdue(gang))
 
     def _overdue(self, gang: AtomicGang) -> None:

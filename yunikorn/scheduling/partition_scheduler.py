@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.ask import Ask
-    from yunikorn.objects.environment import Environment
-    from yunikorn.objects.periods import Periods
+    from yunikorn.objects.core_context import CoreContext
+    from yunikorn.objects.timeouts import Timeouts
     from yunikorn.registry import Registry
     from yunikorn.scheduling.placement import PlacementChain
     from yunikorn.scheduling.plugin_failures import PluginFailures
@@ -74,17 +74,17 @@ class PartitionScheduler:
         name: str,
         config: PartitionConfig,
         registry: Registry,
-        environment: Environment,
+        core_context: CoreContext,
         failures: PluginFailures,
         rm: ResourceManager | None = None,
     ) -> None:
         self.config = config
-        self._delays = environment.periods
+        self._delays = core_context.timeouts
         self.failures = failures
-        clock = environment.clock
+        clock = core_context.clock
         self.context = Context(config.name, clock.now, rm)
-        self.partition = Partition(name, config.root, environment)
-        self.partition.periods = self._periods()
+        self.partition = Partition(name, config.root, core_context)
+        self.partition.timeouts = self._timeouts()
         tree = self.partition.queues
         self.policies = Policies(config, registry, tree, clock, failures)
         self.queue_policies = QueuePolicies(registry, failures, self.context)
@@ -372,7 +372,7 @@ class PartitionScheduler:
 
     # -- configuration ------------------------------------------------------------------------------
 
-    def _periods(self) -> Periods:
+    def _timeouts(self) -> Timeouts:
         """The delays of the scheduler, but for those that the partition sets itself."""
         return attrs.evolve(self._delays, **self.config.periods)  # type: ignore[arg-type]
 
@@ -382,7 +382,7 @@ class PartitionScheduler:
         """Work by another configuration from now on; its policies are made already."""
         partition = self.partition
         before, self.policies, self.config = self.policies, policies, config
-        partition.periods = self._periods()
+        partition.timeouts = self._timeouts()
         policies.open(self.context, self.failures)
         for node in partition.nodes.values():
             node.classes = policies.predicates.node_classes(node)

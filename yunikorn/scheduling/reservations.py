@@ -56,7 +56,7 @@ class Reservations:
 
     def consider(self, ask: Ask) -> None:
         """`ask` found no room: reserve a node for it if it is old enough, else come back when it is."""
-        delay = self._partition.periods.reservation
+        delay = self._partition.timeouts.reservation
         if ask.ask_class.required:
             self._require(ask)
             return
@@ -104,7 +104,7 @@ class Reservations:
         """Nodes came or changed, or requests lost theirs: try the requests again that have none."""
         ask_classes = dict(self._node_reservations.lost)
         hosts = list(self._node_reservations.changed_hosts)
-        if hosts and self._partition.periods.reservation is not None:
+        if hosts and self._partition.timeouts.reservation is not None:
             waiting = (
                 ask_class
                 for ask_class in self._partition.ask_classes

@@ -21,7 +21,7 @@ from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.taped import TapedScheduler
 from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.registry import Registry
 from yunikorn.service import demo
 from yunikorn.service.budgets import Budgets, keep_budgets
@@ -122,7 +122,7 @@ class _Service:
         parts: dict[str, Any] = {
             "registry": self._registry,
             "clock": clock,
-            "periods": Periods(session=self._options.settings.patience.session_ns),
+            "periods": Timeouts(session=self._options.settings.patience.session_ns),
             "configurations": self._configurations,
             "buffer_sinks": self._sinks,
         }

@@ -12,7 +12,7 @@ from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.objects.application import Application
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.registry import Registry
 from yunikorn.scheduling.plugin_failures import PluginFailure
 from yunikorn.simulation.counters import Reason, Reasons
@@ -25,7 +25,7 @@ from yunikorn.simulation.report import Report
 from yunikorn.simulation.resource_manager import RM_ID
 from yunikorn.simulation.workload import RESTART, Workload
 
-PERIODS = Periods(retention=0)
+PERIODS = Timeouts(retention=0)
 """Nobody asks a simulation for applications that have ended, and a long trace has many of them."""
 
 

@@ -28,7 +28,7 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.objects.application import Application
 from yunikorn.objects.partition import Partition
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.registry import Registry
 from yunikorn.scheduling.explain import Explanation
 from yunikorn.scheduling.plugin_failures import PluginFailure
@@ -61,10 +61,10 @@ class Cluster:
         config: str,
         registry: Registry,
         nodes: Iterable[NodeSample] = (),
-        periods: Periods | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         self.clock = ManualClock()
-        self.scheduler = Scheduler(registry, self.clock, periods)
+        self.scheduler = Scheduler(registry, self.clock, timeouts)
         """The scheduler, for what this class has no method for."""
         self.placements: list[Placement] = []
         """All decisions ever taken, in their order."""

@@ -13,7 +13,7 @@ import attrs
 from yunikorn.api import Context, Plugin
 from yunikorn.clock import ManualClock
 from yunikorn.kinds import Kind
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 from yunikorn.offers import check_class
 from yunikorn.registry import Registry
 from yunikorn.testing.cluster import Cluster, Placement
@@ -72,10 +72,10 @@ class PluginContract:
 
     # -- in a cluster ---------------------------------------------------------------------------------
 
-    def cluster(self, periods: Periods | None = None) -> Cluster:
+    def cluster(self, timeouts: Timeouts | None = None) -> Cluster:
         """A cluster whose configuration names the plugin."""
         registry = registry_with() if self.is_default() else registry_with(type(self.given))
-        return Cluster(self.configuration(), registry, periods=periods)
+        return Cluster(self.configuration(), registry, timeouts=timeouts)
 
     def is_default(self) -> bool:
         """Whether the plugin under test is one of those that come with the scheduler."""
@@ -100,7 +100,7 @@ class PluginContract:
 
     def play(self, *, reload: bool, reservations: bool = True) -> Cluster:
         """A day in the life of a cluster under the plugin, with a reload in it or without."""
-        cluster = self.cluster(None if reservations else Periods(reservation=None))
+        cluster = self.cluster(None if reservations else Timeouts(reservation=None))
         try:
             _first_half(cluster)
             if reload:

@@ -8,7 +8,7 @@ from yunikorn.clock import SECOND
 
 
 @attrs.frozen
-class Periods:
+class Timeouts:
     """Delays of the object states (object-states seed; decisions "States"; facts §5.3)."""
 
     starting: int = 300 * SECOND

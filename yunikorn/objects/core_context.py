@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from yunikorn.clock import Clock, Timers
-from yunikorn.objects.periods import Periods
+from yunikorn.objects.timeouts import Timeouts
 
 
 @attrs.frozen
-class Environment:
+class CoreContext:
     """Passed to everything that lives in one scheduler."""
 
     clock: Clock
     timers: Timers
-    periods: Periods
+    timeouts: Timeouts
     serial: Iterator[int]
     """Numbers allocations, so that no two of one scheduler have the same uuid."""
 
     @classmethod
-    def on(cls, clock: Clock, periods: Periods | None = None) -> Environment:
+    def on(cls, clock: Clock, timeouts: Timeouts | None = None) -> CoreContext:
         """A new one on this clock."""
-        return cls(clock, Timers(clock), periods or Periods(), itertools.count(1))
+        return cls(clock, Timers(clock), timeouts or Timeouts(), itertools.count(1))
 
-    def branch(self, fires: Callable[[], object] | None = None) -> Environment:
+    def branch(self, fires: Callable[[], object] | None = None) -> CoreContext:
         """The same with timers that go when their owner goes (`Timers.close`); see `Timers.branch`."""
         return attrs.evolve(self, timers=self.timers.branch(fires))
