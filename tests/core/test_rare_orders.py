@@ -10,7 +10,7 @@ from yunikorn.interface.messages import (
     Allocation,
     UserGroupInformation,
 )
-from yunikorn.objects.run_limit import RunLimit
+from yunikorn.objects.execution_timeout import ExecutionTimeout
 from yunikorn.resources import Resource
 
 
@@ -115,7 +115,7 @@ def test_what_waits_for_a_placeholder_to_end_is_given_up_aloud_when_its_applicat
         rm.node("n1", memory=4)
         rm.gang("gang", "Hard" if hard else "Soft", seconds=20, memory=4 if hard else 2)
         if not hard:
-            rm.find_app("gang").run_limit = RunLimit(20 * SECOND)
+            rm.find_app("gang").execution_timeout = ExecutionTimeout(20 * SECOND)
         rm.task("gang", "p", "t", 2, placeholder=True, memory=1)
         rm.schedule()
         rm.task("gang", "x", "t", memory=1)

@@ -7,10 +7,10 @@ from typing import Any
 import attrs
 import pytest
 import yaml
-from yunikorn.config.periods import FIELDS
 
 from yunikorn.config import limits, load, partitions, properties, queues, rules
 from yunikorn.config.load import check_config
+from yunikorn.config.periods import FIELDS
 from yunikorn.config.schema import PluginRef
 from yunikorn.objects.timeouts import Timeouts
 from yunikorn.reference.keys import Key, Section

@@ -153,7 +153,7 @@ class UpdateHandler:
         submission = ApplicationSpec(
             new.application_id, new.queue_name, ugi.user, tuple(ugi.groups), new.tags
         )
-        submission.run_limit = _time_limit(new.execution_timeout_ms)
+        submission.execution_timeout = _time_limit(new.execution_timeout_ms)
         submission.gang, submission.gang_style = new.placeholder_ask, new.gang_scheduling_style
         partition.submit(submission)
 
@@ -350,7 +350,7 @@ def _new_ask(ask: AllocationAsk, priority: int) -> NewAsk:
     demand = NewAsk(
         ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, ask.tags, ask.originator
     )
-    demand.run_limit = _time_limit(ask.execution_timeout_ms)
+    demand.execution_timeout = _time_limit(ask.execution_timeout_ms)
     demand.task_group, demand.placeholder = ask.task_group_name, ask.placeholder
     policy = ask.preemption_policy
     if policy is not None:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from yunikorn.clock import Timer
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.atomic_gang import AtomicGang
+    from yunikorn.objects.execution_timeout import ExecutionTimeout
     from yunikorn.objects.gang import Gang
     from yunikorn.objects.queue import Queue
-    from yunikorn.objects.run_limit import RunLimit
     from yunikorn.objects.sorted_members import SortKey
     from yunikorn.objects.usage_tracker import UsageTracker
 
@@ -58,6 +58,7 @@ class Application(QueueMember):
         "chain",
         "counted",
         "counted_by_limits",
+        "execution_timeout",
         "finished",
         "forced",
         "gang",
@@ -75,7 +76,6 @@ class Application(QueueMember):
         "queue_name",
         "reason",
         "requests",
-        "run_limit",
         "state",
         "state_log",
         "submitted",
@@ -139,7 +139,7 @@ class Application(QueueMember):
         self.leaving = False
         """Whether the RM is taking it away: then it does not complete on the way out."""
         self.timer: Timer | None = None
-        self.run_limit: RunLimit | None = None
+        self.execution_timeout: ExecutionTimeout | None = None
         """How long it may run; None for as long as it likes."""
         self.gang: Gang | None = None
         """Its placeholders, if it is a gang that has them."""

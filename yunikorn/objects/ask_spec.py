@@ -14,11 +14,11 @@ class AskSpec:
     """What a request asks for its allocations; not changed once it is made."""
 
     __slots__ = (
+        "execution_timeout",
         "may_be_preempted",
         "may_preempt",
         "originator",
         "placeholder",
-        "run_limit",
         "tags",
         "task_group",
     )
@@ -30,7 +30,7 @@ class AskSpec:
         may_preempt: bool = True,
         may_be_preempted: bool = True,
         originator: bool = False,
-        run_limit: int = 0,
+        execution_timeout: int = 0,
         task_group: str = "",
         placeholder: bool = False,
     ) -> None:
@@ -41,7 +41,7 @@ class AskSpec:
         """... and whether its allocations may have to go for others (decision 23)."""
         self.originator = originator
         """Whether its application cannot live without it: then it goes for nobody else."""
-        self.run_limit = run_limit
+        self.execution_timeout = execution_timeout
         """How long each allocation of it may run (ns); 0 is for ever."""
         self.task_group = task_group
         self.placeholder = placeholder
@@ -80,9 +80,9 @@ class WithSpec:
         return self.spec.originator
 
     @property
-    def run_limit(self) -> int:
+    def execution_timeout(self) -> int:
         """How long it may run once it has its place (ns); 0 is for ever."""
-        return self.spec.run_limit
+        return self.spec.execution_timeout
 
     @property
     def task_group(self) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.core_context import CoreContext
-    from yunikorn.objects.run_limit import RunLimit
+    from yunikorn.objects.execution_timeout import ExecutionTimeout
 
 _STATE_DETAIL = {"Rejected": "APP_REJECT"}
 
@@ -119,8 +119,8 @@ class Partition:
             app.timer = None
         entry = app.log_state(self.clock.now(), reason)
         self.accounting.recount(app)
-        if app.run_limit is not None:
-            self._watch(app, app.run_limit)
+        if app.execution_timeout is not None:
+            self._watch(app, app.execution_timeout)
         app.mark_dirty()
         if app.state != REJECTED:
             self.outbox.updated_applications.append((app.id, entry))
@@ -140,13 +140,13 @@ class Partition:
         elif app.is_final and app.state != EXPIRED:
             app.timer = after(timeouts.retention, lambda: self._forget(app))
 
-    def _watch(self, app: Application, limit: RunLimit) -> None:
+    def _watch(self, app: Application, limit: ExecutionTimeout) -> None:
         if app.state in COUNTED:
             limit.start(self.timers, self.clock.now(), lambda: self._overrun(app, limit))
         else:
             limit.stop()
 
-    def _overrun(self, app: Application, limit: RunLimit) -> None:
+    def _overrun(self, app: Application, limit: ExecutionTimeout) -> None:
         time = describe_duration(limit.amount)
         reason = f"application {app.id} has run for its execution timeout of {time}"
         app.reason = reason
@@ -179,8 +179,8 @@ class Partition:
         app.reprioritise()
         self.accounting.stop_counting(app)
         self.gangs.close(app)
-        if app.run_limit is not None:
-            app.run_limit.stop()
+        if app.execution_timeout is not None:
+            app.execution_timeout.stop()
         if app.backoff_timer is not None:
             app.backoff_timer.cancel()
             app.backoff_timer = None
@@ -251,12 +251,12 @@ class Partition:
     def _announce(self, allocation: Allocation) -> None:
         """Tell the RM of a new allocation, and watch its time if that is limited."""
         self.outbox.allocations.append(allocation)
-        if allocation.spec.run_limit:
+        if allocation.spec.execution_timeout:
             self.watch(allocation)
 
     def watch(self, allocation: Allocation) -> None:
         """Have an allocation end when the time that it may run is over."""
-        limit = allocation.spec.run_limit
+        limit = allocation.spec.execution_timeout
         allocation.ensure_extras().timer = self.timers.after(limit, lambda: self._expire(allocation, limit))
 
     def _expire(self, allocation: Allocation, limit: int) -> None:

@@ -39,7 +39,7 @@ class NewAsk:
     originator: bool = False
     may_preempt: bool = True
     may_be_preempted: bool = True
-    run_limit: int = 0
+    execution_timeout: int = 0
     """How long each of its allocations may run (ns); 0 is for ever."""
     task_group: str = ""
     placeholder: bool = False
@@ -188,7 +188,7 @@ def _spec(demand: NewAsk) -> AskSpec:
         may_preempt=demand.may_preempt,
         may_be_preempted=demand.may_be_preempted,
         originator=demand.originator,
-        run_limit=demand.run_limit,
+        execution_timeout=demand.execution_timeout,
         task_group=demand.task_group,
         placeholder=demand.placeholder and bool(demand.task_group),
     )

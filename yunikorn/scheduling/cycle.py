@@ -291,7 +291,7 @@ class Cycle:
             return None
         allocation = self._accounting.allocate(ask, node, self._clock.now())
         self._outbox.allocations.append(allocation)
-        if ask.spec.run_limit:
+        if ask.spec.execution_timeout:
             self._partition.watch(allocation)
         return allocation
 

@@ -11,11 +11,11 @@ from yunikorn.api import Context, ResourceManager
 from yunikorn.clock import SECOND
 from yunikorn.errors import StateError
 from yunikorn.objects.application import Application
+from yunikorn.objects.execution_timeout import ExecutionTimeout
 from yunikorn.objects.gang import SOFT, TIME_DIGITS, style_named
 from yunikorn.objects.node import Node
 from yunikorn.objects.outbox import Refusal
 from yunikorn.objects.partition import Partition
-from yunikorn.objects.run_limit import RunLimit
 from yunikorn.objects.termination import TerminationType, is_own
 from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
@@ -57,7 +57,7 @@ class ApplicationSpec:
     user: str = ""
     groups: Sequence[str] = ()
     tags: Mapping[str, str] = attrs.field(factory=dict)
-    run_limit: int = 0
+    execution_timeout: int = 0
     """How long it may run (ns), or its placeholders are held; 0 is without a limit, or the default."""
     gang: Resource = NOTHING
     """What the tasks of its gang take together; nothing if it is none."""
@@ -186,9 +186,9 @@ class PartitionScheduler:
         app.forced = is_forced(submission.tags)
         app.gang_style = style_named(submission.gang_style) or SOFT
         if not is_zero(submission.gang):
-            make_gang(app, submission.gang, submission.run_limit, partition)
-        elif submission.run_limit:
-            app.run_limit = RunLimit(submission.run_limit)
+            make_gang(app, submission.gang, submission.execution_timeout, partition)
+        elif submission.execution_timeout:
+            app.execution_timeout = ExecutionTimeout(submission.execution_timeout)
         reason = self._take_in(app)
         if reason:
             partition.reject_application(app, reason, answered=not submission.implicit)

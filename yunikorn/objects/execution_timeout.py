@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from yunikorn.clock import Timer, Timers
 
 
-class RunLimit:
+class ExecutionTimeout:
     """The time an application has, from the moment it first runs; in nanoseconds."""
 
     __slots__ = ("_timer", "amount", "deadline")
