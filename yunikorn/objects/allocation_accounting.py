@@ -249,7 +249,7 @@ class AllocationAccounting:
             if not queue.is_dirty:
                 queue.is_dirty = True
                 queue.parent.dirty.append(queue)  # type: ignore[union-attr]  # root is always changed
-        if not app.owing or self.event_recorder.enabled:
+        if not app.usage_dirty or self.event_recorder.enabled:
             self.usage.book(app, pairs)
 
     def _record_allocation(self, allocation: Allocation) -> None:
@@ -396,7 +396,7 @@ class AllocationAccounting:
         not_started = app.state == NEW or (app.state in (ACCEPTED, RESUMING) and not counts)
         if not_started != app.not_started:
             app.set_not_started(not_started)
-            if not app.owing:
+            if not app.usage_dirty:
                 self.usage.recount(app)
 
     def stop_counting(self, app: Application) -> None:

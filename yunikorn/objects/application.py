@@ -45,7 +45,6 @@ class Application(QueueMember):
 
     __slots__ = (
         "_queue",
-        "accounted",
         "admission_class",
         "admission_key",
         "admitted",
@@ -54,6 +53,7 @@ class Application(QueueMember):
         "asks",
         "atomic",
         "backoff_timer",
+        "booked",
         "by_key",
         "chain",
         "counted",
@@ -71,7 +71,6 @@ class Application(QueueMember):
         "misses",
         "node_order",
         "not_started",
-        "owing",
         "owner",
         "queue_name",
         "reason",
@@ -82,6 +81,7 @@ class Application(QueueMember):
         "tags",
         "timer",
         "tracked",
+        "usage_dirty",
         "user",
         "waiting_since",
     )
@@ -108,8 +108,8 @@ class Application(QueueMember):
         """Whether the policy of its queue lets it take part."""
         self.not_started = True
         """Whether it has not started: then it needs a place among the running applications too."""
-        self.owing = False
-        """Whether what it holds differs from what is `accounted`."""
+        self.usage_dirty = False
+        """Whether what it holds differs from what is `booked`."""
         self.chain: tuple[Queue, ...] = ()
         """Its queue and all above, leaf first."""
         self.owner: tuple[UsageTracker, ...] = ()
@@ -150,13 +150,13 @@ class Application(QueueMember):
         self.counted = False
         """Whether it counts as running in its queue and all above."""
         self.counted_by_limits = False
-        """Whether it counts as running for its user and group; what is `owing` is counted later."""
+        """Whether it counts as running for its user and group; what is `usage_dirty` is counted later."""
         self.asks: dict[str, Ask] = {}
         self.group = ""
         """The one group whose limits count for it; empty when none does."""
         self.tracked: tuple[UsageTracker, ...] = ()
         """Where its usage is booked for its user and group."""
-        self.accounted: Tally = {}
+        self.booked: Tally = {}
         """What of all that it holds is booked there, if none of them has a limit."""
         self.node_order = ""
         self.admission_class: Hashable = None

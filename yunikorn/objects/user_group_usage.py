@@ -33,7 +33,7 @@ class UserGroupUsage:
         self._pending_classes = pending_classes
         self._event_recorder = event_recorder
         self._owners: dict[tuple[str, str], dict[str, UsageTracker]] = {}
-        self._owing: list[Application] = []
+        self._usage_dirty: list[Application] = []
         """Those without limits whose usage has changed since anybody asked for it."""
         self._declared: Declared = {}
 
@@ -113,9 +113,9 @@ class UserGroupUsage:
                 self.recount(app)
             for tracker in app.tracked:
                 tracker.book(pairs)
-        elif not app.owing:
-            app.owing = True
-            self._owing.append(app)
+        elif not app.usage_dirty:
+            app.usage_dirty = True
+            self._usage_dirty.append(app)
         if self._event_recorder.enabled:
             self._record_usage(app, "ADD")
 
@@ -129,9 +129,9 @@ class UserGroupUsage:
             return
         if app.owner:
             self._count(app)
-        elif not app.owing:
-            app.owing = True
-            self._owing.append(app)
+        elif not app.usage_dirty:
+            app.usage_dirty = True
+            self._usage_dirty.append(app)
 
     def _count(self, app: Application) -> None:
         app.counted_by_limits = runs = _runs(app)
@@ -150,20 +150,20 @@ class UserGroupUsage:
                     self._pending_classes.room_grew(tracker)
             if not app.allocations:
                 self.recount(app)
-        elif not app.owing:
-            app.owing = True
-            self._owing.append(app)
+        elif not app.usage_dirty:
+            app.usage_dirty = True
+            self._usage_dirty.append(app)
         if self._event_recorder.enabled:
             self._record_usage(app, "REMOVE")
 
     def flush(self) -> None:
         """Book what was only noted."""
-        owing, self._owing = self._owing, []
-        for app in owing:
-            app.owing = False
-            known = app.accounted
+        usage_dirty, self._usage_dirty = self._usage_dirty, []
+        for app in usage_dirty:
+            app.usage_dirty = False
+            known = app.booked
             pairs = [(name, amount - known.get(name, 0)) for name, amount in app.allocated.items()]
-            app.accounted = dict(app.allocated)
+            app.booked = dict(app.allocated)
             for tracker in app.tracked:
                 tracker.book(pairs)
             if _runs(app) != app.counted_by_limits:
@@ -192,7 +192,7 @@ class UserGroupUsage:
         for app in apps:
             before = app.group
             self._find(app)
-            app.accounted = dict(app.allocated)
+            app.booked = dict(app.allocated)
             app.counted_by_limits = _runs(app)
             for tracker in app.tracked:
                 tracker.book(app.allocated.items())
