@@ -8,8 +8,8 @@ from typing import Any
 
 from yunikorn.clock import SECOND
 from yunikorn.interface import constants
-from yunikorn.interface.absence import KEPT
 from yunikorn.interface.checks import LONGEST_NAME
+from yunikorn.interface.paused_state import KEPT
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.objects.timeouts import Timeouts
 from yunikorn.states import SESSION

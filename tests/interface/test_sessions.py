@@ -11,7 +11,7 @@ import pytest
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError, UsageError
-from yunikorn.interface import absence
+from yunikorn.interface import paused_state
 from yunikorn.interface.messages import (
     AllocationAsk,
     NewNodeInfo,
@@ -175,7 +175,7 @@ def test_an_update_while_paused_is_not_taken_and_answered_by_resync(reachable: b
 
 
 def test_of_what_is_kept_there_is_no_more_than_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(absence, "KEPT", 3)
+    monkeypatch.setattr(paused_state, "KEPT", 3)
     rm = RM(configuration(queue("a"), timeouts={"completing": "1s"}))
     for number in range(4):
         rm.app(f"app-{number}")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.service.kit import PATIENCE
 from yunikorn.clock import SystemClock
-from yunikorn.interface.callback import Reach
+from yunikorn.interface.callback import CallbackAdapter
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
 from yunikorn.interface.whereabouts import whereabouts
@@ -125,7 +125,7 @@ def test_a_hang_is_reported_although_its_cause_cannot_be_named(
 def test_a_look_at_a_callback_that_is_being_set_up_is_no_error() -> None:
     begun, go = threading.Event(), threading.Event()
 
-    class Slow(Reach):
+    class Slow(CallbackAdapter):
         def __init__(self, *arguments: Any) -> None:
             begun.set()
             assert go.wait(PATIENCE)

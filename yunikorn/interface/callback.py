@@ -97,7 +97,7 @@ def implements(callback: object, method: str) -> bool:
     return callable(found) and getattr(found, "__func__", found) is not inherited
 
 
-class Reach:
+class CallbackAdapter:
     """What a callback offers, found out once; whatever it does wrong is contained and says whose it is.
 
     Methods that are told something report what they raise to the `PluginFailures` and answer whether it went

@@ -46,14 +46,14 @@ def change_configuration(session: Session, text: str, loaded: LoadedAhead) -> Up
 
 def _save(session: Session, text: str) -> str:
     """Have the resource manager save a text, if it does such things; returns why it did not."""
-    reach = session.reach
-    if "update_configuration" not in reach.methods:
+    callback_adapter = session.callback_adapter
+    if "update_configuration" not in callback_adapter.methods:
         return ""
-    if session.absence is not None:
-        return f"{session.label} is paused ({session.absence.reason})"
+    if session.paused_state is not None:
+        return f"{session.label} is paused ({session.paused_state.reason})"
     try:
-        answer = reach.save_configuration(UpdateConfigurationRequest(text))
+        answer = callback_adapter.save_configuration(UpdateConfigurationRequest(text))
     except CallbackError as error:
-        session.failures.report(reach.whose, error.operation, error)
+        session.failures.report(callback_adapter.whose, error.operation, error)
         return str(error)
     return "" if answer.success else answer.reason or "the resource manager gives no reason"

@@ -77,7 +77,7 @@ class Configurations:
 
 
 @attrs.frozen
-class Basis:
+class ConfigSource:
     """What a registration runs on, and where that came from."""
 
     text: str | bytes
@@ -86,7 +86,9 @@ class Basis:
     """The policy group it is of; None if the resource manager brought its own, or there are no groups."""
 
     @classmethod
-    def of(cls, request: RegisterResourceManagerRequest, configurations: Configurations | None) -> Basis:
+    def of(
+        cls, request: RegisterResourceManagerRequest, configurations: Configurations | None
+    ) -> ConfigSource:
         """What a registration runs on (decision 35); raises `UsageError` if its policy group is unknown."""
         if configurations is None:
             return cls(request.config or DEFAULT_TEXT)

@@ -50,9 +50,13 @@ def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
     response.released_allocations += [_release(release, name) for release in outbox.releases]
     response.released_allocations += [
         AllocationRelease(
-            stray.application_id, stray.uuid, name, message=stray.message, allocation_key=stray.key
+            unrouted.application_id,
+            unrouted.uuid,
+            name,
+            message=unrouted.message,
+            allocation_key=unrouted.key,
         )
-        for stray in outbox.unknown_releases
+        for unrouted in outbox.unknown_releases
     ]
     response.released_allocation_asks += [
         AllocationAskRelease(ask.application_id, ask.key, name, ask.termination, ask.message)

@@ -17,7 +17,7 @@ from yunikorn.errors import UsageError
 from yunikorn.registry import EVENT_SINK, PREDICATE, Kind, Registry, describe_origin
 
 if TYPE_CHECKING:
-    from yunikorn.interface.callback import Reach
+    from yunikorn.interface.callback import CallbackAdapter
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 RM = "rm"
@@ -58,11 +58,11 @@ def registry_for(rm_id: str, callback: object, registry: Registry, failures: Plu
     return own
 
 
-def with_rm(config: SchedulerConfig, enabled: Registry, reach: Reach) -> SchedulerConfig:
+def with_rm(config: SchedulerConfig, enabled: Registry, callback_adapter: CallbackAdapter) -> SchedulerConfig:
     """The configuration as it holds for an RM: with what it brings along, without what it does not have."""
-    told = "send_events" in reach.methods
+    told = "send_events" in callback_adapter.methods
     partitions = tuple(
-        attrs.evolve(one, predicates=_with(one.predicates, PREDICATE, enabled, reach.answers))
+        attrs.evolve(one, predicates=_with(one.predicates, PREDICATE, enabled, callback_adapter.answers))
         for one in config.partitions
     )
     return attrs.evolve(config, partitions=partitions, sinks=_with(config.sinks, EVENT_SINK, enabled, told))

@@ -29,7 +29,7 @@ from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.checks import check_registration
 from yunikorn.interface.configuration_change import change_configuration
-from yunikorn.interface.configurations import Basis, Configurations
+from yunikorn.interface.configurations import ConfigSource, Configurations
 from yunikorn.interface.loaded_ahead import LoadedAhead
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -125,11 +125,11 @@ class Scheduler:
             raise UsageError("a plugin must not register a resource manager in `opened` or `closed`")
         check_registration(request)
         self._number_allocations()
-        basis = Basis.of(request, self.configurations)
+        config_source = ConfigSource.of(request, self.configurations)
         registry = registry_for(request.rm_id, callback, self.registry, self.failures)
-        config = self.loaded.load(basis.text, registry)
+        config = self.loaded.load(config_source.text, registry)
         session = self._open(request, callback, config, registry)
-        session.basis = basis
+        session.config_source = config_source
         self._replace(request.rm_id, session)
         return RegisterResourceManagerResponse()
 
@@ -345,7 +345,7 @@ class Scheduler:
         rotation = [
             PartitionRotation((session.number, index), session, partition)
             for session in sessions
-            if session.absence is None
+            if session.paused_state is None
             for index, partition in enumerate(session.partitions)
         ]
         begin = bisect_right(rotation, self._last, key=_place)
@@ -387,7 +387,7 @@ class Scheduler:
         `UsageError` if the source cannot be read; then the old configuration stays in use as a whole.
         """
         session = self._session_for("reload_configuration", rm_id)
-        new = session.basis.again(self.configurations) if text is None else text
+        new = session.config_source.again(self.configurations) if text is None else text
         if new is None:
             return False
         try:
@@ -424,7 +424,7 @@ class Scheduler:
         use. Raises `UsageError` if the resource manager is not registered.
         """
         session = self._session_for("update_configuration", rm_id)
-        reason = session.basis.refusal(self.configurations)
+        reason = session.config_source.refusal(self.configurations)
         if reason:
             return UpdateConfigurationResponse(False, session.config.text, reason)
         answer = change_configuration(session, request.configs, self.loaded)

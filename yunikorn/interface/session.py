@@ -17,10 +17,9 @@ from yunikorn.errors import (
     UsageError,
     printable,
 )
-from yunikorn.interface.absence import Absence
 from yunikorn.interface.cache_changes import cache_changes
-from yunikorn.interface.callback import Callback, Reach
-from yunikorn.interface.configurations import Basis
+from yunikorn.interface.callback import Callback, CallbackAdapter
+from yunikorn.interface.configurations import ConfigSource
 from yunikorn.interface.constants import DEFAULT_PARTITION
 from yunikorn.interface.delivery import collect
 from yunikorn.interface.messages import (
@@ -31,8 +30,9 @@ from yunikorn.interface.messages import (
     UpdateContainerSchedulingStateRequest,
     UpdateResponse,
 )
-from yunikorn.interface.prepared import Prepared, discard
-from yunikorn.interface.rm_link import RMLink
+from yunikorn.interface.paused_state import PausedState
+from yunikorn.interface.reload_plan import ReloadPlan, discard
+from yunikorn.interface.rm_facade import RMFacade
 from yunikorn.interface.rm_plugins import add_plugin, with_rm
 from yunikorn.interface.session_status import SessionStatus
 from yunikorn.interface.sinks import Buffer, Sinks
@@ -78,27 +78,27 @@ class Session:
         """Its place in the order of registrations."""
         self.on_active: Callable[[Session], None] = lambda _: None
         """Called when it may have something to decide or to say: see `activate`."""
-        self.basis = Basis(config.text)
-        self.reach = Reach(rm_id, callback, failures)
+        self.config_source = ConfigSource(config.text)
+        self.callback_adapter = CallbackAdapter(rm_id, callback, failures)
         self.config = config
         self.state = SESSION.initial
         self._syncing = self._again = False
         """Whether the RM is told of its cache, and whether it calls from within."""
         self._unsent: UpdateResponse | None = None
         """A response that an interrupt kept from being sent."""
-        self.absence: Absence | None = None
+        self.paused_state: PausedState | None = None
         """Set while it is paused."""
         self.registry = registry
         self._core_context, self.failures = core_context, failures
         self._faults_told = len(failures)
         """How many kinds of failure of plugins its sinks need not be told."""
-        self.stray = Outbox()
+        self.unrouted = Outbox()
         """What has to be said about things of no partition of this RM."""
         self._partitions: dict[str, PartitionScheduler] = {}
-        self._link = RMLink(self.reach, self._queue_of)
+        self._rm_facade = RMFacade(self.callback_adapter, self._queue_of)
         enabled = registry.without(config.disabled)
-        whole = with_rm(config, enabled, self.reach)
-        self.sinks = Sinks(core_context.clock, failures, self._link, buffer_sinks)
+        whole = with_rm(config, enabled, self.callback_adapter)
+        self.sinks = Sinks(core_context.clock, failures, self._rm_facade, buffer_sinks)
         self._outlets = self.sinks.make(whole.sinks, enabled)
         """What `open` is going to use."""
         try:
@@ -133,11 +133,11 @@ class Session:
         name = f"[{self.rm_id}]{config.name}"
         own = self._core_context.branch(self.activate)
         try:
-            made = PartitionScheduler(name, config, registry, own, self.failures, self._link)
+            made = PartitionScheduler(name, config, registry, own, self.failures, self._rm_facade)
         except BaseException:
             own.timers.close()
             raise
-        if self.reach.hears_states:
+        if self.callback_adapter.hears_states:
             made.report_states()
         return made
 
@@ -188,7 +188,7 @@ class Session:
         Keys that age change with time though no timer says when, and a bounded look of preemption goes on in
         the next call at the same instant.
         """
-        return self.absence is None and any(
+        return self.paused_state is None and any(
             partition.cycle.ages or partition.preemption.is_due() for partition in self._partitions.values()
         )
 
@@ -197,10 +197,10 @@ class Session:
 
         What it says will be in the report that the RM makes when it registers again.
         """
-        if self.absence is None:
+        if self.paused_state is None:
             self._update_handler.take(request)
-        elif not self.absence.telling:
-            self.absence.owes_resync = True
+        elif not self.paused_state.telling:
+            self.paused_state.owes_resync = True
 
     def flush(self) -> None:
         """Hand out what there is to say, events to the sinks and one response to the RM."""
@@ -212,8 +212,8 @@ class Session:
         for partition in self._partitions.values():
             self._send_events(partition.partition.event_recorder)
         self._send_faults()
-        if self.absence is not None:
-            self._hold_back(self.absence)
+        if self.paused_state is not None:
+            self._hold_back(self.paused_state)
             return
         unsent, self._unsent = self._unsent, None
         self._deliver(unsent)
@@ -227,14 +227,14 @@ class Session:
                 self._unsent = response
                 raise
         self._deliver(response)
-        if self.reach.hears_states and self.absence is None:
+        if self.callback_adapter.hears_states and self.paused_state is None:
             self._send_states()
         if self._again:
             self._again = False
             self.flush()
 
     def _cache_changes(self) -> ReSyncSchedulerCacheArgs | None:
-        if "resync_scheduler_cache" not in self.reach.methods:
+        if "resync_scheduler_cache" not in self.callback_adapter.methods:
             return None
         return cache_changes(outbox for _, outbox in self._outboxes())
 
@@ -242,7 +242,7 @@ class Session:
         """Tell of the cache before the response; what the RM does from within has its response after that."""
         self._syncing = True
         try:
-            self.reach.sync_cache(changes)
+            self.callback_adapter.sync_cache(changes)
         finally:
             self._syncing = False
 
@@ -250,7 +250,7 @@ class Session:
         """Hand over a response; one that the callback failed to take leaves the RM out of step."""
         if response is None or self.state == STOPPED:
             return
-        if not self.reach.deliver(response) and self.state != STOPPED:
+        if not self.callback_adapter.deliver(response) and self.state != STOPPED:
             self.pause("its callback failed to take a response", reachable=True)
 
     # -- out of step --------------------------------------------------------------------------------
@@ -262,46 +262,48 @@ class Session:
         """
         SESSION.fire(self, "resync" if reachable else "lose", reason)
         self.activate()
-        if self.absence is None:
-            self.absence = Absence(reason, reachable)
-            self._give_up_after_a_while(self.absence)
+        if self.paused_state is None:
+            self.paused_state = PausedState(reason, reachable)
+            self._give_up_after_a_while(self.paused_state)
         elif reachable:
-            self.absence.owes_resync = True
+            self.paused_state.owes_resync = True
         else:
-            self.absence.reachable = False
+            self.paused_state.reachable = False
 
     def reconnect(self, callback: Callback) -> None:
         """The RM listens again, here: it is told RESYNC, and has its time to register anew."""
         reason = f"{self.label} has connected again: it has to register"
         self.pause(reason, reachable=True)
-        assert self.absence is not None
-        self.reach = self._link.reach = Reach(self.rm_id, callback, self.failures)
-        self.absence.reachable = True
-        self._give_up_after_a_while(self.absence)
+        assert self.paused_state is not None
+        self.callback_adapter = self._rm_facade.callback_adapter = CallbackAdapter(
+            self.rm_id, callback, self.failures
+        )
+        self.paused_state.reachable = True
+        self._give_up_after_a_while(self.paused_state)
 
-    def _give_up_after_a_while(self, absence: Absence) -> None:
-        absence.end()
+    def _give_up_after_a_while(self, paused_state: PausedState) -> None:
+        paused_state.end()
         delay = self._core_context.timeouts.session
         if delay is not None:
-            absence.timer = self._core_context.timers.after(delay, self._time_out)
+            paused_state.timer = self._core_context.timers.after(delay, self._time_out)
 
     def _time_out(self) -> None:
         SESSION.fire(self, "timeout", "it has not registered again in time")
         self.when_over()
 
-    def _hold_back(self, absence: Absence) -> None:
-        absence.keep(outbox for _, outbox in self._outboxes())
+    def _hold_back(self, paused_state: PausedState) -> None:
+        paused_state.keep(outbox for _, outbox in self._outboxes())
         for partition in self._partitions.values():
             if partition.state_reporter is not None:
                 partition.state_reporter.drain()
-        if absence.owes_resync and absence.reachable:
+        if paused_state.owes_resync and paused_state.reachable:
             response = collect(self._outboxes()) or UpdateResponse()
             response.action = SchedulerAction.RESYNC
-            absence.owes_resync, absence.telling = False, True
-            told = self.reach.deliver(response)
-            absence.telling = False
+            paused_state.owes_resync, paused_state.telling = False, True
+            told = self.callback_adapter.deliver(response)
+            paused_state.telling = False
             if not told:
-                absence.owes_resync = True
+                paused_state.owes_resync = True
                 self.activate()
 
     def _send_states(self) -> None:
@@ -311,7 +313,7 @@ class Session:
                 request = UpdateContainerSchedulingStateRequest(
                     one.application_id, one.key, state, one.reason
                 )
-                self.reach.tell_state(request)
+                self.callback_adapter.tell_state(request)
 
     def _send_faults(self) -> None:
         """Tell the sinks of what plugins did wrong for the first time."""
@@ -331,7 +333,7 @@ class Session:
             self._listen()
 
     def _outboxes(self) -> Iterator[tuple[str, Outbox]]:
-        yield "", self.stray
+        yield "", self.unrouted
         for name, partition in self._partitions.items():
             yield name, partition.partition.outbox
 
@@ -342,17 +344,20 @@ class Session:
 
         Raises `ConfigError` when the configuration cannot be used with it; then nothing has changed.
         """
-        before, self.reach = self.reach, Reach(self.rm_id, callback, self.failures)
-        self._link.reach = self.reach
-        if self.reach.methods == before.methods:
+        before, self.callback_adapter = (
+            self.callback_adapter,
+            CallbackAdapter(self.rm_id, callback, self.failures),
+        )
+        self._rm_facade.callback_adapter = self.callback_adapter
+        if self.callback_adapter.methods == before.methods:
             return
         try:
             self.reload(self.config)
         except ConfigError:
-            self.reach = self._link.reach = before
+            self.callback_adapter = self._rm_facade.callback_adapter = before
             raise
         for partition in self._partitions.values():
-            partition.report_states(wanted=self.reach.hears_states)
+            partition.report_states(wanted=self.callback_adapter.hears_states)
 
     def add_plugin(self, plugin: object, name: str) -> bool:
         """Take in a plugin of the RM and use it; returns False for one that was left out, and reported.
@@ -391,30 +396,30 @@ class Session:
 
     def reload(self, config: SchedulerConfig) -> None:
         """Use another configuration from now on; raises `ConfigError` and changes nothing (decision 11)."""
-        prepared = self._prepare(config)
-        gone = prepared.plan.gone
-        prepared.plan.apply()
+        reload_plan = self._prepare(config)
+        gone = reload_plan.plan.gone
+        reload_plan.plan.apply()
         for name, one in gone.items():
             one.close(f"partition {name} was removed from the configuration")
         self._partitions = {
-            partition.name: self._partitions.get(partition.name) or prepared.made[partition.name]
+            partition.name: self._partitions.get(partition.name) or reload_plan.made[partition.name]
             for partition in config.partitions
         }
         self.config = config
-        for one in prepared.made.values():
+        for one in reload_plan.made.values():
             one.open()
         # Only now may anybody be called: who calls back finds everything in its place.
         for one in gone.values():
             self._send_events(one.partition.event_recorder)
-        self.sinks.use(prepared.outlets)
+        self.sinks.use(reload_plan.outlets)
         self._listen()
         last = collect((name, one.partition.outbox) for name, one in gone.items())
-        if self.absence is None:
+        if self.paused_state is None:
             self._deliver(last)
 
-    def _prepare(self, config: SchedulerConfig) -> Prepared:
+    def _prepare(self, config: SchedulerConfig) -> ReloadPlan:
         enabled = self.registry.without(config.disabled)
-        whole = with_rm(config, enabled, self.reach)
+        whole = with_rm(config, enabled, self.callback_adapter)
         made: dict[str, PartitionScheduler] = {}
         try:
             outlets = self.sinks.make(whole.sinks, enabled)
@@ -424,7 +429,7 @@ class Session:
         except (UnknownPlugin, OptionError, PluginError) as error:
             discard(made, "the configuration was refused")
             raise ConfigError([Problem("", str(error))]) from error
-        return Prepared(plan, made, outlets)
+        return ReloadPlan(plan, made, outlets)
 
     def reload_text(self, text: str | bytes) -> bool:
         """Use this configuration; returns False if it is the one in use. Raises `ConfigError`, as above."""
@@ -440,9 +445,9 @@ class Session:
         return SessionStatus(
             self.rm_id,
             self.state,
-            self.absence.reason if self.absence is not None else "",
+            self.paused_state.reason if self.paused_state is not None else "",
             said.version,
-            self.basis.group,
+            self.config_source.group,
             dict(said.build_info),
             dict(said.extra_config),
             tuple(self._partitions),
@@ -457,8 +462,8 @@ class Session:
         """
         if self.state != STOPPED:
             SESSION.fire(self, "shutdown", reason)
-        if self.absence is not None:
-            self.absence.end()
+        if self.paused_state is not None:
+            self.paused_state.end()
         for partition in self._partitions.values():
             self._send_events(partition.partition.event_recorder)
             partition.close(reason)

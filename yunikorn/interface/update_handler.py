@@ -147,7 +147,7 @@ class UpdateHandler:
             reason = NO_SIZE
         if partition is None or reason:
             refusal = Refusal(told(new.application_id), reason)
-            self._session.stray.rejected_applications.append(refusal)
+            self._session.unrouted.rejected_applications.append(refusal)
             return
         ugi = new.ugi
         submission = ApplicationSpec(
@@ -163,7 +163,7 @@ class UpdateHandler:
             partition.remove_application(gone.application_id)
         else:
             refusal = Refusal(told(gone.application_id), f"{reason}: nothing was removed")
-            self._session.stray.rejected_applications.append(refusal)
+            self._session.unrouted.rejected_applications.append(refusal)
 
     # -- asks and releases --------------------------------------------------------------------------
 
@@ -194,7 +194,7 @@ class UpdateHandler:
         partition: PartitionScheduler | None = None,
     ) -> None:
         """Answer an entry about an allocation; without a partition among what belongs to none."""
-        outbox = self._session.stray if partition is None else partition.partition.outbox
+        outbox = self._session.unrouted if partition is None else partition.partition.outbox
         outbox.rejected_asks.append(Refusal(told(entry.allocation_key), reason, told(entry.application_id)))
 
     def _priority(self, entry: AllocationAsk | Allocation) -> tuple[int, str]:
@@ -254,7 +254,7 @@ class UpdateHandler:
         name = "" if fault else _partition_of(new.attributes)
         partition, reason = self._partition(name, fault)
         if partition is None:
-            self._session.stray.rejected_nodes.append(Refusal(told(new.node_id), reason))
+            self._session.unrouted.rejected_nodes.append(Refusal(told(new.node_id), reason))
             return
         node = partition.add_node(
             new.node_id,
@@ -309,7 +309,7 @@ class UpdateHandler:
         if found is not None:
             reason = self._act(*found, update)
         if reason:
-            outbox = self._session.stray if found is None else found[0].partition.outbox
+            outbox = self._session.unrouted if found is None else found[0].partition.outbox
             outbox.failed_node_updates.append(Refusal(told(update.node_id), reason))
 
     @staticmethod

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from yunikorn.api import Plugin
-from yunikorn.interface.callback import Reach
+from yunikorn.interface.callback import CallbackAdapter
 
 OURSELVES = "the scheduler itself"
 
@@ -53,7 +53,7 @@ def whereabouts(thread_id: int, origin_of: Callable[[type[Any]], str]) -> Wherea
     for outer in _outwards(frame):
         # Asking for the variables of a function copies them all.
         acting = outer.f_locals.get("self") if "self" in outer.f_code.co_varnames else None
-        if isinstance(acting, Reach):
+        if isinstance(acting, CallbackAdapter):
             # The other thread may be making this object at the moment.
             whose = getattr(acting, "whose", "a resource manager")
             return Whereabouts(f"callback of {whose}", str(outer.f_locals.get("operation", "")), place)

@@ -15,7 +15,7 @@ reporting anew in any case, so more than that is not worth the memory."""
 
 
 @attrs.define
-class Absence:
+class PausedState:
     """From the moment on at which an RM was lost, or out of step, until it registers again (decision 31)."""
 
     reason: str

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Prepared:
+class ReloadPlan:
     """What a new configuration needs, made whole before anything is changed."""
 
     plan: Reload
