@@ -19,7 +19,7 @@ VIEWS = {
         "waiting_since"
     ),
     "Ask": "app created key priority resource tags",
-    "Shape": "resource",
+    "AskClass": "resource",
     "Node": "allocated attributes available capacity id occupied",
 }
 PUBLIC = {

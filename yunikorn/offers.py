@@ -147,7 +147,7 @@ def _check_method(kind: Kind, cls: Any) -> None:
         inspect.signature(method).bind(*given)
     except TypeError:
         # A policy that looks at the request too: score(node, ask class).
-        if kind.method == "score" and _binds(method, [*given, "shape"]):
+        if kind.method == "score" and _binds(method, [*given, "ask_class"]):
             return
         signature = inspect.signature(method)
         raise Unfit(f"{cls.__qualname__}.{kind.method}{signature} does not fit: {wanted} is wanted") from None

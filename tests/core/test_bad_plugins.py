@@ -267,7 +267,7 @@ BAD_SCORES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("by_shape", [False, True], ids=["node", "node and shape"])
+@pytest.mark.parametrize("by_ask_class", [False, True], ids=["node", "node and ask class"])
 @pytest.mark.parametrize("kind", BAD_SCORES)
 def test_nodes_with_bad_scores_go_last_and_are_used(kind: str, by_ask_class: bool) -> None:
     def score_of(node: api.Node) -> Any:
