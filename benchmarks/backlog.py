@@ -113,7 +113,7 @@ def _idle(stand: Stand) -> dict[str, float]:
 
 
 def _releases(stand: Stand, workload: Workload) -> dict[str, float]:
-    took = []
+    on_call = []
     for number in range(min(workload.samples, workload.nodes, workload.tasks)):
         gone = AllocationRelease(
             app_name(number % workload.applications),
@@ -127,7 +127,7 @@ def _releases(stand: Stand, workload: Workload) -> dict[str, float]:
         stand.scheduler.schedule(1)
         if stand.rm.received != before + 1:
             raise BenchmarkFailure(f"the release of r{number} made room, but no task was placed")
-        took.append(stand.rm.last - start)
+        on_call.append(stand.rm.last - start)
         stand.settle()
     stand.check()
-    return latencies("release", took)
+    return latencies("release", on_call)

@@ -55,15 +55,15 @@ class Step:
     def of(cls, axis: str, found: Measurement) -> Step:
         """The step that a measurement is."""
         tasks, value, node_sort = (found.shape[name] for name in ("tasks", axis, "node_sort"))
-        took = {name: found.figures[f"{name}_s"] for name in ("take_in", "decide", "cpu")}
+        on_call = {name: found.figures[f"{name}_s"] for name in ("take_in", "decide", "cpu")}
         # Of the time that passed, what others had the processor for is not the scheduler's.
-        own = took["cpu"] / (took["take_in"] + took["decide"])
+        own = on_call["cpu"] / (on_call["take_in"] + on_call["decide"])
         return cls(
             axis,
             int(value),
             str(node_sort),
-            took["decide"] * own / int(tasks),
-            took["cpu"] / int(tasks),
+            on_call["decide"] * own / int(tasks),
+            on_call["cpu"] / int(tasks),
             found.peak_mb,
             found.yardstick,
         )

@@ -26,14 +26,14 @@ def decision_latency(workload: Workload) -> dict[str, float]:
         _join(stand, workload, f"idle-{number}")
     stand.settle()
     gc.collect()
-    took = _decisions(stand, workload)
+    on_call = _decisions(stand, workload)
     stand.check()
     joined = []
     for number in range(REGISTRATIONS):
         start = time.perf_counter()
         _register(stand, workload, f"late-{number}")
         joined.append(time.perf_counter() - start)
-    return {**latencies("decision", took), "register_s": sorted(joined)[len(joined) // 2]}
+    return {**latencies("decision", on_call), "register_s": sorted(joined)[len(joined) // 2]}
 
 
 def _register(stand: Stand, workload: Workload, rm_id: str) -> None:
@@ -55,7 +55,7 @@ def _join(stand: Stand, workload: Workload, rm_id: str) -> None:
 
 def _decisions(stand: Stand, workload: Workload) -> list[float]:
     scheduler, rm = stand.scheduler, stand.rm
-    took = []
+    on_call = []
     for task in range(workload.samples):
         request = UpdateRequest(RM, asks=[workload.ask(task, workload.asked)])
         stand.clock.advance(0.001)
@@ -66,5 +66,5 @@ def _decisions(stand: Stand, workload: Workload) -> list[float]:
         scheduler.next_timer()
         if rm.received != task + 1:
             raise BenchmarkFailure(f"task {task} got no place at once")
-        took.append(time.perf_counter() - start)
-    return took
+        on_call.append(time.perf_counter() - start)
+    return on_call

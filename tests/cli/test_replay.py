@@ -12,7 +12,7 @@ import pytest
 from tests.core.kit import RM, configuration, queue
 from yunikorn.cli.main import main
 from yunikorn.clock import ManualClock
-from yunikorn.interface.taped import TapedScheduler
+from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recorder import Recorder
 from yunikorn.registry import Registry
 
@@ -37,7 +37,7 @@ def recording(tmp_path: Path, registry: Registry) -> Path:
     file = tmp_path / "run.jsonl"
     recorder = Recorder(file, print)
     text = configuration(queue("a", resources={"max": {"memory": 2}}))
-    rm = RM(text, scheduler=TapedScheduler(recorder, registry, ManualClock(1_700_000_000_000_000_000)))
+    rm = RM(text, scheduler=RecordingScheduler(recorder, registry, ManualClock(1_700_000_000_000_000_000)))
     rm.node(memory=9)
     rm.app()
     rm.clock.advance(0.25)

@@ -16,7 +16,7 @@ from tests.golden import newer_layout
 from tests.recording.listening import Ear
 from tests.recording.living import Life
 from yunikorn.clock import ManualClock
-from yunikorn.interface.taped import TapedScheduler
+from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.json_form import to_json
 from yunikorn.recording.reader import parse_recording
@@ -37,7 +37,7 @@ def record_scenario(name: str, file: Path, registry: Registry) -> None:
     """Run a scenario of `scenarios/` through the simulator on a recorded core."""
     folder = HERE / "scenarios" / name
     clock = ManualClock()
-    core = TapedScheduler(Recorder(file, print), registry, clock)
+    core = RecordingScheduler(Recorder(file, print), registry, clock)
     workload = read_workload(folder / "workload.yaml")
     Simulation(workload, core, clock, config=(folder / "queues.yaml").read_text()).run()
     core.close()

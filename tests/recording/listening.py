@@ -29,18 +29,18 @@ class Ear:
             for one in response.new_allocations
         ]
 
-    def began(self, at: int, line: Line | None) -> None:
+    def on_begin(self, at: int, line: Line | None) -> None:
         """A core begins."""
         self.beginnings += 1
 
-    def gave(self, at: int, rm_id: str, response: UpdateResponse) -> None:
+    def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
         """A response."""
         self.responses.append((at, rm_id, response))
 
-    def refused(self, at: int, line: Line, reason: str) -> None:
+    def on_refused(self, at: int, line: Line, reason: str) -> None:
         """A call was refused."""
         self.refusals.append((line.number, reason))
 
-    def noted(self, at: int, line: Line, remark: str) -> None:
+    def on_note(self, at: int, line: Line, remark: str) -> None:
         """Something cannot be played."""
         self.remarks.append((line.number, remark))

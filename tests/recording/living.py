@@ -31,7 +31,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
     UserGroupInformation,
 )
-from yunikorn.interface.taped import TapedScheduler
+from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.objects.timeouts import Timeouts
 from yunikorn.recording.recorder import Recorder
 from yunikorn.registry import Registry
@@ -130,10 +130,12 @@ class Life:
         for rm_id in self.managers:
             self.register(rm_id)
 
-    def begin(self) -> TapedScheduler:
+    def begin(self) -> RecordingScheduler:
         """A core, as after a restart of the server."""
         timeouts = Timeouts(session=20 * SECOND, reservation=SECOND)
-        return TapedScheduler(self.recorder, self.registry, self.clock, timeouts, configurations=self.groups)
+        return RecordingScheduler(
+            self.recorder, self.registry, self.clock, timeouts, configurations=self.groups
+        )
 
     def live(self, steps: int) -> None:
         """So many throws of dice."""

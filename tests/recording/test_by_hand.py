@@ -288,7 +288,7 @@ def test_a_listener_that_fails_ends_the_replay_and_is_not_taken_for_an_rm_that_d
     registry: Registry,
 ) -> None:
     class Gone(Ear):
-        def gave(self, at: int, rm_id: str, response: UpdateResponse) -> None:
+        def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
             raise BrokenPipeError
 
     text = "".join(json.dumps(line) + "\n" for line in BOOKS)

@@ -10,7 +10,7 @@ from tests.core.kit import RM
 from tests.recording.listening import Ear
 from tests.recording.living import Life
 from yunikorn.clock import SECOND, ManualClock
-from yunikorn.interface.taped import TapedScheduler
+from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.recording.reader import read_recording
 from yunikorn.recording.recorder import Recorder
 from yunikorn.recording.replay import Replay
@@ -52,21 +52,21 @@ def test_recording_changes_nothing(tmp_path: Path, registry: Registry) -> None:
 
     class Untaped(Life):
         def begin(self) -> Scheduler:  # type: ignore[override]
-            taped = super().begin()
+            recorded = super().begin()
             return Scheduler(
-                self.registry, self.clock, taped._core_context.timeouts, configurations=self.groups
+                self.registry, self.clock, recorded._core_context.timeouts, configurations=self.groups
             )
 
     lives = [kind(5, tmp_path / kind.__name__, registry) for kind in (Life, Untaped)]
     for life in lives:
         life.live(150)
-    taped, untaped = ([manager.heard for manager in life.managers.values()] for life in lives)
-    assert taped == untaped
+    recorded, untaped = ([manager.heard for manager in life.managers.values()] for life in lives)
+    assert recorded == untaped
 
 
 def test_a_recording_may_be_gone_on_with_by_hand(tmp_path: Path, registry: Registry) -> None:
     file = tmp_path / "run.jsonl"
-    rm = RM(scheduler=TapedScheduler(Recorder(file, print), registry, ManualClock(10**18)))
+    rm = RM(scheduler=RecordingScheduler(Recorder(file, print), registry, ManualClock(10**18)))
     rm.node(memory=1)
     rm.app()
     rm.ask(memory=1)

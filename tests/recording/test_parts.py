@@ -15,7 +15,7 @@ from tests.recording.test_recorder import contents, silent
 from yunikorn.cli.main import main
 from yunikorn.clock import ManualClock
 from yunikorn.errors import UsageError
-from yunikorn.interface.taped import TapedScheduler
+from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.recording.reader import RecordingError, read_recording
 from yunikorn.recording.recorder import Recorder
 from yunikorn.recording.replay import Replay
@@ -32,7 +32,7 @@ def file(tmp_path: Path) -> Path:
 
 def begin(recorder: Recorder, registry: Registry) -> RM:
     """An RM with a core that is recorded, and a node."""
-    rm = RM(scheduler=TapedScheduler(recorder, registry, ManualClock(10**18)))
+    rm = RM(scheduler=RecordingScheduler(recorder, registry, ManualClock(10**18)))
     rm.node(memory=100)
     rm.app()
     return rm
@@ -267,7 +267,7 @@ def test_a_part_of_another_recording_is_refused(file: Path, registry: Registry, 
     (tmp_path / "other").mkdir()
     other = tmp_path / "other" / "run.jsonl"
     recorder = Recorder(other, silent)
-    RM(scheduler=TapedScheduler(recorder, registry, ManualClock(5)))
+    RM(scheduler=RecordingScheduler(recorder, registry, ManualClock(5)))
     recorder.close()
     with pytest.raises(RecordingError, match="name the files before it as well, oldest first"):
         read_recording(other, files[1])

@@ -25,7 +25,7 @@ from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     UpdateRequest,
 )
-from yunikorn.interface.taped import TapedScheduler
+from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.objects.timeouts import Timeouts
 from yunikorn.recording.reader import read_recording
 from yunikorn.recording.recorder import Recorder
@@ -53,7 +53,7 @@ def file(tmp_path: Path) -> Path:
 def recorded(file: Path, registry: Registry, **options: Any) -> tuple[RM, Recorder]:
     """An RM with a core that is recorded."""
     recorder = Recorder(file, silent)
-    return RM(scheduler=TapedScheduler(recorder, registry, ManualClock(), **options)), recorder
+    return RM(scheduler=RecordingScheduler(recorder, registry, ManualClock(), **options)), recorder
 
 
 def test_every_line_is_in_the_file_as_soon_as_it_happened(file: Path, registry: Registry) -> None:
@@ -151,7 +151,7 @@ def test_when_the_disk_is_full_the_core_goes_on_and_it_is_said_once(
 ) -> None:
     warnings: list[str] = []
     recorder = Recorder(file, warnings.append)
-    rm = RM(scheduler=TapedScheduler(recorder, registry, ManualClock()))
+    rm = RM(scheduler=RecordingScheduler(recorder, registry, ManualClock()))
 
     def full(descriptor: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -193,7 +193,7 @@ def test_a_beginning_says_what_the_core_began_with(file: Path, registry: Registr
     groups = Configurations({"": "", "batch": b"\xff"}, allow_rm_config=False)
     recorder = Recorder(file, silent)
     clock = ManualClock(5 * SECOND + 1)
-    scheduler = TapedScheduler(
+    scheduler = RecordingScheduler(
         recorder, registry, clock, Timeouts(session=None, starting=90 * SECOND), groups
     )
     with pytest.raises(Exception, match="UTF-8"):
@@ -250,7 +250,7 @@ def test_answers_are_recorded_also_those_that_are_none(
     file: Path, registry: Registry, answer: object
 ) -> None:
     recorder = Recorder(file, silent)
-    scheduler = TapedScheduler(recorder, registry, ManualClock())
+    scheduler = RecordingScheduler(recorder, registry, ManualClock())
     rm = RM(scheduler=scheduler, rm_id="other")
     scheduler.register_resource_manager(
         RegisterResourceManagerRequest("rm", config=PREDICATES), Asked(answer)

@@ -12,7 +12,7 @@ from tests.recording.living import Life
 from tests.recording.script import app, ask, node, play, register
 from yunikorn.clock import ManualClock
 from yunikorn.interface.messages import TerminationType
-from yunikorn.interface.taped import TapedScheduler
+from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.recording.reader import read_recording
 from yunikorn.recording.recorder import Recorder
 from yunikorn.recording.replay import Replay
@@ -42,7 +42,7 @@ def file(tmp_path: Path) -> Path:
 def rm(file: Path, registry: Registry) -> RM:
     """An RM with a core that is recorded, `root.a` having a quota of 2."""
     recorder = Recorder(file, print)
-    return RM(limited(2), scheduler=TapedScheduler(recorder, registry, ManualClock(10**18)))
+    return RM(limited(2), scheduler=RecordingScheduler(recorder, registry, ManualClock(10**18)))
 
 
 def test_a_larger_quota_lets_in_more_at_the_same_moments(rm: RM, file: Path, registry: Registry) -> None:
@@ -96,7 +96,7 @@ def test_what_is_preempted_now_is_confirmed_although_nobody_did_then(file: Path,
     tree = [queue("a", resources={"guaranteed": {"memory": 4}}), queue("b")]
     off, on = (configuration(*tree, preemption={"enabled": enabled}) for enabled in (False, True))
     recorder = Recorder(file, print)
-    rm = RM(off, scheduler=TapedScheduler(recorder, registry, ManualClock(10**18)))
+    rm = RM(off, scheduler=RecordingScheduler(recorder, registry, ManualClock(10**18)))
     rm.node(memory=4)
     rm.app("big", "root.b")
     rm.ask("big", count=4, memory=1)

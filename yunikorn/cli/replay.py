@@ -93,7 +93,7 @@ class _Printer:
         self._now = _counted(())
         self._refused = 0
 
-    def began(self, at: int, line: Line | None) -> None:
+    def on_begin(self, at: int, line: Line | None) -> None:
         """A core begins: of several in one file, the reader sees where."""
         if line is not None and not self._quiet:
             if self._as_json:
@@ -101,7 +101,7 @@ class _Printer:
             else:
                 click.echo(f"a core begins at {line.content.start}")
 
-    def gave(self, at: int, rm_id: str, response: UpdateResponse) -> None:
+    def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
         """A response."""
         from yunikorn.interface.wire import v0_11
         from yunikorn.interface.wire.json_form import to_json
@@ -116,12 +116,12 @@ class _Printer:
         for line in tell(response):
             click.echo(f"{_seconds(at):>14} s  {printable(rm_id)}  {line}")
 
-    def refused(self, at: int, line: Line, reason: str) -> None:
+    def on_refused(self, at: int, line: Line, reason: str) -> None:
         """The core refused a call."""
         self._refused += 1
         self._remark(at, line, f"{line.kind} was refused: {reason}", "refused")
 
-    def noted(self, at: int, line: Line, remark: str) -> None:
+    def on_note(self, at: int, line: Line, remark: str) -> None:
         """Something that cannot be played."""
         self._remark(at, line, remark, "note")
 

@@ -3,7 +3,7 @@
 One thread owns the core. In front of it stands a bounded inbox; the thread takes in what is there, fires
 the timers that are due, takes a batch of decisions, and looks at its inbox again. The core's clock stands
 still during such a step: it is moved to the present at its beginning, so that a recording of the steps (see
-`tape.py`) is all it takes to have every decision again.
+`recording_sink.py`) is all it takes to have every decision again.
 """
 
 from __future__ import annotations

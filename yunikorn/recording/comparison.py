@@ -42,7 +42,7 @@ class Comparison:
         self.recorded = 0
         """Responses in the recording that have been reached."""
 
-    def gave(
+    def on_response(
         self, rm_id: str, response: UpdateResponse, recorded: Line | None, at: int, *, cut_off: bool = False
     ) -> None:
         """The core gave a response where the recording has that one, or none.

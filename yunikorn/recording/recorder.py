@@ -40,7 +40,7 @@ UNSAYABLE = (MalformedMessage, *REFUSED)
 
 
 class Recorder:
-    """A `Tape` that is a file.
+    """A `RecordingSink` that is a file.
 
     Every line is handed to the operating system at once: when the process is killed, the last line may be
     missing, and no more. A file that is there is continued, if it is a recording. It holds configurations
@@ -79,7 +79,7 @@ class Recorder:
 
     # -- what it hears --------------------------------------------------------------------------------
 
-    def began(self, at: int, timeouts: Timeouts, configurations: Configurations | None) -> None:
+    def on_begin(self, at: int, timeouts: Timeouts, configurations: Configurations | None) -> None:
         """A core begins."""
         self._release()
         self._start, self._texts, self._part = at, {}, 0
@@ -99,7 +99,7 @@ class Recorder:
             self._release()
             self._go_on(at)
 
-    def took(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:
+    def on_call(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:
         """A call is about to be carried out."""
         self._release()
         try:
@@ -113,7 +113,7 @@ class Recorder:
         else:
             self._write(at, content)
 
-    def answered(self, at: int, rm_id: str, method: str, question: object, answer: object) -> None:
+    def on_answer(self, at: int, rm_id: str, method: str, question: object, answer: object) -> None:
         """What the core was told when it asked."""
         if method == "configuration":
             self._configuration(at, str(question), answer)
@@ -129,7 +129,7 @@ class Recorder:
                 content["useless"] = repr(answer)
         self._write(at, {"rm": rm_id, "answer": content})
 
-    def gave(self, at: int, rm_id: str, response: UpdateResponse) -> None:
+    def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
         """A response goes to a resource manager."""
         self._release()
         try:

@@ -47,19 +47,19 @@ OWN = "update_configuration", "reload"
 class Listener(Protocol):
     """Whoever wants to know what happens in a replay, as it happens; times are ns since the beginning."""
 
-    def began(self, at: int, line: Line | None) -> None:
+    def on_begin(self, at: int, line: Line | None) -> None:
         """A core begins; `line` is its beginning in the recording, if it has one."""
         ...
 
-    def gave(self, at: int, rm_id: str, response: UpdateResponse) -> None:
+    def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
         """The core gave a response."""
         ...
 
-    def refused(self, at: int, line: Line, reason: str) -> None:
+    def on_refused(self, at: int, line: Line, reason: str) -> None:
         """The core did not do what a line says."""
         ...
 
-    def noted(self, at: int, line: Line, remark: str) -> None:
+    def on_note(self, at: int, line: Line, remark: str) -> None:
         """Something that a replay cannot do."""
         ...
 
@@ -130,7 +130,7 @@ class Replay:
         }
         timeouts = Timeouts(**{**attrs.asdict(Timeouts()), **given})
         self._core = Scheduler(self._registry, self._clock, timeouts, self._configurations)
-        self._listener.began(0, line)
+        self._listener.on_begin(0, line)
         return self._core
 
     def _make_configurations(self, begins: Beginning, line: Line | None) -> Configurations | None:
@@ -174,7 +174,7 @@ class Replay:
             _CALLS[line.kind](self, line)
         except YunikornError as error:
             now, reason = self._now, str(error)
-            self._news.append(lambda: self._listener.refused(now, line, reason))
+            self._news.append(lambda: self._listener.on_refused(now, line, reason))
 
     @property
     def core(self) -> Scheduler:
@@ -185,7 +185,7 @@ class Replay:
     def note(self, line: Line, remark: str) -> None:
         """Tell of something that cannot be played."""
         now = self._now
-        self._news.append(lambda: self._listener.noted(now, line, remark))
+        self._news.append(lambda: self._listener.on_note(now, line, remark))
 
     # -- time -------------------------------------------------------------------------------------------
 
@@ -241,14 +241,14 @@ class Replay:
     def heard(self, rm_id: str, response: UpdateResponse) -> None:
         """A response is given: compare it with the one that was recorded here, and do what followed."""
         now = self._now
-        self._news.append(lambda: self._listener.gave(now, rm_id, response))
+        self._news.append(lambda: self._listener.on_response(now, rm_id, response))
         if self.stand_in is not None:
             self.stand_in.is_told(rm_id, response)
             return
         while self._is_here("answer"):
             self._next += 1
         recorded = self._lines[self._next] if self._is_here("response") else None
-        self.comparison.gave(rm_id, response, recorded, self._now, cut_off=self._ends_here())
+        self.comparison.on_response(rm_id, response, recorded, self._now, cut_off=self._ends_here())
         if recorded is None:
             return
         self._next += 1

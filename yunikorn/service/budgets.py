@@ -59,11 +59,11 @@ class Budgets:
     def _follow(self, doing: Whereabouts, now: float) -> None:
         if self._call is None or self._call.call is not doing.call:
             self._call = _Call(doing.call, now)
-        limit, took = self._budget.call, now - self._call.since
-        if limit is None or took < limit or self._call.is_reported:
+        limit, on_call = self._budget.call, now - self._call.since
+        if limit is None or on_call < limit or self._call.is_reported:
             return
         self._call.is_reported = True
-        text = f"one call held the core for more than {took:.1f} s, of {limit:g} s that it may"
+        text = f"one call held the core for more than {on_call:.1f} s, of {limit:g} s that it may"
         self._report(doing.plugin, f"taking long in {doing.operation}", text)
 
     def _sum_up(self) -> None:

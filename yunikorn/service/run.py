@@ -18,8 +18,8 @@ from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError
 from yunikorn.interface.aio import AsyncScheduler
 from yunikorn.interface.buffered_sinks import BufferedSinks
+from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.taped import TapedScheduler
 from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
 from yunikorn.objects.timeouts import Timeouts
 from yunikorn.registry import Registry
@@ -126,7 +126,7 @@ class _Service:
             "configurations": self._configurations,
             "buffer_sinks": self._sinks,
         }
-        return Scheduler(**parts) if self._recorder is None else TapedScheduler(self._recorder, **parts)
+        return Scheduler(**parts) if self._recorder is None else RecordingScheduler(self._recorder, **parts)
 
     async def run(self, announce: Callable[[str], None]) -> int:
         """From the start to the end; returns the exit status."""

@@ -2,7 +2,8 @@
 
 The core is deterministic: the same calls at the same moments, with the same answers to what it asks, lead to
 the same responses. So a tape needs to hear three things only: the calls, the answers, the responses.
-`TapedScheduler` (`taped.py`) is a `Scheduler` that tells them; it is used in the place of one. Its clock must
+`RecordingScheduler` (`recorded.py`) is a `Scheduler` that tells them; it is used in the place of one. Its
+clock must
 stand still during a call, as that of `ThreadedScheduler` does: otherwise nobody knows what the core saw.
 """
 
@@ -39,14 +40,14 @@ CALLS = (
 """The methods of `Scheduler` that can change something, and so belong on a tape."""
 
 
-class Tape(Protocol):
+class RecordingSink(Protocol):
     """Hears what happens in the core's thread, as it happens; must return soon and never raise."""
 
-    def began(self, at: int, timeouts: Timeouts, configurations: Configurations | None) -> None:
+    def on_begin(self, at: int, timeouts: Timeouts, configurations: Configurations | None) -> None:
         """A core begins, with these periods and these configurations by policy group; told once, first."""
         ...
 
-    def took(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:
+    def on_call(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:
         """A call (one of `CALLS`) is about to be carried out, at the moment `at` (ns of the core's clock).
 
         The arguments are those of the method; a callback among them is replaced by what `offered` says, and a
@@ -55,7 +56,7 @@ class Tape(Protocol):
         """
         ...
 
-    def answered(self, at: int, rm_id: str, method: str, question: object, answer: object) -> None:
+    def on_answer(self, at: int, rm_id: str, method: str, question: object, answer: object) -> None:
         """What the core asked while it carried out a call, and what it was told.
 
         `method` is that of the callback (`predicates`, `node_predicates`, `update_configuration`) with its
@@ -65,7 +66,7 @@ class Tape(Protocol):
         """
         ...
 
-    def gave(self, at: int, rm_id: str, response: UpdateResponse) -> None:
+    def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
         """A response goes to a resource manager."""
         ...
 

@@ -17,8 +17,8 @@ from typing import Any
 from yunikorn.interface.callback import OPTIONAL, Callback, implements
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateResponse
+from yunikorn.interface.recording_sink import CALLS, RecordingSink, offered
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.tape import CALLS, Tape, offered
 from yunikorn.objects.timeouts import Timeouts
 
 PREDICATES = ("predicates", "node_predicates")
@@ -30,22 +30,24 @@ _SPOKEN: dict[str, Callable[[Any], object]] = {"callback": offered, "plugin": la
 """What is told of arguments that are no data."""
 
 
-class TapedScheduler(Scheduler):
+class RecordingScheduler(Scheduler):
     """A `Scheduler` that tells a tape of every call that can change something, and of its consequences."""
 
-    def __init__(self, tape: Tape, *arguments: Any, **options: Any) -> None:
+    def __init__(self, recording_sink: RecordingSink, *arguments: Any, **options: Any) -> None:
         """`arguments` and `options` are those of `Scheduler`."""
         bound = inspect.signature(Scheduler).bind(*arguments, **options)
         configurations: Configurations | None = bound.arguments.get("configurations")
         if configurations is not None:
-            bound.arguments["configurations"] = TapedConfigurations(configurations, tape, self)
+            bound.arguments["configurations"] = RecordingConfigurations(configurations, recording_sink, self)
         super().__init__(*bound.args, **bound.kwargs)
-        self._tape = tape
+        self._recording_sink = recording_sink
         self._busy = False
         """Whether a call is being carried out: what it calls itself is not told."""
         self._within = False
         """Whether a callback is being called: what it calls is told."""
-        tape.began(self.clock.now(), bound.arguments.get("periods") or Timeouts(), configurations)
+        recording_sink.on_begin(
+            self.clock.now(), bound.arguments.get("periods") or Timeouts(), configurations
+        )
 
     def _tell(self, method: str, arguments: dict[str, Any]) -> None:
         now = self.clock.now()
@@ -58,7 +60,7 @@ class TapedScheduler(Scheduler):
             for name, value in arguments.items()
             if name != "self"
         )
-        self._tape.took(now, method, told, within=self._within)
+        self._recording_sink.on_call(now, method, told, within=self._within)
 
     def _wrapped(self, arguments: dict[str, Any]) -> None:
         if "callback" in arguments:
@@ -66,7 +68,7 @@ class TapedScheduler(Scheduler):
                 value for name, value in arguments.items() if name in ("request", "rm_id")
             )
             rm_id = first if isinstance(first, str) else first.rm_id
-            arguments["callback"] = _TapedCallback(arguments["callback"], rm_id, self)
+            arguments["callback"] = _RecordingCallback(arguments["callback"], rm_id, self)
 
     @contextlib.contextmanager
     def _outside(self) -> Iterator[None]:
@@ -84,7 +86,7 @@ def _told(method: str) -> Callable[..., Any]:
     signature = inspect.signature(original)
 
     @functools.wraps(original)
-    def told(self: TapedScheduler, *arguments: Any, **named: Any) -> Any:
+    def told(self: RecordingScheduler, *arguments: Any, **named: Any) -> Any:
         if self._busy:
             return original(self, *arguments, **named)
         bound = signature.bind(self, *arguments, **named)
@@ -102,15 +104,15 @@ def _told(method: str) -> Callable[..., Any]:
 
 for _method in CALLS:
     if hasattr(Scheduler, _method):
-        setattr(TapedScheduler, _method, _told(_method))
+        setattr(RecordingScheduler, _method, _told(_method))
 
 
-class _TapedCallback:
+class _RecordingCallback:
     """Passes everything on, and tells the tape; what the callback does not implement is not there."""
 
-    def __init__(self, callback: Callback, rm_id: str, scheduler: TapedScheduler) -> None:
+    def __init__(self, callback: Callback, rm_id: str, scheduler: RecordingScheduler) -> None:
         self._callback, self._rm_id, self._scheduler = callback, rm_id, scheduler
-        self._tape, self._clock = scheduler._tape, scheduler.clock
+        self._recording_sink, self._clock = scheduler._recording_sink, scheduler.clock
         for method in OPTIONAL:
             passing = functools.partial(self._pass, method) if implements(callback, method) else None
             setattr(self, method, passing)
@@ -120,7 +122,7 @@ class _TapedCallback:
         return getattr(self._callback, name)
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        self._tape.gave(self._clock.now(), self._rm_id, response)
+        self._recording_sink.on_response(self._clock.now(), self._rm_id, response)
         self._pass("recv_update_response", response)
 
     def _pass(self, method: str, message: Any) -> Any:
@@ -132,19 +134,21 @@ class _TapedCallback:
                 answer = getattr(self._callback, method)(message)
         except BaseException as error:
             question = message if method in ASKING else None
-            self._tape.answered(at, self._rm_id, method, question, error)
+            self._recording_sink.on_answer(at, self._rm_id, method, question, error)
             raise
         if method in ASKING:
-            self._tape.answered(at, self._rm_id, method, message, answer)
+            self._recording_sink.on_answer(at, self._rm_id, method, message, answer)
         return answer
 
 
-class TapedConfigurations(Configurations):
+class RecordingConfigurations(Configurations):
     """Configurations that tell the tape what was read: files change while the core runs."""
 
-    def __init__(self, configurations: Configurations, tape: Tape, scheduler: Scheduler) -> None:
+    def __init__(
+        self, configurations: Configurations, recording_sink: RecordingSink, scheduler: Scheduler
+    ) -> None:
         super().__init__({}, allow_rm_config=configurations.allow_rm_config)
-        self._read_by, self._tape, self._scheduler = configurations, tape, scheduler
+        self._read_by, self._recording_sink, self._scheduler = configurations, recording_sink, scheduler
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -161,7 +165,7 @@ class TapedConfigurations(Configurations):
         try:
             text = self._read_by.read(group)
         except Exception as error:
-            self._tape.answered(at, "", "configuration", group, error)
+            self._recording_sink.on_answer(at, "", "configuration", group, error)
             raise
-        self._tape.answered(at, "", "configuration", group, text)
+        self._recording_sink.on_answer(at, "", "configuration", group, text)
         return text
