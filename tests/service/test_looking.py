@@ -12,9 +12,9 @@ import pytest
 from tests.service.kit import PATIENCE
 from yunikorn.clock import SystemClock
 from yunikorn.interface.callback import CallbackAdapter
+from yunikorn.interface.core_activity import core_activity
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
-from yunikorn.interface.whereabouts import whereabouts
 from yunikorn.registry import Registry
 from yunikorn.service.budgets import Budgets, keep_budgets
 from yunikorn.service.settings import Budget
@@ -115,7 +115,7 @@ def test_a_hang_is_reported_although_its_cause_cannot_be_named(
 
     dog = Watchdog(core, 10.0)
     core.at_work = True
-    monkeypatch.setattr(core, "whereabouts", fail)
+    monkeypatch.setattr(core, "core_activity", fail)
     assert not dog.look(0.0)
     assert dog.look(10.0)
     assert "the core has not moved for 10 s" in caplog.text
@@ -140,7 +140,7 @@ def test_a_look_at_a_callback_that_is_being_set_up_is_no_error() -> None:
     try:
         assert begun.wait(PATIENCE)
         assert thread.ident is not None
-        found = whereabouts(thread.ident, lambda cls: cls.__name__)
+        found = core_activity(thread.ident, lambda cls: cls.__name__)
         assert found is not None
         assert found.who == "callback of a resource manager"
         assert not found.plugin

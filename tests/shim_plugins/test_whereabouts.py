@@ -10,8 +10,8 @@ import pytest
 from tests.core.kit import RM, configuration, queue, with_plugins
 from tests.shim_plugins.shim import Asked, AskedAtOnce
 from yunikorn import api
+from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.messages import PredicatesArgs
-from yunikorn.interface.whereabouts import Whereabouts
 
 LONG = 30.0
 
@@ -34,14 +34,14 @@ def trap() -> Iterator[Trap]:
     trap.open.set()
 
 
-def look(rm: RM, trap: Trap, operation: Callable[[], object]) -> Whereabouts | None:
+def look(rm: RM, trap: Trap, operation: Callable[[], object]) -> CoreActivity | None:
     """What the scheduler says of the thread that is caught while it does this."""
     thread = threading.Thread(target=operation)
     thread.start()
     try:
         assert trap.caught.wait(LONG)
         assert thread.ident is not None
-        return rm.scheduler.whereabouts(thread.ident)
+        return rm.scheduler.core_activity(thread.ident)
     finally:
         trap.open.set()
         thread.join(LONG)
@@ -125,4 +125,4 @@ def test_the_scheduler_itself(trap: Trap) -> None:
 
 
 def test_a_thread_that_is_not_there() -> None:
-    assert RM(configuration()).scheduler.whereabouts(-1) is None
+    assert RM(configuration()).scheduler.core_activity(-1) is None

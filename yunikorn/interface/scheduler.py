@@ -30,6 +30,7 @@ from yunikorn.interface.callback import Callback
 from yunikorn.interface.checks import check_registration
 from yunikorn.interface.configuration_change import change_configuration
 from yunikorn.interface.configurations import ConfigSource, Configurations
+from yunikorn.interface.core_activity import CoreActivity, core_activity
 from yunikorn.interface.loaded_ahead import LoadedAhead
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -43,7 +44,6 @@ from yunikorn.interface.rm_plugins import plugin_name, registry_for
 from yunikorn.interface.session import Session
 from yunikorn.interface.session_status import SessionStatus
 from yunikorn.interface.sinks import Buffer
-from yunikorn.interface.whereabouts import Whereabouts, whereabouts
 from yunikorn.objects.application import Application
 from yunikorn.objects.core_context import CoreContext
 from yunikorn.objects.partition import Partition
@@ -542,12 +542,12 @@ class Scheduler:
             for ask, reason in first_reasons(at):
                 yield ask.app.id, ask.pending, reason
 
-    def whereabouts(self, thread_id: int) -> Whereabouts | None:
+    def core_activity(self, thread_id: int) -> CoreActivity | None:
         """What a thread, in which this scheduler works, is doing now; to be asked from another thread.
 
         For a watchdog that has to name a plugin that hangs (decision 45). None if there is no such thread.
         """
-        return whereabouts(thread_id, self._origin_of)
+        return core_activity(thread_id, self._origin_of)
 
     def _origin_of(self, cls: type[object]) -> str:
         registries = (session.registry for session in list(self._sessions.values()))

@@ -21,6 +21,7 @@ import attrs
 from yunikorn.clock import SECOND, Clock, ManualClock
 from yunikorn.errors import UsageError, YunikornError
 from yunikorn.interface.callback import Callback
+from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.inbox import Closed, Inbox
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -28,7 +29,6 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.whereabouts import Whereabouts
 from yunikorn.scheduling.plugin_failures import PluginFailures
 
 T = TypeVar("T")
@@ -125,10 +125,10 @@ class ThreadedScheduler:
         """What plugins did wrong; to be read in the core's thread, or when that has ended."""
         return self._scheduler.failures
 
-    def whereabouts(self) -> Whereabouts | None:
+    def core_activity(self) -> CoreActivity | None:
         """What the core's thread is doing at this moment, for a watchdog; None if it does not run."""
         ident = self._thread.ident
-        return None if ident is None else self._scheduler.whereabouts(ident)
+        return None if ident is None else self._scheduler.core_activity(ident)
 
     def __enter__(self) -> ThreadedScheduler:
         self.start()

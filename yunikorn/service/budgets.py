@@ -12,9 +12,9 @@ from collections import Counter
 
 import attrs
 
+from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
-from yunikorn.interface.whereabouts import Whereabouts
 from yunikorn.service.looking import look_repeatedly
 from yunikorn.service.settings import Budget
 
@@ -46,7 +46,7 @@ class Budgets:
 
     def look(self, now: float) -> None:
         """Look at the moment `now` (seconds, of any clock), and report what is beyond the budget."""
-        doing = self._core.whereabouts() if self._core.at_work else None
+        doing = self._core.core_activity() if self._core.at_work else None
         if doing is None or not doing.plugin:
             self._call = None
         else:
@@ -56,7 +56,7 @@ class Budgets:
         if self._looks >= self._budget.looks:
             self._sum_up()
 
-    def _follow(self, doing: Whereabouts, now: float) -> None:
+    def _follow(self, doing: CoreActivity, now: float) -> None:
         if self._call is None or self._call.call is not doing.call:
             self._call = _Call(doing.call, now)
         limit, on_call = self._budget.call, now - self._call.since

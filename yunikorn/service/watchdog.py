@@ -42,7 +42,7 @@ class Watchdog:
 
     def _doing(self) -> object:
         try:
-            return self._core.whereabouts() or "its thread has ended"
+            return self._core.core_activity() or "its thread has ended"
         except CONTAINED as error:
             return f"unknown: {type(error).__name__}: {error}"
 

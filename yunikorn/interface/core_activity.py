@@ -21,7 +21,7 @@ OURSELVES = "the scheduler itself"
 
 
 @attrs.frozen
-class Whereabouts:
+class CoreActivity:
     """What a thread is doing."""
 
     who: str
@@ -40,7 +40,7 @@ class Whereabouts:
         return f"{self.who}{doing} ({self.place})"
 
 
-def whereabouts(thread_id: int, origin_of: Callable[[type[Any]], str]) -> Whereabouts | None:
+def core_activity(thread_id: int, origin_of: Callable[[type[Any]], str]) -> CoreActivity | None:
     """What the thread of this identifier is doing; None if there is none.
 
     `origin_of` says where the class of a plugin comes from.
@@ -56,11 +56,11 @@ def whereabouts(thread_id: int, origin_of: Callable[[type[Any]], str]) -> Wherea
         if isinstance(acting, CallbackAdapter):
             # The other thread may be making this object at the moment.
             whose = getattr(acting, "whose", "a resource manager")
-            return Whereabouts(f"callback of {whose}", str(outer.f_locals.get("operation", "")), place)
+            return CoreActivity(f"callback of {whose}", str(outer.f_locals.get("operation", "")), place)
         if isinstance(acting, Plugin):
             name = origin_of(type(acting))
-            return Whereabouts(f"plugin {name}", outer.f_code.co_name, place, name, outer)
-    return Whereabouts(OURSELVES, "", place)
+            return CoreActivity(f"plugin {name}", outer.f_code.co_name, place, name, outer)
+    return CoreActivity(OURSELVES, "", place)
 
 
 def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
