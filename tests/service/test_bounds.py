@@ -25,7 +25,7 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, SCHEDULER, UPDATE, path
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource
-from yunikorn.service.entries import entries_of, pieces
+from yunikorn.service.response_parts import entries_of, pieces
 from yunikorn.service.settings import Limits, Patience, Settings
 
 Code = grpc.StatusCode

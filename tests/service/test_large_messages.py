@@ -19,8 +19,8 @@ from yunikorn.interface.wire.codec import Decoder
 from yunikorn.interface.wire.generated import callbacks_pb2 as wire
 from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 from yunikorn.registry import Registry
-from yunikorn.service import decoding, forms, server
-from yunikorn.service.forms import ONE_STREAM
+from yunikorn.service import decoding, server, server_layouts
+from yunikorn.service.server_layouts import ONE_STREAM
 
 
 class SlowDecoding:
@@ -29,7 +29,7 @@ class SlowDecoding:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
         slow = attrs.evolve(ONE_STREAM, decode={UPDATE: self._decode})
-        monkeypatch.setattr(server, "FORMS", (slow, forms.BY_SUBJECT))
+        monkeypatch.setattr(server, "FORMS", (slow, server_layouts.BY_SUBJECT))
 
     def _decode(self, data: bytes) -> list[UpdateRequest]:
         if len(data) >= decoding.LARGE:

@@ -19,13 +19,13 @@ from yunikorn.interface.wire.generated.callbacks_pb2 import (
     FromScheduler,
     Opened,
 )
-from yunikorn.service.callback_line import CallbackLine
 from yunikorn.service.decoding import LARGE, Decoding
 from yunikorn.service.endings import Context, refuse, send_headers
 from yunikorn.service.open_streams import first_message
 from yunikorn.service.refusals import Refusal, not_registered, refusal_of
 from yunikorn.service.registrations import Registrations
 from yunikorn.service.remote import RemoteRM
+from yunikorn.service.remote_callback import RemoteCallback
 from yunikorn.service.streams import end_of, send
 
 _log = logging.getLogger("yunikorn.grpc")
@@ -57,14 +57,14 @@ class CallbackStreams:
         if ending is not None:
             await refuse(context, ending, f"the stream of callbacks of {line.remote.label}")
 
-    async def _open(self, message: FromResourceManager, context: Context) -> CallbackLine:
+    async def _open(self, message: FromResourceManager, context: Context) -> RemoteCallback:
         if not message.HasField("open"):
             text = "open: the first message has to say which resource manager it comes from, and what it does"
             raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
         remote, peer = self._registrations.of(message.open.rm_id, context)
         methods = callbacks.from_capabilities(message.open.capabilities)
         methods = tuple("node_predicates" if method == "predicates" else method for method in methods)
-        line = CallbackLine(remote, methods, self._settings, peer)
+        line = RemoteCallback(remote, methods, self._settings, peer)
         before = remote.callbacks
         try:
             await self._use(remote, line)
@@ -89,7 +89,7 @@ class CallbackStreams:
         )
         return line
 
-    async def _use(self, remote: RemoteRM, line: CallbackLine | None) -> None:
+    async def _use(self, remote: RemoteRM, line: RemoteCallback | None) -> None:
         """Have the core talk to the RM through this line, or without callbacks; raises `Refusal`."""
 
         def operation(core: Scheduler) -> None:
@@ -106,7 +106,7 @@ class CallbackStreams:
         remote.callbacks = line
 
     async def _converse(
-        self, line: CallbackLine, messages: AsyncIterator[bytes], context: Context
+        self, line: RemoteCallback, messages: AsyncIterator[bytes], context: Context
     ) -> Refusal | None:
         hearing = asyncio.create_task(self._hear(line, messages))
         telling = asyncio.create_task(_tell(line, context))
@@ -118,7 +118,7 @@ class CallbackStreams:
             telling.cancel()
             await asyncio.gather(hearing, telling, return_exceptions=True)
 
-    async def _hear(self, line: CallbackLine, messages: AsyncIterator[bytes]) -> None:
+    async def _hear(self, line: RemoteCallback, messages: AsyncIterator[bytes]) -> None:
         room = asyncio.Semaphore(CALLS)
         calls: set[asyncio.Task[None]] = set()
         try:
@@ -153,7 +153,7 @@ class CallbackStreams:
     # -- calls of the RM ----------------------------------------------------------------------------------
 
     async def _carry_out(
-        self, line: CallbackLine, message: FromResourceManager, room: asyncio.Semaphore
+        self, line: RemoteCallback, message: FromResourceManager, room: asyncio.Semaphore
     ) -> None:
         core = self._registrations.core
         try:
@@ -189,7 +189,7 @@ def _configure(core: Scheduler, remote: RemoteRM, message: FromResourceManager) 
     return FromScheduler(configuration_updated=callbacks.to_configured(answer))
 
 
-async def _tell(line: CallbackLine, context: Context) -> None:
+async def _tell(line: RemoteCallback, context: Context) -> None:
     while (message := await line.take()) is not None:
         await send(context, message.SerializeToString())
         line.sent(message)

@@ -13,16 +13,16 @@ from yunikorn.errors import UsageError, printable
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import SchedulerAction, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.service.entries import entries_of
-from yunikorn.service.forms import Form
-from yunikorn.service.line import Line
 from yunikorn.service.refusals import Refusal, shown
+from yunikorn.service.response_parts import entries_of
+from yunikorn.service.response_stream import ResponseStream
 from yunikorn.service.rm_limits import RMAdmission
+from yunikorn.service.server_layouts import ServerLayout
 
 if TYPE_CHECKING:
-    from yunikorn.service.callback_line import CallbackLine
     from yunikorn.service.peers import Peer
     from yunikorn.service.registrations import Registrations
+    from yunikorn.service.remote_callback import RemoteCallback
 
 _log = logging.getLogger("yunikorn.grpc")
 
@@ -40,13 +40,13 @@ class RemoteRM:
         """The name for texts."""
         self.peer = peer
         """The client that registered it."""
-        self.lines: dict[str, Line] = {}
+        self.lines: dict[str, ResponseStream] = {}
         """By kind: the streams that are open."""
         self.is_awaited = False
         """Whether somebody will look whether it has registered again."""
-        self.form: Form | None = None
+        self.layout: ServerLayout | None = None
         """The layout that it speaks; its first stream tells."""
-        self.callbacks: CallbackLine | None = None
+        self.callbacks: RemoteCallback | None = None
         """The latest stream of callbacks, if it was opened; it may be broken."""
         self._registrations = registrations
         self._limits = registrations.settings.limits
@@ -121,11 +121,11 @@ class RemoteRM:
                 printable(failed.node_id),
                 printable(failed.reason),
             )
-        if self.form is None:
+        if self.layout is None:
             self._early.append(response)
             return
         self._gone += entries_of(response)
-        for kind, part in self.form.parts(response):
+        for kind, part in self.layout.parts(response):
             self._gone -= entries_of(part)
             line = self.lines.get(kind)
             if line is None:
@@ -137,10 +137,10 @@ class RemoteRM:
             self._registrations.expect_registration(self)
 
     def _resync(self) -> None:
-        assert self.form is not None
+        assert self.layout is not None
         for line in list(self.lines.values()):
             line.is_stale = True
-            if not self.form.tells_resync:
+            if not self.layout.tells_resync:
                 line.end(resync("the scheduler needs a full report"))
 
     def sent(self, response: UpdateResponse) -> None:
@@ -153,16 +153,16 @@ class RemoteRM:
 
     # -- streams --------------------------------------------------------------------------------------
 
-    def attach(self, line: Line, form: Form) -> None:
+    def attach(self, line: ResponseStream, layout: ServerLayout) -> None:
         """A stream was opened: it replaces an earlier one of its kind; raises `Refusal`.
 
         One that comes after another of the same registration is told RESYNC: nobody knows what of the
         other's messages arrived (decision 31).
         """
-        if self.form is not None and self.form is not form:
+        if self.layout is not None and self.layout is not layout:
             raise Refusal(
                 grpc.StatusCode.FAILED_PRECONDITION,
-                f"{self.label} uses {self.form.name} already: use that, or register again",
+                f"{self.label} uses {self.layout.name} already: use that, or register again",
             )
         before = self.lines.pop(line.kind, None)
         if before is not None:
@@ -173,7 +173,7 @@ class RemoteRM:
         elif line.peer != self.peer:
             _log.info("%s: %s from %s, registered from %s", self.label, line.kind, line.peer, self.peer)
         returning = self._lost or (line.kind in self._used)
-        self.form = form
+        self.layout = layout
         self._used.add(line.kind)
         self.lines[line.kind] = line
         early, self._early = self._early, []
@@ -186,17 +186,17 @@ class RemoteRM:
             self._lost, self._cut = False, False
             self._registrations.reconnect(self)
 
-    def hears(self, line: Line) -> bool:
+    def hears(self, line: ResponseStream) -> bool:
         """Whether what comes on a stream is to be taken in."""
         return not line.is_stale and self.lines.get(line.kind) is line
 
-    def detach(self, line: Line) -> None:
+    def detach(self, line: ResponseStream) -> None:
         """A stream has come to its end, and nobody need be told."""
         self._drop(line.clear())
         if self.lines.get(line.kind) is line:
             del self.lines[line.kind]
 
-    def lost(self, line: Line, reason: str) -> None:
+    def lost(self, line: ResponseStream, reason: str) -> None:
         """A stream broke: the session is paused, and streams that belong together end together."""
         self._drop(line.clear())
         if self.lines.get(line.kind) is not line:
@@ -209,7 +209,7 @@ class RemoteRM:
         for other in list(self.lines.values()):
             other.end(resync(f"the {line.kind} stream broke"))
 
-    async def half_closed(self, line: Line) -> None:
+    async def half_closed(self, line: ResponseStream) -> None:
         """The RM has nothing more to say on a stream: with the last of them it shuts down (decision 31).
 
         One that was told RESYNC only gives up the stream.

@@ -22,13 +22,13 @@ from yunikorn.service.callback_streams import CallbackStreams
 from yunikorn.service.certificates import ServerCertificates
 from yunikorn.service.decoding import Decoding
 from yunikorn.service.endings import Context, end_with, refuse
-from yunikorn.service.forms import FORMS, Form
 from yunikorn.service.health import Health
 from yunikorn.service.open_streams import OpenStreams
 from yunikorn.service.peers import Peer
 from yunikorn.service.reflection import reflect
 from yunikorn.service.refusals import Refusal, refusal_of, shown
 from yunikorn.service.registrations import Registrations, TooMany, decode_registration
+from yunikorn.service.server_layouts import SERVER_LAYOUTS, ServerLayout
 from yunikorn.service.settings import Settings
 from yunikorn.service.streams import UpdateStreams
 from yunikorn.service.unix_socket import SocketLock
@@ -111,9 +111,9 @@ class Server:
         handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
             methods.REGISTER: grpc.unary_unary_rpc_method_handler(self._register)
         }
-        for form in FORMS:
-            for kind in form.decode:
-                serve = functools.partial(self._update, form, kind)
+        for layout in SERVER_LAYOUTS:
+            for kind in layout.decode:
+                serve = functools.partial(self._update, layout, kind)
                 handlers[kind] = grpc.stream_stream_rpc_method_handler(serve)
         return grpc.method_handlers_generic_handler(methods.SCHEDULER, handlers)
 
@@ -121,8 +121,10 @@ class Server:
         connect = grpc.stream_stream_rpc_method_handler(self._connect)
         return grpc.method_handlers_generic_handler(methods.CALLBACKS, {methods.CONNECT: connect})
 
-    async def _update(self, form: Form, kind: str, messages: AsyncIterator[bytes], context: Context) -> None:
-        await self._serve(functools.partial(self._streams.serve, form, kind), messages, context)
+    async def _update(
+        self, layout: ServerLayout, kind: str, messages: AsyncIterator[bytes], context: Context
+    ) -> None:
+        await self._serve(functools.partial(self._streams.serve, layout, kind), messages, context)
 
     async def _connect(self, messages: AsyncIterator[bytes], context: Context) -> None:
         await self._serve(self._callbacks.serve, messages, context)

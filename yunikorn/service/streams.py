@@ -17,12 +17,12 @@ from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.threaded import CoreStopped
 from yunikorn.service.decoding import Decoding
 from yunikorn.service.endings import Context, refuse, send_headers
-from yunikorn.service.entries import pieces
-from yunikorn.service.forms import Form
-from yunikorn.service.line import Line
 from yunikorn.service.open_streams import first_message
 from yunikorn.service.refusals import Refusal, not_registered, refusal_of, shown
 from yunikorn.service.registrations import Registrations
+from yunikorn.service.response_parts import pieces
+from yunikorn.service.response_stream import ResponseStream
+from yunikorn.service.server_layouts import ServerLayout
 
 _log = logging.getLogger("yunikorn.grpc")
 
@@ -35,44 +35,48 @@ class UpdateStreams:
         self._limits = registrations.settings.limits
         self._decoding = decoding
 
-    async def serve(self, form: Form, kind: str, messages: AsyncIterator[bytes], context: Context) -> None:
+    async def serve(
+        self, layout: ServerLayout, kind: str, messages: AsyncIterator[bytes], context: Context
+    ) -> None:
         """One stream from its first message to its end."""
         data = await first_message(messages, self._registrations.settings.patience)
         if data is None:
             return
         await send_headers(context)
         try:
-            updates = await self._decode(form, kind, data)
-            line = self._open(form, kind, updates, context)
+            updates = await self._decode(layout, kind, data)
+            line = self._open(layout, kind, updates, context)
         except Refusal as refusal:
             await refuse(context, refusal, f"a new {kind} stream")
             return
         _log.debug("resource manager %s: %s opened", printable(line.remote.rm_id), kind)
-        ending = await self._converse(form, line, updates, messages, context)
+        ending = await self._converse(layout, line, updates, messages, context)
         if ending is not None:
             await refuse(context, ending, f"{kind} of {line.remote.label}")
 
-    def _open(self, form: Form, kind: str, updates: list[UpdateRequest], context: Context) -> Line:
+    def _open(
+        self, layout: ServerLayout, kind: str, updates: list[UpdateRequest], context: Context
+    ) -> ResponseStream:
         rm_id = updates[0].rm_id if updates else ""
         if not rm_id:
             text = f"rmID: the first message of {kind} has to say which resource manager it comes from"
             raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
         remote, peer = self._registrations.of(rm_id, context)
-        line = Line(kind, remote, peer)
-        remote.attach(line, form)
+        line = ResponseStream(kind, remote, peer)
+        remote.attach(line, layout)
         return line
 
     async def _converse(
         self,
-        form: Form,
-        line: Line,
+        layout: ServerLayout,
+        line: ResponseStream,
         first: list[UpdateRequest],
         messages: AsyncIterator[bytes],
         context: Context,
     ) -> Refusal | None:
         """Hear and tell until one of the two ends comes to its end; returns what the RM is told then."""
-        hearing = asyncio.create_task(self._hear(form, line, first, messages))
-        telling = asyncio.create_task(self._tell(form, line, context))
+        hearing = asyncio.create_task(self._hear(layout, line, first, messages))
+        telling = asyncio.create_task(self._tell(layout, line, context))
         try:
             refusal = await end_of(line, hearing, telling)
         except asyncio.CancelledError:
@@ -90,7 +94,11 @@ class UpdateStreams:
     # -- from the RM ------------------------------------------------------------------------------------
 
     async def _hear(
-        self, form: Form, line: Line, first: list[UpdateRequest], messages: AsyncIterator[bytes]
+        self,
+        layout: ServerLayout,
+        line: ResponseStream,
+        first: list[UpdateRequest],
+        messages: AsyncIterator[bytes],
     ) -> None:
         begun: deque[asyncio.Future[None]] = deque()
         updates: list[UpdateRequest] | None = first
@@ -100,14 +108,14 @@ class UpdateStreams:
                 if len(begun) >= self._limits.in_flight:
                     await asyncio.wait([begun.popleft()])
             data = await anext(messages, None)
-            updates = None if data is None else await self._decode(form, line.kind, data)
+            updates = None if data is None else await self._decode(layout, line.kind, data)
             _check_rm(updates or (), line)
         if begun:
             await asyncio.wait(begun)
         await line.confirm()
         await line.remote.half_closed(line)
 
-    async def _take(self, line: Line, updates: list[UpdateRequest]) -> asyncio.Future[None]:
+    async def _take(self, line: ResponseStream, updates: list[UpdateRequest]) -> asyncio.Future[None]:
         remote = line.remote
         for update in updates:
             update.rm_id = remote.rm_id
@@ -122,16 +130,16 @@ class UpdateStreams:
         taken.add_done_callback(functools.partial(_settle, line))
         return taken
 
-    async def _decode(self, form: Form, kind: str, data: bytes) -> list[UpdateRequest]:
+    async def _decode(self, layout: ServerLayout, kind: str, data: bytes) -> list[UpdateRequest]:
         try:
-            return await self._decoding.decode(form.decode[kind], data)
+            return await self._decoding.decode(layout.decode[kind], data)
         except YunikornError as error:
             raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from error
 
     # -- to the RM --------------------------------------------------------------------------------------
 
-    async def _tell(self, form: Form, line: Line, context: Context) -> None:
-        encode = form.encode[line.kind]
+    async def _tell(self, layout: ServerLayout, line: ResponseStream, context: Context) -> None:
+        encode = layout.encode[line.kind]
         while (response := await line.take()) is not None:
             remote = line.remote
             try:
@@ -155,7 +163,7 @@ async def send(context: Context, data: bytes) -> None:
         raise Refusal(grpc.StatusCode.UNAVAILABLE, text) from error
 
 
-class Ending(Protocol):
+class EndableStream(Protocol):
     """What `end_of` looks at of a stream."""
 
     ended: asyncio.Future[Refusal | None]
@@ -164,7 +172,9 @@ class Ending(Protocol):
     """With which status it ends when all has been said."""
 
 
-async def end_of(line: Ending, hearing: asyncio.Task[None], telling: asyncio.Task[None]) -> Refusal | None:
+async def end_of(
+    line: EndableStream, hearing: asyncio.Task[None], telling: asyncio.Task[None]
+) -> Refusal | None:
     """Waits until a stream comes to its end, and returns the refusal with which it does, or None.
 
     It ends when the service wants it to, when all has been told, or when either part fails; not when there
@@ -192,7 +202,7 @@ def _refusal_for(error: BaseException | None) -> Refusal:
     return Refusal(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
 
 
-def _check_rm(updates: Iterable[UpdateRequest], line: Line) -> None:
+def _check_rm(updates: Iterable[UpdateRequest], line: ResponseStream) -> None:
     for update in updates:
         if update.rm_id and update.rm_id != line.remote.rm_id:
             text = (
@@ -201,7 +211,7 @@ def _check_rm(updates: Iterable[UpdateRequest], line: Line) -> None:
             raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
 
 
-def _settle(line: Line, taken: asyncio.Future[None]) -> None:
+def _settle(line: ResponseStream, taken: asyncio.Future[None]) -> None:
     """End a stream whose updates the core cannot take in."""
     error = None if taken.cancelled() else taken.exception()
     if error is None:

@@ -27,9 +27,9 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.simulation.agenda import Agenda
 from yunikorn.simulation.books import Running
 from yunikorn.simulation.counters import Counters
+from yunikorn.simulation.event_queue import EventQueue
 from yunikorn.simulation.inquiries import Inquiries
 from yunikorn.simulation.limit_waits import LimitReport, LimitWaits
 from yunikorn.simulation.misfits import find_misfits
@@ -132,7 +132,7 @@ class Simulation:
         self._config = config
         self._until = until
         self._watch = watch or (lambda progress: True)
-        self._agenda: Agenda[Running] = Agenda(workload)
+        self._event_queue: EventQueue[Running] = EventQueue(workload)
         self._counters = Counters()
         self._recorder = recorder or Recorder()
         self._inquiries = inquiries
@@ -140,7 +140,7 @@ class Simulation:
             self._recorder = inquiries.witness(self._recorder)
         self._limits = limits or LimitWaits(lambda partition, application: None)
         self._manager = ResourceManager(
-            self._agenda, self._counters, self._recorder, clock, workload.nodes, self._limits, preempted
+            self._event_queue, self._counters, self._recorder, clock, workload.nodes, self._limits, preempted
         )
         if inquiries is not None:
             inquiries.books = self._manager
@@ -176,7 +176,7 @@ class Simulation:
             misfits,
             self._counters,
             self._manager,
-            self._agenda,
+            self._event_queue,
             self._held or self._limits.report(self._clock.now()),
             self._clock.now(),
             outcome,
@@ -184,7 +184,7 @@ class Simulation:
 
     def _see_the_end(self, moment: int) -> None:
         """When nothing runs and nothing is to come, what may yet be held by limits is not counted."""
-        if self._manager.running or self._agenda.next() is not None:
+        if self._manager.running or self._event_queue.next() is not None:
             self._held = None
         elif self._held is None:
             self._held = self._limits.report(moment)
@@ -224,7 +224,7 @@ class Simulation:
 
     def _reload(self, moment: int) -> bool:
         """Bring in the configurations of this moment; whether there were any."""
-        events = self._agenda.reloads(moment)
+        events = self._event_queue.reloads(moment)
         for event in events:
             refused = ""
             try:
@@ -243,7 +243,7 @@ class Simulation:
         now = self._clock.now()
         if self._manager.has_to_answer:
             return now
-        event = self._agenda.next()
+        event = self._event_queue.next()
         timer = self._core.next_timer()
         if timer is not None:
             timer = max(timer, now)

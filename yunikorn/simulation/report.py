@@ -20,8 +20,8 @@ from yunikorn.simulation.statistics import Usage, WaitSummary, seconds, used_sha
 from yunikorn.simulation.workload import Workload
 
 if TYPE_CHECKING:
-    from yunikorn.simulation.agenda import Agenda
     from yunikorn.simulation.books import Running, Submitted
+    from yunikorn.simulation.event_queue import EventQueue
     from yunikorn.simulation.resource_manager import ResourceManager
 
 
@@ -149,7 +149,7 @@ def make_report(
     misfits: Misfits,
     counters: Counters,
     manager: ResourceManager,
-    agenda: Agenda[Any],
+    event_queue: EventQueue[Any],
     held: LimitReport,
     now: int,
     outcome: str,
@@ -169,7 +169,7 @@ def make_report(
         format=workload.format,
         origin=workload.origin,
         outcome=outcome,
-        applications=_count_applications(counters, manager.live, agenda.still_to_arrive),
+        applications=_count_applications(counters, manager.live, event_queue.still_to_arrive),
         rejections=counters.rejections.ranked(),
         tasks=_count_tasks(counters, manager, misfits),
         refusals=counters.refusals.ranked(),

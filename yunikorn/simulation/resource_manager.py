@@ -19,9 +19,9 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.simulation.agenda import Agenda
 from yunikorn.simulation.books import Ask, ProtocolError, Running, Submitted
 from yunikorn.simulation.counters import Counters
+from yunikorn.simulation.event_queue import EventQueue
 from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.losses import PREEMPTED
 from yunikorn.simulation.recorder import Recorder
@@ -50,7 +50,7 @@ class ResourceManager:
 
     def __init__(
         self,
-        agenda: Agenda[Running],
+        event_queue: EventQueue[Running],
         counters: Counters,
         recorder: Recorder,
         clock: Clock,
@@ -71,7 +71,7 @@ class ResourceManager:
         """Set when the books are closed: what the core says when it shuts down is no part of them."""
         self.failure: Exception | None = None
         """What went wrong first while it listened: a core may survive that and say nothing."""
-        self._agenda = agenda
+        self._event_queue = event_queue
         self._counters = counters
         self._recorder = recorder
         self._clock = clock
@@ -97,11 +97,11 @@ class ResourceManager:
         request.asks.extend(self._asks)
         self._confirmations.clear()
         self._asks.clear()
-        for task in self._agenda.ends(moment):
+        for task in self._event_queue.ends(moment):
             releases.append(self._end(task, moment))
-        for application in self._agenda.arrivals(moment):
+        for application in self._event_queue.arrivals(moment):
             self._submit(application, moment, request)
-        self.nodes.tell(self._agenda.node_events(moment), request)
+        self.nodes.tell(self._event_queue.node_events(moment), request)
         said = releases or request.asks or request.new_applications
         return request if said or request.new_schedulable_nodes or request.updated_nodes else None
 
@@ -188,7 +188,7 @@ class ResourceManager:
         self._recorder.started(moment, task)
         self._see_gang(owner, moment)
         if task.ask.group.runtime != FOREVER:
-            self._agenda.add_end(task.end, task)
+            self._event_queue.add_end(task.end, task)
 
     def _served(self, owner: Submitted, ask: Ask, of: dict[str, Ask], moment: int) -> None:
         """One of the requests of an ask has its place."""
@@ -251,7 +251,7 @@ class ResourceManager:
         if task is None:
             return  # the echo of a release of ours
         self.changes += 1
-        self._agenda.drop_end(task.end, task)
+        self._event_queue.drop_end(task.end, task)
         owner = task.owner
         owner.running -= 1
         kind = release.termination_type

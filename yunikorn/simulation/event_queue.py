@@ -12,7 +12,7 @@ from yunikorn.simulation.workload import Application, NodeEvent, Workload
 T = TypeVar("T")
 
 
-class Agenda(Generic[T]):
+class EventQueue(Generic[T]):
     """The events to come; everything of one instant comes out together.
 
     Ends of tasks (of type `T`) share one entry of the heap per instant, so that a job of a thousand

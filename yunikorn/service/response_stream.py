@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from yunikorn.service.remote import RemoteRM
 
 
-class Line:
+class ResponseStream:
     """A stream that belongs to a resource manager. Used in the event loop only."""
 
     def __init__(self, kind: str, remote: RemoteRM, peer: Peer) -> None:

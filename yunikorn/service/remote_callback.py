@@ -35,7 +35,7 @@ MERGED = 1000
 """States, or events, that go into one message."""
 
 
-class CallbackLine:
+class RemoteCallback:
     """The callback of a remote RM that has opened a stream of callbacks.
 
     The core calls its optional methods in its thread; `None` stands for those that the RM does not
@@ -190,7 +190,7 @@ class CallbackLine:
     async def confirm(self) -> None:
         """Wait until all that waits has been sent, and a message that says nothing after it.
 
-        See `Line.confirm`.
+        See `ResponseStream.confirm`.
         """
         self._last, self._confirmed = FromScheduler(done=Done()), self._loop.create_future()
         self._add(self._last)

@@ -15,7 +15,7 @@ Parts = Iterator[tuple[str, UpdateResponse]]
 
 
 @attrs.frozen(eq=False)
-class Form:
+class ServerLayout:
     """A layout: its streams with their codecs."""
 
     name: str
@@ -77,7 +77,7 @@ def _bytes(to_wire: Callable[[UpdateResponse], Message | None]) -> Callable[[Upd
     return encode
 
 
-ONE_STREAM = Form(
+ONE_STREAM = ServerLayout(
     "the Update stream",
     {UPDATE: _one},
     {UPDATE: v0_11.UPDATE_RESPONSE.encode},
@@ -86,7 +86,7 @@ ONE_STREAM = Form(
 )
 """Release v0.11.0."""
 
-BY_SUBJECT = Form(
+BY_SUBJECT = ServerLayout(
     "a stream per subject (UpdateAllocation, UpdateApplication, UpdateNode)",
     {
         UPDATE_ALLOCATION: current.ALLOCATION_REQUEST.decode,
@@ -103,4 +103,4 @@ BY_SUBJECT = Form(
 )
 """The newer layout."""
 
-FORMS = (ONE_STREAM, BY_SUBJECT)
+SERVER_LAYOUTS = (ONE_STREAM, BY_SUBJECT)
