@@ -38,7 +38,7 @@ from yunikorn.interface.messages import (
     UpdateConfigurationResponse,
     UpdateRequest,
 )
-from yunikorn.interface.refused_configuration import log_refusal
+from yunikorn.interface.refused_configuration import log_refusal, refused_registration_logged
 from yunikorn.interface.rm_plugins import plugin_name, registry_for
 from yunikorn.interface.session import Session
 from yunikorn.interface.session_status import SessionStatus
@@ -127,8 +127,9 @@ class Scheduler:
         self._number_allocations()
         basis = Basis.of(request, self.configurations)
         registry = registry_for(request.rm_id, callback, self.registry, self.faults)
-        config = self.loaded.load(basis.text, registry)
-        session = self._open(request, callback, config, registry)
+        with refused_registration_logged(request.rm_id, secret=basis.group is None):
+            config = self.loaded.load(basis.text, registry)
+            session = self._open(request, callback, config, registry)
         session.basis = basis
         self._replace(request.rm_id, session)
         return RegisterResourceManagerResponse()
