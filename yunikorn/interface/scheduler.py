@@ -388,11 +388,11 @@ class Scheduler:
         `UsageError` if the source cannot be read; then the old configuration stays in use as a whole.
         """
         session = self._session_for("reload_configuration", rm_id)
-        new = session.basis.again(self.configurations) if text is None else text
+        new = session.basis.again(self.configurations) if text is None else text or DEFAULT_TEXT
         if new is None:
             return False
         try:
-            changed = session.reload_text(new or DEFAULT_TEXT)
+            changed = session.reload_text(new)
         except ConfigError as error:
             log_refusal(session.label, error, secret=text is not None)
             raise
