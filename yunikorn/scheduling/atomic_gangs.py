@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.atomic_gang import GangShape
-from yunikorn.resources import Tally, describe, fits_quota, subtract
+from yunikorn.resources import Tally, describe, fits_quota, subtract, sum_of
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
@@ -101,11 +101,7 @@ class AtomicGangs:
         return shape.possible[1]
 
     def _fits_empty_nodes(self, gang: AtomicGang) -> bool:
-        rooms: list[tuple[Node, Tally]] = [
-            (node, dict(subtract(node.capacity, node.occupied)))
-            for node in self._partition.nodes.values()
-            if node.schedulable
-        ]
+        rooms = self._empty_rooms()
         for ask, count in sorted(_by_shape(gang.members), key=lambda one: -sum(one[0].resource.values())):
             left = count
             for node, room in rooms:
@@ -116,6 +112,14 @@ class AtomicGangs:
             else:
                 return False
         return True
+
+    def _empty_rooms(self) -> list[tuple[Node, Tally]]:
+        """What nodes that take work have room for as long as nothing runs here."""
+        return [
+            (node, dict(subtract(node.capacity, node.occupied)))
+            for node in self._partition.nodes.values()
+            if node.schedulable
+        ]
 
     # -- placing ------------------------------------------------------------------------------------
 
@@ -231,8 +235,10 @@ class AtomicGangs:
         gang.told = True
         if journal.listening:
             size = f"{gang.size} members, {describe(request.resource)}"
-            total = describe(self._partition.cluster.total)
-            never = "" if self._may_ever_run(gang) else f"; it never can as things are, with {total} in all"
+            never = ""
+            if not self._may_ever_run(gang):
+                total = describe(sum_of(room for _, room in self._empty_rooms()))
+                never = f"; it never can as things are, with {total} in all"
             message = f"Gang of application '{gang.app.id}' ({size}) has no room: {why}{never}"
             journal.record("REQUEST", request.key, gang.app.id, message=message, reason="GangUnschedulable")
 

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
 CREATION_TAG = "creationTime"
+ACTIONS = {"drain": "DRAIN_NODE", "schedule": "DRAIN_TO_SCHEDULABLE"}
+"""What an RM calls the events that move a node."""
 AS_REQUESTED = "allocation remove as per RM request"
 
 
@@ -352,8 +354,8 @@ class PartitionScheduler:
         if move:
             try:
                 self.partition.move_node(node, move)
-            except StateError as error:
-                return str(error)
+            except StateError:
+                return f"{node.label} is {node.state}: {ACTIONS[move]} is not possible"
             if capacity is None and occupied is None and attributes is None:
                 return ""
         if attributes is not None:
