@@ -170,15 +170,16 @@ class AskDesk:
             partition.ledger.backlog.drop(ask, termination, message)
 
     def _owners(self, app_id: str, key: str) -> list[Application]:
-        applications = self._partition.applications
-        if app_id:
-            app = applications.get(app_id)
-            return [app] if app is not None else []
+        app = self._partition.applications.get(app_id) if app_id else self.index.find(key)
+        return [app] if app is not None else []
+
+    @property
+    def index(self) -> AskIndex:
+        """Applications by the keys of their asks; kept from the first time on."""
         backlog = self._partition.ledger.backlog
         if backlog.index is None:
-            backlog.index = AskIndex(applications)
-        app = backlog.index.find(key)
-        return [app] if app is not None else []
+            backlog.index = AskIndex(self._partition.applications)
+        return backlog.index
 
 
 def _terms(demand: Demand) -> Terms:
