@@ -20,7 +20,7 @@ from yunikorn.service.endings import Context, refuse, send_headers
 from yunikorn.service.entries import pieces
 from yunikorn.service.forms import Form
 from yunikorn.service.line import Line
-from yunikorn.service.open_streams import first_message
+from yunikorn.service.open_streams import WHO, first_message
 from yunikorn.service.refusals import Refusal, not_registered, refusal_of, shown
 from yunikorn.service.registrations import Registrations
 
@@ -37,7 +37,7 @@ class UpdateStreams:
 
     async def serve(self, form: Form, kind: str, messages: AsyncIterator[bytes], context: Context) -> None:
         """One stream from its first message to its end."""
-        data = await first_message(messages, self._registrations.settings.patience)
+        data = await first_message(messages, self._registrations.settings.patience, WHO)
         if data is None:
             return
         await send_headers(context)
