@@ -66,7 +66,7 @@ class Ledger:
         self.applications: Mapping[str, Application]
         """... all applications that have not ended; both given by the partition."""
         self.changes = 0
-        """Commits, releases and changes of nodes so far: what a refusal may depend on."""
+        """Commits, releases, changes of nodes, stops and starts so far: what a refusal may depend on."""
 
     # -- allocations --------------------------------------------------------------------------------
 

@@ -109,6 +109,8 @@ class Cycle:
         self._stopped = STOPPED in (self._root.state, self._partition.state)
         if not self._stopped:
             self._switches = self._cluster.switches
+            # Preemption may have been refused because of the stopped queue: the start counts as a change.
+            self._ledger.changes += 1
             self.reservations.give_up_stopped()
             self.replacement.resume()
 
