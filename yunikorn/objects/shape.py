@@ -41,7 +41,6 @@ class Shape:
         "classes",
         "closed",
         "holder",
-        "hopeless",
         "key",
         "node_order",
         "pairs",
@@ -65,8 +64,6 @@ class Shape:
         """Whether no node had room when it was last tried."""
         self.holder: Ask | None = None
         """The one of its requests that has reserved a node."""
-        self.hopeless = -1
-        """At which count of alterations of nodes none could have been kept for it."""
         self.refusals: Mapping[str, int] = NOTHING_REFUSED
         """Reasons for which nodes with room were refused in the last search, each with its count."""
         self.tries = 0

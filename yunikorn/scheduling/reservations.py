@@ -129,8 +129,8 @@ class Reservations:
     # -- choosing -----------------------------------------------------------------------------------
 
     def _best_node(self, ask: Ask) -> Node | None:
-        shape, alterations = ask.shape, self._kept.alterations
-        if shape.hopeless == alterations or self._exceeds_all(shape):
+        shape = ask.shape
+        if self._exceeds_all(shape):
             return None
         order = self._orders.of(shape)
         # Who was kept a moment ago still stands in the order: many shapes may come of age at once.
@@ -138,15 +138,10 @@ class Reservations:
         node = self._nearest(ask, ends)
         if node is not None:
             return node
-        if len(ends) == 2 * SAMPLE:  # else they are all that are free
-            if not self._full_looks.may(shape):
-                return None
-            node = self._nearest(ask, _free(order))
-            if node is not None:
-                return node
-        if not any(node.could_host(shape.pairs) for node in self._partition.nodes.values()):
-            shape.hopeless = alterations
-        return None
+        # Fewer than these are all that are free.
+        if len(ends) < 2 * SAMPLE or not self._full_looks.may(shape):
+            return None
+        return self._nearest(ask, _free(order))
 
     def _exceeds_all(self, shape: Shape) -> bool:
         """Whether no node has so much of some type: told without a look at each node."""
