@@ -69,9 +69,11 @@ class Intake:
         `UsageError` before anything is taken in if the request is not made of the interface's classes.
         """
         check_request(request)
-        first, then = self._removals(request)
-        for gone in first:
-            self._remove_application(gone)
+        then: Removals = request.remove_applications
+        if then and request.new_applications:
+            first, then = self._removals(then)
+            for gone in first:
+                self._remove_application(gone)
         for new in request.new_applications:
             self._add_application(new)
         for gone in then:
@@ -82,9 +84,11 @@ class Intake:
         for release in request.releases.allocations_to_release:
             self._release(release)
         recovered: list[tuple[PartitionScheduler, Allocation, str]] = []
-        before, after = self._node_updates(request)
-        for update in before:
-            self._update_node(update)
+        after: NodeUpdates = request.updated_nodes
+        if after and request.new_schedulable_nodes:
+            before, after = self._node_updates(after, request.new_schedulable_nodes)
+            for update in before:
+                self._update_node(update)
         for node in request.new_schedulable_nodes:
             self._add_node(node, recovered)
         for update in after:
@@ -104,24 +108,21 @@ class Intake:
 
     # -- what is removed and registered at once -----------------------------------------------------
 
-    def _removals(self, request: UpdateRequest) -> tuple[Removals, Removals]:
+    def _removals(self, removals: Removals) -> tuple[Removals, Removals]:
         """Divide the removals of applications into those before and those after the new ones."""
-        if not request.new_applications:
-            return (), request.remove_applications
         first: list[RemoveApplicationRequest] = []
         then: list[RemoveApplicationRequest] = []
-        for gone in request.remove_applications:
+        for gone in removals:
             partition, _ = self._partition(gone.partition_name, removal_fault(gone))
             known = partition is not None and partition.knows(gone.application_id)
             (first if known else then).append(gone)
         return first, then
 
-    def _node_updates(self, request: UpdateRequest) -> tuple[NodeUpdates, NodeUpdates]:
+    def _node_updates(
+        self, updates: NodeUpdates, nodes: Sequence[NewNodeInfo]
+    ) -> tuple[NodeUpdates, NodeUpdates]:
         """Divide the updates of nodes likewise: those up to a removal come before the registration."""
-        updates = request.updated_nodes
-        if not (updates and request.new_schedulable_nodes):
-            return (), updates
-        new = {node.node_id for node in request.new_schedulable_nodes if not node_fault(node)}
+        new = {node.node_id for node in nodes if not node_fault(node)}
         removed: dict[object, int] = {}
         for index, update in enumerate(updates):
             if update.action == NodeAction.DECOMMISSION and not node_update_fault(update):
@@ -143,7 +144,7 @@ class Intake:
         partition, reason = self._partition(new.partition_name, application_fault(new))
         if not reason and not new.application_id:
             reason = "an application needs an id"
-        elif not reason and style_named(new.gang_scheduling_style) == ATOMIC and is_zero(new.placeholder_ask):
+        elif new.gang_scheduling_style and not reason and _is_atomic_without_size(new):
             reason = NO_SIZE
         if partition is None or reason:
             refusal = Refusal(told(new.application_id), reason)
@@ -232,14 +233,9 @@ class Intake:
         if partition is None:
             # Not a release as answer, as for what is unknown: it may well be running in another partition.
             self._refuse(gone, f"{reason}: nothing was released")
-        else:
-            partition.release(
-                gone.application_id,
-                gone.uuid,
-                gone.allocation_key,
-                gone.termination_type,
-                shortened(gone.message),
-            )
+            return
+        message = shortened(gone.message) if gone.message else ""
+        partition.release(gone.application_id, gone.uuid, gone.allocation_key, gone.termination_type, message)
 
     # -- nodes --------------------------------------------------------------------------------------
 
@@ -263,7 +259,9 @@ class Intake:
             recovered.extend((partition, one, node.id) for one in new.existing_allocations)
 
     def _recover(self, partition: PartitionScheduler, one: Allocation, node_id: str) -> None:
-        reason = allocation_fault(one) or self._contradiction(partition, one, node_id)
+        reason = allocation_fault(one)
+        if not reason and (one.node_id != node_id or one.partition_name):
+            reason = self._contradiction(partition, one, node_id)
         if not reason:
             priority, reason = self._priority(one)
             reason = reason or partition.existing.recover(_existing(one, node_id, priority))
@@ -352,6 +350,10 @@ def _demand(ask: AllocationAsk, priority: int) -> Demand:
     if policy is not None:
         demand.may_preempt, demand.may_be_preempted = policy.allow_preempt_other, policy.allow_preempt_self
     return demand
+
+
+def _is_atomic_without_size(new: AddApplicationRequest) -> bool:
+    return style_named(new.gang_scheduling_style) == ATOMIC and is_zero(new.placeholder_ask)
 
 
 def _existing(one: Allocation, node_id: str, priority: int) -> Existing:

@@ -11,6 +11,7 @@ import itertools
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 
 import attrs
 
@@ -58,6 +59,8 @@ from yunikorn.suggestions import suggest
 
 BEGINNING = (0, 0)
 """A place before all others."""
+_number = attrgetter("number")
+_place = attrgetter("place")
 
 
 @attrs.frozen(slots=True)
@@ -335,7 +338,7 @@ class Scheduler:
                 busy.append(turn)
         if most != 0:
             self._last = last.place if last is not None and busy else BEGINNING
-        unfinished = {turn.session for turn in busy}
+        unfinished = {turn.session for turn in busy} if busy else ()
         for session in sessions:
             if session not in unfinished and not session.stays_active:
                 self._active.pop(session, None)
@@ -349,6 +352,8 @@ class Scheduler:
             if session.absence is None
             for index, partition in enumerate(session.partitions)
         ]
+        if len(turns) < 2:
+            return deque(turns)
         begin = bisect_right(turns, self._last, key=_place)
         return deque(turns[begin:] + turns[:begin])
 
@@ -584,11 +589,3 @@ class Scheduler:
             known = ", ".join(self._sessions) or "none"
             raise UsageError(f"no resource manager '{rm_id}' is registered; registered: {known}")
         return session
-
-
-def _number(session: Session) -> int:
-    return session.number
-
-
-def _place(turn: Turn) -> tuple[int, int]:
-    return turn.place

@@ -351,17 +351,21 @@ class Ledger:
                 del ask.app.asks[ask.key]
 
     def _book_allocated(self, app: Application, resource: Mapping[str, int], times: int) -> None:
+        pairs = [(name, amount * times) for name, amount in resource.items()]
+        demand, allocated = app.demand, app.allocated
+        for name, amount in pairs:
+            demand[name] = demand.get(name, 0) + amount
+            allocated[name] = allocated.get(name, 0) + amount
         for queue in app.chain:
+            demand, allocated = queue.demand, queue.allocated
             if queue.history is not None:
                 queue.history.note()
-        for holder in (app, *app.chain):
-            demand, allocated = holder.demand, holder.allocated
-            for name, amount in resource.items():
-                demand[name] = demand.get(name, 0) + amount * times
-                allocated[name] = allocated.get(name, 0) + amount * times
+            for name, amount in pairs:
+                demand[name] = demand.get(name, 0) + amount
+                allocated[name] = allocated.get(name, 0) + amount
+            if not queue.touched:
+                queue.touch()
         app.touch()
-        for queue in app.chain:
-            queue.touch()
 
     # -- nodes and applications ---------------------------------------------------------------------
 

@@ -88,10 +88,10 @@ class Cycle:
                 allocation = self.reservations.serve()
                 if allocation is not None:
                     return allocation
-        if self._gangs.unformed:
-            self._gangs.form()
-        if self._gangs.ready:
-            allocation = self.replacement.decide()
+        if self._gangs.unformed or self._gangs.ready:
+            if self._gangs.unformed:
+                self._gangs.form()
+            allocation = self.replacement.decide() if self._gangs.ready else None
             if allocation is not None:
                 return allocation
         if self._gangs.overdue:
@@ -137,7 +137,7 @@ class Cycle:
     @property
     def ages(self) -> bool:
         """True if time alone may open a queue, because its policy excludes applications by ageing keys."""
-        return any(leaf.held and leaf.order.ages for leaf in self._held)
+        return bool(self._held) and any(leaf.held and leaf.order.ages for leaf in self._held)
 
     def _review_held(self) -> bool:
         """Review who takes part where keys changed though no application did; whether that found work."""

@@ -182,7 +182,8 @@ class PartitionScheduler:
         )
         partition.journal.record("APP", app.id, change="ADD", detail="APP_NEW")
         app.forced = is_forced(submission.tags)
-        app.gang_style = style_named(submission.gang_style) or SOFT
+        if submission.gang_style:
+            app.gang_style = style_named(submission.gang_style) or SOFT
         if not is_zero(submission.gang):
             make_gang(app, submission.gang, submission.run_limit, partition)
         elif submission.run_limit:
@@ -191,7 +192,8 @@ class PartitionScheduler:
         if reason:
             partition.reject_application(app, reason, answered=not submission.implicit)
         else:
-            report_style(app, submission.gang_style, partition)
+            if submission.gang_style:
+                report_style(app, submission.gang_style, partition)
             self.existing.arrived(app)
         return app
 
@@ -285,8 +287,7 @@ class PartitionScheduler:
             self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
             return False
         found, asks = ended_by(app, uuid, key, termination)
-        asked = key in app.asks if key else bool(app.asks)
-        if not found and (uuid or (key and not asked)):
+        if not found and (uuid or (key and key not in app.asks)):
             self.partition.answer_stray(app_id, uuid, key, confirmed=not own)
         for ask in asks:
             self.partition.end_ask(ask, TerminationType.STOPPED_BY_RM, message or ASK_AS_REQUESTED)
@@ -435,15 +436,17 @@ def ended_by(
     app: Application, uuid: str, key: str, termination: TerminationType
 ) -> tuple[list[Allocation], list[Ask]]:
     """The allocations and asks of an application that a release by its RM ends."""
-    if uuid:
-        found = [app.allocations[uuid]] if uuid in app.allocations else []
-    else:
-        found = app.of_key(key) if key else list(app.allocations.values())
     replaced = termination == TerminationType.PLACEHOLDER_REPLACED
+    if uuid:
+        one = app.allocations.get(uuid)
+        if one is None or (replaced and one.releasing != termination):
+            return [], []
+        return [one], []
+    found = app.of_key(key) if key else list(app.allocations.values())
     told = [one for one in found if one.releasing == termination]
-    if replaced or (told and not uuid):
+    if replaced or told:
         # A confirmation by key is for those of its allocations that were told to go.
-        found = told
-    if uuid or replaced or told or termination == TerminationType.TIMEOUT:
+        return told, []
+    if termination == TerminationType.TIMEOUT:
         return found, []
     return found, asks_of(app, key)
