@@ -71,9 +71,7 @@ class Intake:
         check_request(request)
         then: Removals = request.remove_applications
         if then and request.new_applications:
-            first, then = self._removals(then)
-            for gone in first:
-                self._remove_application(gone)
+            then = self._remove_known(then)
         for new in request.new_applications:
             self._add_application(new)
         for gone in then:
@@ -86,9 +84,7 @@ class Intake:
         recovered: list[tuple[PartitionScheduler, Allocation, str]] = []
         after: NodeUpdates = request.updated_nodes
         if after and request.new_schedulable_nodes:
-            before, after = self._node_updates(after, request.new_schedulable_nodes)
-            for update in before:
-                self._update_node(update)
+            after = self._update_known(after, request.new_schedulable_nodes)
         for node in request.new_schedulable_nodes:
             self._add_node(node, recovered)
         for update in after:
@@ -108,20 +104,20 @@ class Intake:
 
     # -- what is removed and registered at once -----------------------------------------------------
 
-    def _removals(self, removals: Removals) -> tuple[Removals, Removals]:
-        """Divide the removals of applications into those before and those after the new ones."""
+    def _remove_known(self, removals: Removals) -> Removals:
+        """Remove the applications that are known, before new ones come; returns the removals after those."""
         first: list[RemoveApplicationRequest] = []
         then: list[RemoveApplicationRequest] = []
         for gone in removals:
             partition, _ = self._partition(gone.partition_name, removal_fault(gone))
             known = partition is not None and partition.knows(gone.application_id)
             (first if known else then).append(gone)
-        return first, then
+        for gone in first:
+            self._remove_application(gone)
+        return then
 
-    def _node_updates(
-        self, updates: NodeUpdates, nodes: Sequence[NewNodeInfo]
-    ) -> tuple[NodeUpdates, NodeUpdates]:
-        """Divide the updates of nodes likewise: those up to a removal come before the registration."""
+    def _update_known(self, updates: NodeUpdates, nodes: Sequence[NewNodeInfo]) -> NodeUpdates:
+        """Do likewise with nodes: the updates up to a removal come before the registration."""
         new = {node.node_id for node in nodes if not node_fault(node)}
         removed: dict[object, int] = {}
         for index, update in enumerate(updates):
@@ -130,13 +126,15 @@ class Intake:
                 if node_id in new and self._session.node(node_id, _partition_of(update.attributes)):
                     removed[node_id] = index
         if not removed:
-            return (), updates
+            return updates
         before: list[UpdateNodeInfo] = []
         after: list[UpdateNodeInfo] = []
         for index, update in enumerate(updates):
             known = not name_fault("nodeID", update.node_id)
             (before if known and index <= removed.get(update.node_id, -1) else after).append(update)
-        return before, after
+        for update in before:
+            self._update_node(update)
+        return after
 
     # -- applications -------------------------------------------------------------------------------
 

@@ -346,12 +346,11 @@ class Scheduler:
 
     def _in_turn(self, sessions: list[Session]) -> deque[Turn]:
         """The partitions that may have something to decide, beginning behind the one that was served last."""
-        turns = [
-            Turn((session.number, index), session, partition)
-            for session in sessions
-            if session.absence is None
-            for index, partition in enumerate(session.partitions)
-        ]
+        turns: list[Turn] = []
+        for session in sessions:
+            if session.absence is None:
+                for index, partition in enumerate(session.partitions):
+                    turns.append(Turn((session.number, index), session, partition))
         if len(turns) < 2:
             return deque(turns)
         begin = bisect_right(turns, self._last, key=_place)
@@ -359,9 +358,8 @@ class Scheduler:
 
     def _flush(self, sessions: list[Session]) -> None:
         """Hand out what these sessions have to say, and all if sinks have to hear of a failure."""
-        faults = len(self.faults)
-        if faults != self._faults_seen:
-            self._faults_seen = faults
+        if len(self.faults) != self._faults_seen:
+            self._faults_seen = len(self.faults)
             sessions = list(self._sessions.values())
         try:
             for session in sessions:

@@ -413,9 +413,8 @@ class Session:
         self.sinks.use(prepared.outlets)
         self._listen()
         last = collect((name, one.partition.outbox) for name, one in gone.items())
-        if self.absence is None:
-            if last is not None:
-                self._deliver(last)
+        if self.absence is None and last is not None:
+            self._deliver(last)
 
     def _prepare(self, config: SchedulerConfig) -> Prepared:
         enabled = self.registry.without(config.disabled)

@@ -17,7 +17,7 @@ from yunikorn.objects.termination import ALLOCATION_EVENT, TerminationType
 from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
@@ -204,8 +204,9 @@ class Ledger:
             self.node_changed(node, gained=False)
         app.waiting_since = allocation.placed
         app.misses = 0
-        self._book_allocated(app, allocation.resource, 1)
-        self.usage.book(app, tuple(allocation.resource.items()))
+        pairs = tuple(allocation.resource.items())
+        self._book_allocated(app, pairs)
+        self.usage.book(app, pairs)
         if self.journal.listening:
             self._record_allocation(allocation)
 
@@ -272,8 +273,9 @@ class Ledger:
         app.obtain(allocation)
         node.take(allocation)
         self.node_changed(node, gained=False)
-        self._book_allocated(app, resource, 1)
-        self.usage.book(app, tuple(resource.items()))
+        pairs = tuple(resource.items())
+        self._book_allocated(app, pairs)
+        self.usage.book(app, pairs)
         if app.state == NEW:
             app.run("allocation recovered")
         if allocation.placeholder:
@@ -298,9 +300,9 @@ class Ledger:
         allocation.resource = resource
         node.take(allocation)
         self.node_changed(node, gained=True)
-        self._book_allocated(app, before, -1)
+        self._book_allocated(app, _less(before))
         self.usage.unbook(app, tuple(before.items()))
-        self._book_allocated(app, resource, 1)
+        self._book_allocated(app, resource.items())
         self.usage.book(app, tuple(resource.items()))
         for queue in app.chain:
             if queue.over:
@@ -318,7 +320,7 @@ class Ledger:
         app.lose(allocation)
         node.give_back(allocation)
         self.node_changed(node, gained=True)
-        self._book_allocated(app, allocation.resource, -1)
+        self._book_allocated(app, _less(allocation.resource))
         self.usage.unbook(app, tuple(allocation.resource.items()))
         for queue in app.chain:
             if queue.over:
@@ -350,8 +352,8 @@ class Ledger:
             if not ask.live and not ask.pending and ask.app.asks.get(ask.key) is ask:
                 del ask.app.asks[ask.key]
 
-    def _book_allocated(self, app: Application, resource: Mapping[str, int], times: int) -> None:
-        pairs = [(name, amount * times) for name, amount in resource.items()]
+    @staticmethod
+    def _book_allocated(app: Application, pairs: Iterable[tuple[str, int]]) -> None:
         demand, allocated = app.demand, app.allocated
         for name, amount in pairs:
             demand[name] = demand.get(name, 0) + amount
@@ -401,6 +403,10 @@ class Ledger:
             app.counted = False
             for queue in app.chain:
                 queue.count_running(-1)
+
+
+def _less(resource: Mapping[str, int]) -> list[tuple[str, int]]:
+    return [(name, -amount) for name, amount in resource.items()]
 
 
 def _restart(allocated: Tally, pairs: Pairs, stuck: str) -> None:

@@ -173,8 +173,11 @@ class AtomicGangs:
 
         Looks at every node once for each shape, and only where that takes less time than a plan may.
         """
-        kinds, nodes = _by_shape(gang.members), self._partition.nodes
-        if len(kinds) * len(nodes) > LOOKS_PER_MEMBER * gang.size:
+        nodes, most = self._partition.nodes, LOOKS_PER_MEMBER * gang.size
+        if len(nodes) > most:
+            return False
+        kinds = _by_shape(gang.members)
+        if len(kinds) * len(nodes) > most:
             return False
         return any(_room_for(ask.shape, count, nodes) < count for ask, count in kinds)
 

@@ -182,8 +182,8 @@ class PartitionScheduler:
         )
         partition.journal.record("APP", app.id, change="ADD", detail="APP_NEW")
         app.forced = is_forced(submission.tags)
-        if submission.gang_style:
-            app.gang_style = style_named(submission.gang_style) or SOFT
+        style = style_named(submission.gang_style) if submission.gang_style else SOFT
+        app.gang_style = style or SOFT
         if not is_zero(submission.gang):
             make_gang(app, submission.gang, submission.run_limit, partition)
         elif submission.run_limit:
@@ -192,7 +192,7 @@ class PartitionScheduler:
         if reason:
             partition.reject_application(app, reason, answered=not submission.implicit)
         else:
-            if submission.gang_style:
+            if style is None:
                 report_style(app, submission.gang_style, partition)
             self.existing.arrived(app)
         return app
