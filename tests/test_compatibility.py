@@ -396,7 +396,10 @@ def test_a_node_that_does_not_drain_cannot_be_made_schedulable() -> None:
     rm.node(vcore=1)
     rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
     (failed,) = rm.said("failed_node_updates")
-    assert (failed.node_id, failed.reason) == ("n1", "node n1 is Schedulable: event schedule is not possible")
+    assert (failed.node_id, failed.reason) == (
+        "n1",
+        "node n1 is Schedulable: DRAIN_TO_SCHEDULABLE is not possible",
+    )
 
 
 def test_what_others_use_of_a_node_can_be_said_in_both_ways() -> None:

@@ -46,19 +46,27 @@ class Fair(AppSortPolicy):
         the queue's guarantee for that type if there is one, else the cluster. All that the application holds
         counts. Behind the second share zeros are left out.
         """
-        total = app.fair_total
+        total, allocated = app.fair_total, app.allocated
+        if len(allocated) > 2:
+            return _shares(allocated, total)
         first = second = 0.0
-        rest: list[float] | None = None
-        for name, amount in app.allocated.items():
+        for name, amount in allocated.items():
             whole = total.get(name)
             share = amount / whole if whole else float(amount)
             if share > first:
-                first, share = share, first
-            if share > second:
-                second, share = share, second
-            if share:
-                rest = [share] if rest is None else [*rest, share]
-        return (first, second) if rest is None else (first, second, *sorted(rest, reverse=True))
+                first, second = share, first
+            else:
+                second = share
+        return (first, second)
+
+
+def _shares(allocated: Mapping[str, int], total: Mapping[str, int]) -> tuple[float, ...]:
+    """The share of each type, the largest first; no zeros behind the second."""
+    shares = [
+        amount / whole if (whole := total.get(name)) else float(amount) for name, amount in allocated.items()
+    ]
+    first, second, *rest = sorted(shares, reverse=True)
+    return (first, second, *filter(None, rest))
 
 
 ADMISSION_CLASSES = {"Accepted": "accepted", "Starting": "starting"}

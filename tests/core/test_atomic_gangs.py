@@ -445,6 +445,21 @@ def test_a_gang_says_why_it_waits() -> None:
     ]
 
 
+def test_a_gang_that_can_never_run_is_not_told_of_room_that_it_cannot_have() -> None:
+    ear = Ear()
+    text = ear.text(partition(queue("a")))
+    rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
+    for name in ("n1", "n2", "n3"):
+        rm.node(name, vcore=4)
+    rm.change_node("n2", NodeAction.DRAIN_NODE)
+    rm.change_node("n3", NodeAction.UPDATE, occupied={"vcore": 1})
+    rm.gang("never", "Atomic", vcore=8)
+    rm.task("never", "members", "members", 2, vcore=4)
+    assert rm.schedule() == []
+    (message,) = ear.messages("gang of never")
+    assert message.endswith("; it never can as things are, with vcore 7 in all")
+
+
 def test_a_reload_leaves_a_waiting_gang_whole() -> None:
     rm = cluster()
     fill(rm, 4)

@@ -64,6 +64,27 @@ def test_the_rest_ends_by_itself() -> None:
     assert rm.schedule() == [("app", "third", "n1")]
 
 
+def test_a_rest_that_a_reload_ended_does_not_shorten_the_next_one() -> None:
+    rm = cluster()
+    for key in ("first", "second"):
+        rm.ask(key=key, memory=1, tags={"refuse": "yes"})
+    rm.ask(key="third", memory=1)
+    rm.schedule()
+    rm.pass_time(10)
+    properties = {
+        "application.unschedasks.backoff": "2",
+        "application.unschedasks.backoff.delay": "30s",
+    }
+    rm.reload(configuration(queue("a", properties=properties), queue("c"), predicates=["never"]))
+    assert rm.schedule() == []
+    assert Never.asked == ["first", "second"] * 2
+    # The first rest would have ended at 30 seconds; the second one, begun at 10, ends at 40.
+    rm.pass_time(29)
+    assert rm.schedule() == []
+    rm.pass_time(1)
+    assert rm.schedule() == [("app", "third", "n1")]
+
+
 def test_an_allocation_in_between_starts_the_count_anew() -> None:
     rm = cluster()
     rm.ask(key="first", memory=1, tags={"refuse": "yes"})

@@ -317,9 +317,15 @@ class Everything(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(KEYS))
     def release_foreign(self, key: str) -> None:
-        self.rm.unknown_releases = int(key not in [one.key for one in self.partition.foreign])
+        foreign = key in [one.key for one in self.partition.foreign]
+        apps = self.partition.applications.values()
+        runs = any(one.key == key for app in apps for one in app.allocations.values())
+        self.rm.unknown_releases = int(not foreign and not runs)
+        before = len(self.rm.responses)
         self.rm.release(app_id="", key=key)
         assert not self.rm.unknown_releases
+        refused = [one for said in self.rm.responses[before:] for one in said.rejected_allocations]
+        assert bool(refused) == (runs and not foreign)
 
     # -- nodes --------------------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ def test_a_drained_node_keeps_its_work_and_gets_no_more_until_it_is_schedulable_
     assert rm.schedule() == [("app", "second", "n1")]
     rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
     assert [one.reason for one in rm.heard().failed_node_updates] == [
-        "node n1 is Schedulable: event schedule is not possible"
+        "node n1 is Schedulable: DRAIN_TO_SCHEDULABLE is not possible"
     ]
 
 
@@ -112,7 +112,7 @@ def test_a_drain_that_fails_applies_nothing_of_what_comes_along() -> None:
     rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE, {"zone": "b"}, memory=8)
     rm.change_node("n1", NodeAction.DRAIN_NODE, {"zone": "b"}, memory=-1)
     assert [one.reason for one in rm.heard().failed_node_updates] == [
-        "node n1 is Schedulable: event schedule is not possible",
+        "node n1 is Schedulable: DRAIN_TO_SCHEDULABLE is not possible",
         "node has negative resources",
     ]
     node = rm.find_node()

@@ -242,7 +242,7 @@ def test_scheduling_a_node_that_is_not_draining_fails_with_the_reason() -> None:
     (failed,) = rm.said("failed_node_updates")
     assert (failed.node_id, failed.reason) == (
         "n1",
-        "node n1 is Schedulable: event schedule is not possible",
+        "node n1 is Schedulable: DRAIN_TO_SCHEDULABLE is not possible",
     )
 
 

@@ -10,9 +10,10 @@ import pytest
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
 from yunikorn.clock import SECOND
-from yunikorn.interface.messages import NodeAction
+from yunikorn.interface.messages import Allocation, NodeAction
 from yunikorn.objects.ask import Ask
 from yunikorn.objects.timeouts import Timeouts
+from yunikorn.resources import Resource
 
 
 def reserved(rm: RM) -> dict[str, list[str]]:
@@ -438,3 +439,45 @@ def test_who_goes_while_others_are_looked_for_keeps_nobody_from_a_turn() -> None
     assert len(reserved(rm)) == 1
     rm.pass_time(0.1)
     assert list(reserved(rm).values()) == [["B00"], ["B03"]]
+
+
+def test_a_request_larger_than_any_node_takes_no_turn_from_others() -> None:
+    rm, _ = crowd(nodes=300, kinds=0, named=frozenset({"n100"}))
+    rm.ask("app", "huge", vcore=101)
+    rm.ask("app", "B", vcore=2)
+    rm.pass_time(2)
+    assert reserved(rm) == {"n100": ["B"]}
+
+
+def test_a_node_that_could_host_what_no_node_could_is_reserved_when_it_joins() -> None:
+    """Each of the two types is found on some node, but no node has both."""
+    rm, _ = crowd(nodes=300, kinds=0, named=frozenset({"wide"}))
+    rm.node("other", memory=100)
+    rm.ask("app", "both", vcore=50, memory=50)
+    rm.pass_time(2)
+    assert reserved(rm) == {}
+    running = [Allocation("r", "app", "r1", "wide", Resource(vcore=100, memory=100))]
+    rm.node("wide", vcore=100, memory=100, existing=running)
+    assert reserved(rm) == {"wide": ["both"]}
+
+
+def test_a_node_stays_reserved_while_the_whole_cluster_has_too_much_allocated() -> None:
+    rm = RM(configuration(queue("a"), queue("b")))
+    rm.node("n1", vcore=10)
+    rm.app("small", "root.a")
+    rm.ask("small", "s", vcore=5)
+    rm.ask("small", "t", vcore=5)
+    rm.schedule()
+    rm.node("n2", vcore=10)
+    rm.ask("small", "u", 5, vcore=2)
+    assert len(rm.schedule()) == 5
+    # More is allocated on n2 than it has left, so that the cluster as a whole has no room on n1.
+    rm.change_node("n2", vcore=4)
+    rm.release("small", "s#1")
+    rm.app("big", "root.b")
+    rm.ask("big", "B", vcore=5)
+    rm.pass_time(3)
+    assert reserved(rm) == {"n1": ["B"]}
+    for uuid in ("u#3", "u#4", "u#5"):
+        rm.release("small", uuid)
+    assert rm.schedule() == [("big", "B", "n1")]

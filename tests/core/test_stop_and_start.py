@@ -220,6 +220,23 @@ def test_a_stopped_queue_has_no_node_kept_for_it(by_call: bool) -> None:
     assert rm.schedule() == [("a", "big", "n1")]
 
 
+def test_a_stopped_parent_has_no_node_kept_below_it() -> None:
+    rm = cluster()
+    rm.ask("a", "small", memory=6)
+    rm.schedule()
+    rm.ask("p.b", "big", memory=8)
+    rm.pass_time(2)
+    rm.schedule()
+    assert [ask.key for ask in rm.find_node().reservations] == ["big"]
+    rm.scheduler.stop_queue("rm", "default", "root.p")
+    rm.ask("a", "more", memory=1)
+    assert rm.schedule() == [("a", "more", "n1")]
+    rm.release("a")
+    assert rm.schedule() == []
+    rm.scheduler.start_queue("rm", "default", "root.p")
+    assert rm.schedule() == [("p.b", "big", "n1")]
+
+
 def test_what_waits_in_a_stopped_queue_has_a_node_kept_for_it_again_once_that_is_started() -> None:
     rm = cluster()
     rm.ask("p.b", "small", memory=6)

@@ -103,6 +103,36 @@ def test_a_broken_configuration_of_the_schedulers_owner_is_logged_with_all_that_
     assert f"no placement rule is called '{SECRET}'" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("kind", "logged"),
+    [
+        ("rule", "line 1, column 140: a value that cannot be used"),
+        ("key", "line 1, column 112: an unknown key"),
+        ("yaml", "no valid YAML"),
+    ],
+)
+def test_a_broken_configuration_at_registration_is_logged_without_its_text(
+    kind: str, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(ConfigError, match=SECRET if kind != "yaml" else "YAML"):
+        Keeper(BROKEN[kind])
+    (record,) = [record for record in caplog.records if record.name == "yunikorn.config"]
+    text = record.getMessage()
+    start = "resource manager rm: the registration was refused, the configuration cannot be used: "
+    assert text.startswith(start)
+    assert logged in text
+    assert SECRET not in caplog.text
+
+
+def test_a_broken_configuration_of_the_schedulers_owner_is_logged_in_full_at_registration(
+    registry: Registry, caplog: pytest.LogCaptureFixture
+) -> None:
+    scheduler = Scheduler(registry, ManualClock(), configurations=Configurations({"": BROKEN["rule"]}))
+    with pytest.raises(ConfigError):
+        scheduler.register_resource_manager(RegisterResourceManagerRequest("rm"), Keeper())
+    assert f"no placement rule is called '{SECRET}'" in caplog.text
+
+
 def test_what_cannot_be_used_is_not_saved_and_all_problems_are_told() -> None:
     rm = Keeper()
     bad = configuration(queue("a", maxapplications="many"), nodesortpolicy={"type": "sideways"})

@@ -315,7 +315,7 @@ def test_a_node_may_join_and_be_drained_in_one_message() -> None:
     assert rm.schedule() == [("app", "ask", "n1")]
     rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
     (failed,) = rm.said("failed_node_updates")
-    assert failed.reason == "node n1 is Schedulable: event schedule is not possible"
+    assert failed.reason == "node n1 is Schedulable: DRAIN_TO_SCHEDULABLE is not possible"
 
 
 # -- recovery -------------------------------------------------------------------------------------------

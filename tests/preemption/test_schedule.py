@@ -5,8 +5,11 @@ A driver that waits for `next_timer` (the simulator, the service) would loop at 
 
 from __future__ import annotations
 
-from tests.core.kit import RM, configuration, queue
-from tests.preemption.test_across_queues import guaranteed
+import pytest
+
+from tests.core.ear import Ear
+from tests.core.kit import RM, configuration, partition, queue
+from tests.preemption.test_across_queues import OPTED_OUT, guaranteed
 from yunikorn.interface.constants import REQUIRED_NODE_TAG
 from yunikorn.interface.messages import Allocation, NodeAction
 from yunikorn.resources import Resource
@@ -104,3 +107,106 @@ def test_requests_that_fail_at_different_times_leave_the_schedule_idle() -> None
         settle(rm)
         times += 1
         assert times < 10, "each request has one more attempt after the change, and then nothing is due"
+
+
+def two_failures() -> RM:
+    """All work opted out of preemption: `first` failed at 30 seconds; `second`, of another class, at 34."""
+    rm = RM(configuration(guaranteed("a", memory=8), queue("b")))
+    rm.node("n1", memory=8)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 8, policy=OPTED_OUT, memory=1)
+    rm.schedule()
+    rm.app("late", "root.a")
+    rm.ask("late", "first", memory=1)
+    rm.pass_time(4)
+    rm.ask("late", "second", memory=2)
+    for seconds in (26, 4):
+        rm.pass_time(seconds)
+        settle(rm)
+    assert not rm.evicted
+    return rm
+
+
+def test_a_failed_request_keeps_the_time_of_its_next_attempt_when_another_fails() -> None:
+    rm = two_failures()
+    # A full node whose work may end joins: `first` is tried 15 seconds after its own attempt.
+    rm.node("n2", memory=1, existing=[Allocation("z", "big", "z1", "n2", Resource(memory=1))])
+    rm.running["z1"] = Allocation("z", "big", "z1", "n2", Resource(memory=1))
+    settle(rm)
+    rm.pass_time(10)
+    settle(rm)
+    assert not rm.evicted
+    rm.pass_time(1)
+    settle(rm)
+    assert list(rm.evicted) == ["z1"]
+
+
+def test_a_request_for_a_required_node_is_not_tried_again_early_for_another() -> None:
+    ear = Ear()
+    rm = ear.rm(partition(queue("a"), queue("b")))
+    rm.node("n1", memory=2)
+    rm.app("work", "root.b")
+    rm.ask("work", "x", memory=2, policy=OPTED_OUT)
+    rm.schedule()
+    rm.app("daemons", "root.a")
+    rm.ask("daemons", "first", memory=1, tags={REQUIRED_NODE_TAG: "n1"})
+    settle(rm)
+    rm.pass_time(5)
+    rm.ask("daemons", "second", memory=1, tags={REQUIRED_NODE_TAG: "n1"})
+    settle(rm)
+
+    def failed() -> list[str]:
+        return [one.object_id for one in ear.events if one.reason == "PreemptionFailed"]
+
+    assert failed() == ["first", "second"]
+    # After a change each is tried again 15 seconds after its own attempt.
+    rm.node("n2", memory=1)
+    settle(rm)
+    rm.pass_time(10)
+    settle(rm)
+    assert failed() == ["first", "second", "first"]
+    rm.pass_time(5)
+    settle(rm)
+    assert failed() == ["first", "second", "first", "second"]
+
+
+@pytest.mark.parametrize("path", ["root.p.a", "root.p"])
+def test_nothing_ends_for_a_request_in_a_stopped_queue(path: str) -> None:
+    rm = RM(configuration(queue("p", guaranteed("a", memory=4)), queue("b")))
+    rm.node("n1", memory=4)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 4, memory=1)
+    rm.schedule()
+    rm.app("late", "root.p.a")
+    rm.ask("late", "y", memory=2)
+    rm.scheduler.stop_queue("rm", "default", path)
+    rm.pass_time(31)
+    settle(rm)
+    assert not rm.evicted
+    rm.scheduler.start_queue("rm", "default", path)
+    rm.pass_time(16)
+    settle(rm)
+    assert len(rm.evicted) == 2
+
+
+def test_a_request_preempts_once_its_application_may_start() -> None:
+    limited = queue("a", maxapplications=1, resources={"guaranteed": {"memory": "4"}})
+    rm = RM(configuration(limited, queue("b")))
+    rm.node("n1", memory=4)
+    rm.app("first", "root.a")
+    rm.ask("first", "w", memory=1)
+    rm.app("big", "root.b")
+    rm.ask("big", "x", 3, memory=1)
+    assert len(rm.schedule()) == 4
+    rm.app("late", "root.a")
+    rm.ask("late", "y", memory=2)
+    rm.pass_time(31)
+    settle(rm)
+    assert not rm.evicted
+    rm.remove_app("first")
+    settle(rm)
+    rm.pass_time(1)
+    settle(rm)
+    assert len(rm.evicted) == 1
+    rm.confirm()
+    assert rm.schedule() == [("late", "y", "n1")]

@@ -22,7 +22,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
     UserGroupInformation,
 )
-from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, SCHEDULER, UPDATE, path
+from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.service.response_parts import entries_of, pieces
@@ -256,3 +256,35 @@ def test_pieces_are_the_whole_in_order(most: int) -> None:
 
 def test_a_response_without_entries_is_one_piece() -> None:
     assert list(pieces(UpdateResponse(SchedulerAction.RESYNC), 5)) == [UpdateResponse(SchedulerAction.RESYNC)]
+
+
+EMPTY_CALLS = {
+    "registration": (path(SCHEDULER, REGISTER), False),
+    "health": ("/grpc.health.v1.Health/Check", False),
+    "watched health": ("/grpc.health.v1.Health/Watch", True),
+}
+"""Calls with one message, and whether they have many answers."""
+
+
+@pytest.mark.parametrize("name", EMPTY_CALLS)
+def test_a_call_whose_message_never_comes_ends(registry: Registry, name: str) -> None:
+    async def story(stand: Stand) -> None:
+        method, many = EMPTY_CALLS[name]
+        call = (stand.channel.stream_stream if many else stand.channel.stream_unary)(method)()
+        await call.wait_for_connection()
+        assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        assert "no message came within" in await call.details()
+
+    serve(registry, story, Settings(HERE, patience=Patience(message=0.02)))
+
+
+@pytest.mark.parametrize("name", EMPTY_CALLS)
+def test_a_call_that_is_half_closed_without_its_message_ends(registry: Registry, name: str) -> None:
+    async def story(stand: Stand) -> None:
+        method, many = EMPTY_CALLS[name]
+        call = (stand.channel.stream_stream if many else stand.channel.stream_unary)(method)()
+        await call.done_writing()
+        assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert await call.details() == "the call ended without its message"
+
+    serve(registry, story)

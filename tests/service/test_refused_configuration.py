@@ -67,6 +67,8 @@ def test_a_refused_configuration_is_not_quoted_in_the_log(start: Start) -> None:
     assert "resource manager rm" in lines[0]
     assert "line 4, column 5: a key is given twice" in lines[0]
     assert "no valid YAML" in lines[1]
+    twice = [line for line in service.log if "line 4, column 5: a key is given twice" in line]
+    assert len(twice) == 2, "once for the registration, once for the update"
 
 
 async def update(address: str) -> None:

@@ -121,9 +121,10 @@ def test_a_reload_reaches_every_resource_manager(tmp_path: Path, registry: Regis
     [
         (BROKEN, "one.yaml: partitions[0].queues"),
         (PARENT, "resource manager first: partitions[0]"),
+        ("", "one.yaml: is empty, as if it was just being written"),
         (None, "no policy group is called 'one'"),
     ],
-    ids=["broken", "in the way", "gone"],
+    ids=["broken", "in the way", "empty", "gone"],
 )
 def test_one_problem_anywhere_and_nothing_changes(
     tmp_path: Path, registry: Registry, caplog: pytest.LogCaptureFixture, text: str | None, reason: str
@@ -146,6 +147,33 @@ def test_one_problem_anywhere_and_nothing_changes(
     serve(registry, story, configurations=files.loaded)
     assert "nothing was changed" in caplog.text
     assert reason in caplog.text
+
+
+def test_a_file_that_is_empty_from_the_start_is_in_nobodys_way_and_a_new_one_is(
+    tmp_path: Path, registry: Registry, caplog: pytest.LogCaptureFixture
+) -> None:
+    empty = tmp_path / "empty.yaml"
+    empty.touch()
+    files = Files(tmp_path, registry)
+
+    async def story(stand: Stand) -> None:
+        reloading = await files.start(stand)
+        await stand.register("third", policy_group="empty")
+        files.two.write_text(BIGGER)
+        assert await reloading.reload("test")
+        assert await files.in_use(stand, "third") == ""
+        assert await files.in_use(stand, "second") == BIGGER
+        (tmp_path / "new.yaml").touch()
+        files.two.write_text(SMALL)
+        assert not await reloading.reload("test")
+        assert await files.in_use(stand, "second") == BIGGER
+        (tmp_path / "new.yaml").write_text("partitions: []")
+        files.one.write_text("partitions: []")
+        assert await reloading.reload("test")
+        assert await files.in_use(stand, "first") == "partitions: []"
+
+    serve(registry, story, configurations=files.loaded)
+    assert "new.yaml: is empty" in caplog.text
 
 
 def test_partitions_may_go_and_come(tmp_path: Path, registry: Registry) -> None:

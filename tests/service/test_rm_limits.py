@@ -339,6 +339,33 @@ def test_what_is_released_in_the_same_update_makes_room(registry: Registry) -> N
     serve(registry, story, limited(asks=3))
 
 
+@pytest.mark.parametrize(
+    ("removed", "freed", "room"),
+    [((), 1, 1), (("a",), 1, 2), ((), 2, 2), (("b",), 2, 3), ((), 5, 3)],
+)
+def test_asks_released_by_key_alone_make_room_wherever_they_are(
+    registry: Registry, removed: tuple[str, ...], freed: int, room: int
+) -> None:
+    async def story(stand: Stand) -> None:
+        await stand.register()
+        stream = stand.stream()
+        apps = [app(name) for name in ("a", "b", "c", "other")]
+        asks = [ask("k", name) for name in ("a", "b", "c")]
+        await told(stand, update(new_applications=apps, asks=asks), on=stream)
+        change = update(
+            remove_applications=[RemoveApplicationRequest(name) for name in removed],
+            releases=released(*(AllocationAskRelease("", "k") for _ in range(freed))),
+            asks=[ask(f"n{number}", "other") for number in range(5)],
+        )
+        heard = await told(stand, change, on=stream)
+        refused = [key for key, reason in rejected(heard) if "--limit asks" in reason]
+        assert refused == [f"n{number}" for number in range(room, 5)]
+        known = (await partition_of(stand)).applications.values()
+        assert sum(len(one.asks) for one in known) == 3
+
+    serve(registry, story, limited(asks=3))
+
+
 def test_an_ask_that_is_renewed_while_its_allocation_ends_keeps_its_room(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()

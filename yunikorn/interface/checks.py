@@ -271,12 +271,15 @@ def ask_release_fault(gone: AllocationAskRelease) -> str:
 
 
 def _ending_fault(gone: AllocationRelease | AllocationAskRelease) -> str:
-    message: object = gone.message
+    if gone.message != "" and (fault := _message_fault(gone.message)):
+        return fault
+    return _choice_fault("terminationType", gone.termination_type, TerminationType)
+
+
+def _message_fault(message: object) -> str:
     if not isinstance(message, str):
         return f"message is {_kind(message)}, not text"
-    if not _has_utf8(message):
-        return "message is no text: it has halves of characters (surrogates)"
-    return _choice_fault("terminationType", gone.termination_type, TerminationType)
+    return "" if _has_utf8(message) else "message is no text: it has halves of characters (surrogates)"
 
 
 def node_fault(new: NewNodeInfo) -> str:

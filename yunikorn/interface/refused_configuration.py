@@ -6,13 +6,16 @@ values. The caller gets all of it in the `ConfigError`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from yunikorn.errors import printable
+from yunikorn.errors import ConfigError, printable
 
 if TYPE_CHECKING:
-    from yunikorn.errors import ConfigError, Problem
+    from yunikorn.errors import Problem
 
 LOGGED = 20
 """Problems of a refused configuration that the log has; the number of the others is logged."""
@@ -27,12 +30,37 @@ KINDS = {
 OTHER = "a value that cannot be used"
 
 _log = logging.getLogger("yunikorn.config")
+_caller_logs = ContextVar("caller_logs", default=False)
+"""Whether whoever registers a resource manager logs why that failed."""
 
 
 def log_refusal(label: str, error: ConfigError, *, secret: bool = True) -> None:
     """Log that `label` goes on with the configuration in use, since the new one cannot be used."""
     problems = places_and_kinds(error) if secret else str(error)
     _log.error("%s: the configuration cannot be used, the one in use stays: %s", printable(label), problems)
+
+
+@contextlib.contextmanager
+def refused_registration_logged(rm_id: str, *, secret: bool) -> Iterator[None]:
+    """Log a `ConfigError` raised meanwhile: the resource manager is not registered for it."""
+    try:
+        yield
+    except ConfigError as error:
+        if not _caller_logs.get():
+            problems = places_and_kinds(error) if secret else str(error)
+            text = "resource manager %s: the registration was refused, the configuration cannot be used: %s"
+            _log.error(text, printable(rm_id), problems)
+        raise
+
+
+@contextlib.contextmanager
+def refused_registration_logged_by_caller() -> Iterator[None]:
+    """Registrations that are refused meanwhile are logged by the caller, who knows more about them."""
+    before = _caller_logs.set(True)
+    try:
+        yield
+    finally:
+        _caller_logs.reset(before)
 
 
 def places_and_kinds(error: ConfigError) -> str:

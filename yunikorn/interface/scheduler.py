@@ -11,6 +11,7 @@ import itertools
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 
 import attrs
 
@@ -39,7 +40,7 @@ from yunikorn.interface.messages import (
     UpdateConfigurationResponse,
     UpdateRequest,
 )
-from yunikorn.interface.refused_configuration import log_refusal
+from yunikorn.interface.refused_configuration import log_refusal, refused_registration_logged
 from yunikorn.interface.rm_plugins import plugin_name, registry_for
 from yunikorn.interface.session import Session
 from yunikorn.interface.session_status import SessionStatus
@@ -58,6 +59,8 @@ from yunikorn.suggestions import suggest
 
 BEGINNING = (0, 0)
 """A place before all others."""
+_number = attrgetter("number")
+_place = attrgetter("place")
 
 
 @attrs.frozen(slots=True)
@@ -127,8 +130,9 @@ class Scheduler:
         self._number_allocations()
         config_source = ConfigSource.of(request, self.configurations)
         registry = registry_for(request.rm_id, callback, self.registry, self.failures)
-        config = self.loaded.load(config_source.text, registry)
-        session = self._open(request, callback, config, registry)
+        with refused_registration_logged(request.rm_id, secret=config_source.group is None):
+            config = self.loaded.load(config_source.text, registry)
+            session = self._open(request, callback, config, registry)
         session.config_source = config_source
         self._replace(request.rm_id, session)
         return RegisterResourceManagerResponse()
@@ -334,7 +338,7 @@ class Scheduler:
                 busy.append(turn)
         if most != 0:
             self._last = last.place if last is not None and busy else BEGINNING
-        unfinished = {turn.session for turn in busy}
+        unfinished = {turn.session for turn in busy} if busy else ()
         for session in sessions:
             if session not in unfinished and not session.stays_active:
                 self._active.pop(session, None)
@@ -342,20 +346,20 @@ class Scheduler:
 
     def _in_turn(self, sessions: list[Session]) -> deque[PartitionRotation]:
         """The partitions that may have something to decide, beginning behind the one that was served last."""
-        rotation = [
-            PartitionRotation((session.number, index), session, partition)
-            for session in sessions
-            if session.paused_state is None
-            for index, partition in enumerate(session.partitions)
-        ]
+        rotation: list[PartitionRotation] = []
+        for session in sessions:
+            if session.paused_state is None:
+                for index, partition in enumerate(session.partitions):
+                    rotation.append(PartitionRotation((session.number, index), session, partition))
+        if len(rotation) < 2:
+            return deque(rotation)
         begin = bisect_right(rotation, self._last, key=_place)
         return deque(rotation[begin:] + rotation[:begin])
 
     def _flush(self, sessions: list[Session]) -> None:
         """Hand out what these sessions have to say, and all if sinks have to hear of a failure."""
-        failures = len(self.failures)
-        if failures != self._faults_seen:
-            self._faults_seen = failures
+        if len(self.failures) != self._faults_seen:
+            self._faults_seen = len(self.failures)
             sessions = list(self._sessions.values())
         try:
             for session in sessions:
@@ -387,11 +391,11 @@ class Scheduler:
         `UsageError` if the source cannot be read; then the old configuration stays in use as a whole.
         """
         session = self._session_for("reload_configuration", rm_id)
-        new = session.config_source.again(self.configurations) if text is None else text
+        new = session.config_source.again(self.configurations) if text is None else text or DEFAULT_TEXT
         if new is None:
             return False
         try:
-            changed = session.reload_text(new or DEFAULT_TEXT)
+            changed = session.reload_text(new)
         except ConfigError as error:
             log_refusal(session.label, error, secret=text is not None)
             raise
@@ -583,11 +587,3 @@ class Scheduler:
             known = ", ".join(self._sessions) or "none"
             raise UsageError(f"no resource manager '{rm_id}' is registered; registered: {known}")
         return session
-
-
-def _number(session: Session) -> int:
-    return session.number
-
-
-def _place(turn: PartitionRotation) -> tuple[int, int]:
-    return turn.place

@@ -188,9 +188,11 @@ class Session:
         Keys that age change with time though no timer says when, and a bounded look of preemption goes on in
         the next call at the same instant.
         """
-        return self.paused_state is None and any(
-            partition.cycle.ages or partition.preemption.is_due() for partition in self._partitions.values()
-        )
+        if self.paused_state is None:
+            for partition in self._partitions.values():
+                if partition.cycle.ages or partition.preemption.is_due():
+                    return True
+        return False
 
     def take(self, request: UpdateRequest) -> None:
         """Take in an update; while the session is paused it is answered by RESYNC instead.
@@ -215,8 +217,9 @@ class Session:
         if self.paused_state is not None:
             self._hold_back(self.paused_state)
             return
-        unsent, self._unsent = self._unsent, None
-        self._deliver(unsent)
+        if self._unsent is not None:
+            unsent, self._unsent = self._unsent, None
+            self._deliver(unsent)
         changes = self._cache_changes()
         response = collect(self._outboxes())
         if changes is not None:
@@ -226,7 +229,8 @@ class Session:
                 # An interrupt: what it kept from being sent is sent next time.
                 self._unsent = response
                 raise
-        self._deliver(response)
+        if response is not None:
+            self._deliver(response)
         if self.callback_adapter.hears_states and self.paused_state is None:
             self._send_states()
         if self._again:
@@ -246,9 +250,9 @@ class Session:
         finally:
             self._syncing = False
 
-    def _deliver(self, response: UpdateResponse | None) -> None:
+    def _deliver(self, response: UpdateResponse) -> None:
         """Hand over a response; one that the callback failed to take leaves the RM out of step."""
-        if response is None or self.state == STOPPED:
+        if self.state == STOPPED:
             return
         if not self.callback_adapter.deliver(response) and self.state != STOPPED:
             self.pause("its callback failed to take a response", reachable=True)
@@ -414,7 +418,7 @@ class Session:
         self.sinks.use(reload_plan.outlets)
         self._listen()
         last = collect((name, one.partition.outbox) for name, one in gone.items())
-        if self.paused_state is None:
+        if self.paused_state is None and last is not None:
             self._deliver(last)
 
     def _prepare(self, config: SchedulerConfig) -> ReloadPlan:

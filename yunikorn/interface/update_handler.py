@@ -69,9 +69,9 @@ class UpdateHandler:
         `UsageError` before anything is taken in if the request is not made of the interface's classes.
         """
         check_request(request)
-        first, then = self._removals(request)
-        for gone in first:
-            self._remove_application(gone)
+        then: Removals = request.remove_applications
+        if then and request.new_applications:
+            then = self._remove_known(then)
         for new in request.new_applications:
             self._add_application(new)
         for gone in then:
@@ -82,9 +82,9 @@ class UpdateHandler:
         for release in request.releases.allocations_to_release:
             self._release(release)
         recovered: list[tuple[PartitionScheduler, Allocation, str]] = []
-        before, after = self._node_updates(request)
-        for update in before:
-            self._update_node(update)
+        after: NodeUpdates = request.updated_nodes
+        if after and request.new_schedulable_nodes:
+            after = self._update_known(after, request.new_schedulable_nodes)
         for node in request.new_schedulable_nodes:
             self._add_node(node, recovered)
         for update in after:
@@ -104,24 +104,21 @@ class UpdateHandler:
 
     # -- what is removed and registered at once -----------------------------------------------------
 
-    def _removals(self, request: UpdateRequest) -> tuple[Removals, Removals]:
-        """Divide the removals of applications into those before and those after the new ones."""
-        if not request.new_applications:
-            return (), request.remove_applications
+    def _remove_known(self, removals: Removals) -> Removals:
+        """Remove the applications that are known, before new ones come; returns the removals after those."""
         first: list[RemoveApplicationRequest] = []
         then: list[RemoveApplicationRequest] = []
-        for gone in request.remove_applications:
+        for gone in removals:
             partition, _ = self._partition(gone.partition_name, removal_fault(gone))
             known = partition is not None and partition.knows(gone.application_id)
             (first if known else then).append(gone)
-        return first, then
+        for gone in first:
+            self._remove_application(gone)
+        return then
 
-    def _node_updates(self, request: UpdateRequest) -> tuple[NodeUpdates, NodeUpdates]:
-        """Divide the updates of nodes likewise: those up to a removal come before the registration."""
-        updates = request.updated_nodes
-        if not (updates and request.new_schedulable_nodes):
-            return (), updates
-        new = {node.node_id for node in request.new_schedulable_nodes if not node_fault(node)}
+    def _update_known(self, updates: NodeUpdates, nodes: Sequence[NewNodeInfo]) -> NodeUpdates:
+        """Do likewise with nodes: the updates up to a removal come before the registration."""
+        new = {node.node_id for node in nodes if not node_fault(node)}
         removed: dict[object, int] = {}
         for index, update in enumerate(updates):
             if update.action == NodeAction.DECOMMISSION and not node_update_fault(update):
@@ -129,13 +126,15 @@ class UpdateHandler:
                 if node_id in new and self._session.node(node_id, _partition_of(update.attributes)):
                     removed[node_id] = index
         if not removed:
-            return (), updates
+            return updates
         before: list[UpdateNodeInfo] = []
         after: list[UpdateNodeInfo] = []
         for index, update in enumerate(updates):
             known = not name_fault("nodeID", update.node_id)
             (before if known and index <= removed.get(update.node_id, -1) else after).append(update)
-        return before, after
+        for update in before:
+            self._update_node(update)
+        return after
 
     # -- applications -------------------------------------------------------------------------------
 
@@ -143,7 +142,7 @@ class UpdateHandler:
         partition, reason = self._partition(new.partition_name, application_fault(new))
         if not reason and not new.application_id:
             reason = "an application needs an id"
-        elif not reason and style_named(new.gang_scheduling_style) == ATOMIC and is_zero(new.placeholder_ask):
+        elif new.gang_scheduling_style and not reason and _is_atomic_without_size(new):
             reason = NO_SIZE
         if partition is None or reason:
             refusal = Refusal(told(new.application_id), reason)
@@ -236,14 +235,9 @@ class UpdateHandler:
         if partition is None:
             # Not a release as answer, as for what is unknown: it may well be running in another partition.
             self._refuse(gone, f"{reason}: nothing was released")
-        else:
-            partition.release(
-                gone.application_id,
-                gone.uuid,
-                gone.allocation_key,
-                gone.termination_type,
-                shortened(gone.message),
-            )
+            return
+        message = shortened(gone.message) if gone.message else ""
+        partition.release(gone.application_id, gone.uuid, gone.allocation_key, gone.termination_type, message)
 
     # -- nodes --------------------------------------------------------------------------------------
 
@@ -267,7 +261,9 @@ class UpdateHandler:
             recovered.extend((partition, one, node.id) for one in new.existing_allocations)
 
     def _recover(self, partition: PartitionScheduler, one: Allocation, node_id: str) -> None:
-        reason = allocation_fault(one) or self._contradiction(partition, one, node_id)
+        reason = allocation_fault(one)
+        if not reason and (one.node_id != node_id or one.partition_name):
+            reason = self._contradiction(partition, one, node_id)
         if not reason:
             priority, reason = self._priority(one)
             reason = reason or partition.existing.recover(_existing(one, node_id, priority))
@@ -356,6 +352,10 @@ def _new_ask(ask: AllocationAsk, priority: int) -> NewAsk:
     if policy is not None:
         demand.may_preempt, demand.may_be_preempted = policy.allow_preempt_other, policy.allow_preempt_self
     return demand
+
+
+def _is_atomic_without_size(new: AddApplicationRequest) -> bool:
+    return style_named(new.gang_scheduling_style) == ATOMIC and is_zero(new.placeholder_ask)
 
 
 def _existing(one: Allocation, node_id: str, priority: int) -> ExistingAllocation:

@@ -17,7 +17,7 @@ from yunikorn.objects.termination import ALLOCATION_EVENT, TerminationType
 from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from yunikorn.objects.application import Application
     from yunikorn.objects.ask import Ask
@@ -74,7 +74,7 @@ class AllocationAccounting:
         self.applications: Mapping[str, Application]
         """... all applications that have not ended; both given by the partition."""
         self.changes = 0
-        """Commits, releases and changes of nodes so far: what a refusal may depend on."""
+        """Commits, releases, changes of nodes, stops and starts so far: what a refusal may depend on."""
 
     # -- allocations --------------------------------------------------------------------------------
 
@@ -212,8 +212,9 @@ class AllocationAccounting:
             self.node_changed(node, gained=False)
         app.waiting_since = allocation.placed
         app.misses = 0
-        self._book_allocated(app, allocation.resource, 1)
-        self.usage.book(app, tuple(allocation.resource.items()))
+        pairs = tuple(allocation.resource.items())
+        self._book_allocated(app, pairs)
+        self.usage.book(app, pairs)
         if self.event_recorder.enabled:
             self._record_allocation(allocation)
 
@@ -280,8 +281,9 @@ class AllocationAccounting:
         app.obtain(allocation)
         node.take(allocation)
         self.node_changed(node, gained=False)
-        self._book_allocated(app, resource, 1)
-        self.usage.book(app, tuple(resource.items()))
+        pairs = tuple(resource.items())
+        self._book_allocated(app, pairs)
+        self.usage.book(app, pairs)
         if app.state == NEW:
             app.run("allocation recovered")
         if allocation.placeholder:
@@ -306,9 +308,9 @@ class AllocationAccounting:
         allocation.resource = resource
         node.take(allocation)
         self.node_changed(node, gained=True)
-        self._book_allocated(app, before, -1)
+        self._book_allocated(app, _less(before))
         self.usage.unbook(app, tuple(before.items()))
-        self._book_allocated(app, resource, 1)
+        self._book_allocated(app, resource.items())
         self.usage.book(app, tuple(resource.items()))
         for queue in app.chain:
             if queue.over_quota:
@@ -326,7 +328,7 @@ class AllocationAccounting:
         app.lose(allocation)
         node.give_back(allocation)
         self.node_changed(node, gained=True)
-        self._book_allocated(app, allocation.resource, -1)
+        self._book_allocated(app, _less(allocation.resource))
         self.usage.unbook(app, tuple(allocation.resource.items()))
         for queue in app.chain:
             if queue.over_quota:
@@ -358,18 +360,22 @@ class AllocationAccounting:
             if not ask.live and not ask.pending and ask.app.asks.get(ask.key) is ask:
                 del ask.app.asks[ask.key]
 
-    def _book_allocated(self, app: Application, resource: Mapping[str, int], times: int) -> None:
+    @staticmethod
+    def _book_allocated(app: Application, pairs: Iterable[tuple[str, int]]) -> None:
+        demand, allocated = app.demand, app.allocated
+        for name, amount in pairs:
+            demand[name] = demand.get(name, 0) + amount
+            allocated[name] = allocated.get(name, 0) + amount
         for queue in app.chain:
+            demand, allocated = queue.demand, queue.allocated
             if queue.history is not None:
                 queue.history.note()
-        for holder in (app, *app.chain):
-            demand, allocated = holder.demand, holder.allocated
-            for name, amount in resource.items():
-                demand[name] = demand.get(name, 0) + amount * times
-                allocated[name] = allocated.get(name, 0) + amount * times
+            for name, amount in pairs:
+                demand[name] = demand.get(name, 0) + amount
+                allocated[name] = allocated.get(name, 0) + amount
+            if not queue.is_dirty:
+                queue.mark_dirty()
         app.mark_dirty()
-        for queue in app.chain:
-            queue.mark_dirty()
 
     # -- nodes and applications ---------------------------------------------------------------------
 
@@ -405,6 +411,10 @@ class AllocationAccounting:
             app.counted = False
             for queue in app.chain:
                 queue.count_running(-1)
+
+
+def _less(resource: Mapping[str, int]) -> list[tuple[str, int]]:
+    return [(name, -amount) for name, amount in resource.items()]
 
 
 def _restart(allocated: Tally, pairs: Pairs, stuck: str) -> None:

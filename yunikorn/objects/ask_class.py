@@ -48,7 +48,6 @@ class AskClass:
         "reserving_ask",
         "resource",
         "tries",
-        "unreservable_version",
         "unschedulable",
         "verdicts",
         "waiting",
@@ -65,8 +64,6 @@ class AskClass:
         """Whether no node had room when it was last tried."""
         self.reserving_ask: Ask | None = None
         """The one of its requests that has reserved a node."""
-        self.unreservable_version = -1
-        """At which count of alterations of nodes none could have been kept for it."""
         self.refusals: Mapping[str, int] = NOTHING_REFUSED
         """Reasons for which nodes with room were refused in the last search, each with its count."""
         self.tries = 0

@@ -33,28 +33,35 @@ class AskExtras:
         "unschedulable",
     )
 
+    over_limit: bool
+    """Whether it has been reported as too large for what its user or group has left."""
+    over_quota: bool
+    """Whether it has been reported as too large for what its queues have left."""
+    eviction: Eviction | None
+    """What was last told to go for it."""
+    made: int
+    """Allocations it has led to since it has a plight: tells whether an eviction has served it."""
+    barred_until: int
+    """When preemption, which was tried for it in vain, may be tried again (ns)."""
+    attempt_change: int
+    """The ledger's count of changes at the last attempt to preempt for it."""
+    reserved: Node | None
+    """The node that is kept for it."""
+    parked: bool
+    """Whether it is out of the running until something changes (see `scheduling.parking`)."""
+    refusals: Mapping[str, int]
+    """Reasons for which nodes with room were refused to this ask alone, each with its count."""
+    tries: int
+    """How often it was parked."""
+    held: bool
+    """Whether it is out of the running for the sake of its gang; it is parked as well then."""
+    gang: AtomicGang | None
+    """The gang that it stands for: not a request of its own, but of all members together."""
+
     def __init__(self) -> None:
-        self.over_limit = False
-        """Whether it has been reported as too large for what its user or group has left."""
-        self.over_quota = False
-        """Whether it has been reported as too large for what its queues have left."""
-        self.eviction: Eviction | None = None
-        """What was last told to go for it."""
-        self.made = 0
-        """Allocations it has led to since it has an extras: tells whether an eviction has served it."""
+        self.over_limit = self.over_quota = self.unschedulable = self.gang_blocked = False
+        self.eviction = self.reserved = self.gang = None
+        self.made = self.tries = 0
         self.barred_until = INT64_MIN
-        """When preemption, which was tried for it in vain, may be tried again (ns)."""
         self.attempt_change = -1
-        """The accounting's count of changes at the last attempt to preempt for it."""
-        self.reserved: Node | None = None
-        """The node that is kept for it."""
-        self.unschedulable = False
-        """Whether it is out of the running until something changes (see `scheduling.unschedulable_queue`)."""
-        self.refusals: Mapping[str, int] = NOTHING_REFUSED
-        """Reasons for which nodes with room were refused to this ask alone, each with its count."""
-        self.tries = 0
-        """How often it was unschedulable."""
-        self.gang_blocked = False
-        """Whether it is out of the running for the sake of its gang; it is unschedulable as well then."""
-        self.gang: AtomicGang | None = None
-        """The gang that it stands for: not a request of its own, but of all members together."""
+        self.refusals = NOTHING_REFUSED

@@ -55,3 +55,14 @@ class AskIndex:
             self._entries -= 1
         self._by_key.pop(key, None)
         return None
+
+    def find_all(self, key: str) -> list[Application]:
+        """All applications that have an ask with this key, in the order in which `find` would find them."""
+        if self.find(key) is None:
+            return []
+        apps = dict.fromkeys(app for _, _, app in sorted(self._by_key[key], key=_rank))
+        return [app for app in apps if key in app.asks and self._applications.get(app.id) is app]
+
+
+def _rank(entry: tuple[int, int, Application]) -> tuple[int, int]:
+    return entry[:2]

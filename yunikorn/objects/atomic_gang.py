@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from yunikorn.objects.ask import Ask
 from yunikorn.objects.ask_class import AskClass
 from yunikorn.objects.ask_spec import AskSpec
-from yunikorn.resources import Resource, Tally, fits, grow, saturate
+from yunikorn.resources import INT64_MAX, Resource, Tally, fits, grow, saturate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,7 +121,7 @@ class AtomicGang:
             del self._asks[bisect_left(self._asks, ask.order, key=_ORDER)]
         # Members are chosen once: later asks add none, and only the loss of one calls for another choice.
         if difference > 0:
-            if not self.members:
+            if not self.members and self.is_whole:
                 self.form()
         elif ask.pending < self._needed.get(ask.key, 0):
             self._miss()
@@ -194,16 +194,16 @@ class AtomicGang:
         """The members, and their sum: of each ask, in order, the repeats that supply a type still missing."""
         chosen: Members = []
         amount: Tally = {}
-        missing = _missing(self.total, amount)
         for ask in self._asks:
-            count = min(ask.pending, _repeats(ask.resource, missing))
+            if fits(amount, self.total):
+                break
+            count = _repeats(ask, self.total, amount)
             if count:
                 chosen.append((ask, count))
                 grow(amount, ask.resource, count)
-                missing = _missing(self.total, amount)
-                if not missing:
-                    break
-        return chosen, Resource({name: saturate(value) for name, value in amount.items()})
+        if amount and max(amount.values()) > INT64_MAX:
+            amount = {name: saturate(value) for name, value in amount.items()}
+        return chosen, Resource(amount)
 
     def _classes(self) -> tuple[object, ...]:
         counts: dict[object, int] = {}
@@ -260,12 +260,13 @@ class AtomicGang:
         self._asks.clear()
 
 
-def _missing(total: Mapping[str, int], amount: Mapping[str, int]) -> Tally:
-    """The types of which `amount` has less than `total`, and how much less."""
-    return {name: most - amount.get(name, 0) for name, most in total.items() if most > amount.get(name, 0)}
-
-
-def _repeats(resource: Mapping[str, int], missing: Mapping[str, int]) -> int:
-    """The fewest repeats of `resource` that supply all it can of what is missing."""
-    wanted = [(missing[name], amount) for name, amount in resource.items() if amount and name in missing]
-    return max((-(-lacking // amount) for lacking, amount in wanted), default=0)
+def _repeats(ask: Ask, total: Mapping[str, int], chosen: Mapping[str, int]) -> int:
+    """The fewest pending repeats of an ask that supply all they can of what `chosen` lacks of `total`."""
+    count, most, resource = 0, ask.pending, ask.resource
+    for name, value in total.items():
+        lacking = value - chosen.get(name, 0)
+        if lacking > count * (amount := resource.get(name, 0)) and amount:
+            count = -(-lacking // amount)
+            if count >= most:
+                return most
+    return count

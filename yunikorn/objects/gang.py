@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SOFT, HARD, ATOMIC = "Soft", "Hard", "Atomic"
 STYLES = (SOFT, HARD, ATOMIC)
 """Gang scheduling styles; any other is Soft."""
+_BY_NAME = {"": SOFT} | {style.lower(): style for style in STYLES}
 
 CREATION_TAG = "yunikorn.apache.org/creationTime"
 TIME_DIGITS = 18
@@ -134,9 +135,7 @@ class Gang:
 
 def style_named(name: str) -> str | None:
     """The style of this name, in any case of letters; Soft without a name, None for an unknown one."""
-    if not name:
-        return SOFT
-    return next((style for style in STYLES if style.lower() == name.lower()), None)
+    return _BY_NAME.get(name.lower())
 
 
 def placeholder_timeout(wanted: int, tags: Mapping[str, str], now: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import attrs
@@ -83,8 +84,7 @@ class Outbox:
     def drain(self) -> Outbox:
         """Hand out what has been collected, and start anew."""
         full = Outbox()
-        for kind in _KINDS:
-            entries = getattr(self, kind)
+        for kind, entries in zip(_KINDS, _lists(self), strict=True):
             if entries:
                 setattr(full, kind, entries)
                 setattr(self, kind, [])
@@ -92,3 +92,4 @@ class Outbox:
 
 
 _KINDS = tuple(field.name for field in attrs.fields(Outbox))
+_lists = attrgetter(*_KINDS)

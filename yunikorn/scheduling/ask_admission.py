@@ -171,15 +171,16 @@ class AskAdmission:
             partition.accounting.pending_accounting.drop(ask, termination, message)
 
     def _owners(self, app_id: str, key: str) -> list[Application]:
-        applications = self._partition.applications
-        if app_id:
-            app = applications.get(app_id)
-            return [app] if app is not None else []
+        app = self._partition.applications.get(app_id) if app_id else self.index.find(key)
+        return [app] if app is not None else []
+
+    @property
+    def index(self) -> AskIndex:
+        """Applications by the keys of their asks; node_reservations from the first time on."""
         pending_accounting = self._partition.accounting.pending_accounting
         if pending_accounting.index is None:
-            pending_accounting.index = AskIndex(applications)
-        app = pending_accounting.index.find(key)
-        return [app] if app is not None else []
+            pending_accounting.index = AskIndex(self._partition.applications)
+        return pending_accounting.index
 
 
 def _spec(demand: NewAsk) -> AskSpec:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.atomic_gang import GangClass
-from yunikorn.resources import Tally, describe, fits_quota, subtract
+from yunikorn.resources import Tally, describe, fits_quota, subtract, sum_of
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
@@ -108,11 +108,7 @@ class AtomicGangs:
         return ask_class.possible[1]
 
     def _fits_empty_nodes(self, gang: AtomicGang) -> bool:
-        rooms: list[tuple[Node, Tally]] = [
-            (node, dict(subtract(node.capacity, node.occupied)))
-            for node in self._partition.nodes.values()
-            if node.schedulable
-        ]
+        rooms = self._empty_rooms()
         for ask, count in sorted(_by_ask_class(gang.members), key=lambda one: -sum(one[0].resource.values())):
             left = count
             for node, room in rooms:
@@ -123,6 +119,14 @@ class AtomicGangs:
             else:
                 return False
         return True
+
+    def _empty_rooms(self) -> list[tuple[Node, Tally]]:
+        """What nodes that take work have room for as long as nothing runs here."""
+        return [
+            (node, dict(subtract(node.capacity, node.occupied)))
+            for node in self._partition.nodes.values()
+            if node.schedulable
+        ]
 
     # -- placing ------------------------------------------------------------------------------------
 
@@ -176,8 +180,11 @@ class AtomicGangs:
 
         Looks at every node once for each ask class, and only where that takes less time than a plan may.
         """
-        kinds, nodes = _by_ask_class(gang.members), self._partition.nodes
-        if len(kinds) * len(nodes) > LOOKS_PER_MEMBER * gang.size:
+        nodes, most = self._partition.nodes, LOOKS_PER_MEMBER * gang.size
+        if len(nodes) > most:
+            return False
+        kinds = _by_ask_class(gang.members)
+        if len(kinds) * len(nodes) > most:
             return False
         return any(_room_for(ask.ask_class, count, nodes) < count for ask, count in kinds)
 
@@ -240,8 +247,10 @@ class AtomicGangs:
         gang.told = True
         if event_recorder.enabled:
             size = f"{gang.size} members, {describe(request.resource)}"
-            total = describe(self._partition.cluster.total)
-            never = "" if self._may_ever_run(gang) else f"; it never can as things are, with {total} in all"
+            never = ""
+            if not self._may_ever_run(gang):
+                total = describe(sum_of(room for _, room in self._empty_rooms()))
+                never = f"; it never can as things are, with {total} in all"
             message = f"Gang of application '{gang.app.id}' ({size}) has no room: {why}{never}"
             event_recorder.record(
                 "REQUEST", request.key, gang.app.id, message=message, reason="GangUnschedulable"

@@ -92,10 +92,10 @@ class Cycle:
                 allocation = self.reservations.serve()
                 if allocation is not None:
                     return allocation
-        if self._gangs.unformed:
-            self._gangs.form()
-        if self._gangs.ready:
-            allocation = self.replacement.decide()
+        if self._gangs.unformed or self._gangs.ready:
+            if self._gangs.unformed:
+                self._gangs.form()
+            allocation = self.replacement.decide() if self._gangs.ready else None
             if allocation is not None:
                 return allocation
         if self._gangs.overdue:
@@ -112,7 +112,9 @@ class Cycle:
         """Queues, or the whole partition, were stopped or started."""
         self._stopped = STOPPED in (self._root.state, self._partition.state)
         if not self._stopped:
-            self._stop_starts = self._cluster.stop_starts
+            self._switches = self._cluster.stop_starts
+            # Preemption may have been refused because of the stopped queue: the start counts as a change.
+            self._accounting.changes += 1
             self.reservations.give_up_stopped()
             self.replacement.resume()
 
@@ -139,7 +141,9 @@ class Cycle:
     @property
     def ages(self) -> bool:
         """True if time alone may open a queue, because its policy excludes applications by ageing keys."""
-        return any(leaf.policy_excluded and leaf.order.ages for leaf in self._excluding)
+        return bool(self._excluding) and any(
+            leaf.policy_excluded and leaf.order.ages for leaf in self._excluding
+        )
 
     def _review_excluded(self) -> bool:
         """Review who takes part where keys changed though no application did; whether that found work."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.atomic_gang import AtomicGang
-from yunikorn.objects.gang import ATOMIC, SOFT, STYLES, Gang, placeholder_timeout, style_named
+from yunikorn.objects.gang import ATOMIC, SOFT, STYLES, Gang, placeholder_timeout
 from yunikorn.resources import Resource, describe, fits, fits_quota, has_negative, smaller_of
 
 if TYPE_CHECKING:
@@ -28,9 +28,8 @@ def make_gang(app: Application, total: Resource, timeout: int, partition: Partit
 
 def report_style(app: Application, style: str, partition: Partition) -> None:
     """Tell the resource manager of a style that is unknown, and taken as Soft."""
-    if style_named(style) is None:
-        message = f"unknown gang scheduling style '{style}', taken as {SOFT}; known: {', '.join(STYLES)}"
-        partition.gangs.report(app, "UnknownGangStyle", message)
+    message = f"unknown gang scheduling style '{style}', taken as {SOFT}; known: {', '.join(STYLES)}"
+    partition.gangs.report(app, "UnknownGangStyle", message)
 
 
 def gang_refusal(app: Application, queue: Queue) -> str:

@@ -130,12 +130,10 @@ class MemberOrder:
             if type(key) is float:
                 sound = key == key
             elif type(key) is tuple:
-                for part in key:
-                    if type(part) is not float or part != part:
-                        sound = _is_sound(key)
-                        break
+                if len(key) == 2 and type(key[0]) is float and type(key[1]) is float:
+                    sound = key[0] == key[0] and key[1] == key[1]
                 else:
-                    sound = True
+                    sound = _is_sound(key)
             else:
                 sound = bool(key == key)
             if sound:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
 CREATION_TAG = "creationTime"
+ACTIONS = {"drain": "DRAIN_NODE", "schedule": "DRAIN_TO_SCHEDULABLE"}
+"""What an RM calls the events that move a node."""
 AS_REQUESTED = "allocation remove as per RM request"
 
 
@@ -184,7 +186,8 @@ class PartitionScheduler:
         )
         partition.event_recorder.record("APP", app.id, change="ADD", detail="APP_NEW")
         app.forced = is_forced(submission.tags)
-        app.gang_style = style_named(submission.gang_style) or SOFT
+        style = style_named(submission.gang_style) if submission.gang_style else SOFT
+        app.gang_style = style or SOFT
         if not is_zero(submission.gang):
             make_gang(app, submission.gang, submission.execution_timeout, partition)
         elif submission.execution_timeout:
@@ -193,7 +196,8 @@ class PartitionScheduler:
         if reason:
             partition.reject_application(app, reason, answered=not submission.implicit)
         else:
-            report_style(app, submission.gang_style, partition)
+            if style is None:
+                report_style(app, submission.gang_style, partition)
             self.existing.arrived(app)
         return app
 
@@ -290,8 +294,7 @@ class PartitionScheduler:
             self.partition.answer_unknown_release(app_id, uuid, key, confirmed=not own)
             return False
         found, asks = ended_by(app, uuid, key, termination)
-        asked = key in app.asks if key else bool(app.asks)
-        if not found and (uuid or (key and not asked)):
+        if not found and (uuid or (key and key not in app.asks)):
             self.partition.answer_unknown_release(app_id, uuid, key, confirmed=not own)
         for ask in asks:
             self.partition.end_ask(ask, TerminationType.STOPPED_BY_RM, message or ASK_AS_REQUESTED)
@@ -359,8 +362,8 @@ class PartitionScheduler:
         if move:
             try:
                 self.partition.move_node(node, move)
-            except StateError as error:
-                return str(error)
+            except StateError:
+                return f"{node.label} is {node.state}: {ACTIONS[move]} is not possible"
             if capacity is None and occupied is None and attributes is None:
                 return ""
         if attributes is not None:
@@ -442,15 +445,17 @@ def ended_by(
     app: Application, uuid: str, key: str, termination: TerminationType
 ) -> tuple[list[Allocation], list[Ask]]:
     """The allocations and asks of an application that a release by its RM ends."""
-    if uuid:
-        found = [app.allocations[uuid]] if uuid in app.allocations else []
-    else:
-        found = app.of_key(key) if key else list(app.allocations.values())
     replaced = termination == TerminationType.PLACEHOLDER_REPLACED
+    if uuid:
+        one = app.allocations.get(uuid)
+        if one is None or (replaced and one.releasing != termination):
+            return [], []
+        return [one], []
+    found = app.of_key(key) if key else list(app.allocations.values())
     told = [one for one in found if one.releasing == termination]
-    if replaced or (told and not uuid):
+    if replaced or told:
         # A confirmation by key is for those of its allocations that were told to go.
-        found = told
-    if uuid or replaced or told or termination == TerminationType.TIMEOUT:
+        return told, []
+    if termination == TerminationType.TIMEOUT:
         return found, []
     return found, asks_of(app, key)

@@ -138,8 +138,8 @@ class Reservations:
     # -- choosing -----------------------------------------------------------------------------------
 
     def _best_node(self, ask: Ask) -> Node | None:
-        ask_class, capacity_version = ask.ask_class, self._node_reservations.capacity_version
-        if ask_class.unreservable_version == capacity_version or self._exceeds_all(ask_class):
+        ask_class = ask.ask_class
+        if self._exceeds_all(ask_class):
             return None
         order = self._orders.of(ask_class)
         # Who was kept a moment ago still stands in the order: many ask classes may come of age at once.
@@ -147,15 +147,10 @@ class Reservations:
         node = self._nearest(ask, ends)
         if node is not None:
             return node
-        if len(ends) == 2 * SAMPLE:  # else they are all that are free
-            if not self._full_looks.try_acquire(ask_class):
-                return None
-            node = self._nearest(ask, _free(order))
-            if node is not None:
-                return node
-        if not any(node.could_host(ask_class.pairs) for node in self._partition.nodes.values()):
-            ask_class.unreservable_version = capacity_version
-        return None
+        # Fewer than these are all that are free.
+        if len(ends) < 2 * SAMPLE or not self._full_looks.try_acquire(ask_class):
+            return None
+        return self._nearest(ask, _free(order))
 
     def _exceeds_all(self, ask_class: AskClass) -> bool:
         """Whether no node has so much of some type: told without a look at each node."""

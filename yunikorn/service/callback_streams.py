@@ -21,7 +21,7 @@ from yunikorn.interface.wire.generated.callbacks_pb2 import (
 )
 from yunikorn.service.decoding import LARGE, Decoding
 from yunikorn.service.endings import Context, refuse, send_headers
-from yunikorn.service.open_streams import first_message
+from yunikorn.service.open_streams import WHO, first_message
 from yunikorn.service.refusals import Refusal, not_registered, refusal_of
 from yunikorn.service.registrations import Registrations
 from yunikorn.service.remote import RemoteRM
@@ -44,7 +44,7 @@ class CallbackStreams:
 
     async def serve(self, messages: AsyncIterator[bytes], context: Context) -> None:
         """One stream from its first message to its end."""
-        data = await first_message(messages, self._settings.patience)
+        data = await first_message(messages, self._settings.patience, WHO)
         if data is None:
             return
         await send_headers(context)

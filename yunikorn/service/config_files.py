@@ -14,6 +14,9 @@ SUFFIXES = (".yaml", ".yml")
 DEFAULT_GROUP = ""
 """The group of a file that is given without one."""
 
+EMPTY = ("", b"")
+EMPTIED = "is empty, as if it was just being written; write `partitions: []` if there are to be no partitions"
+
 
 class ConfigFiles:
     """Which files there are, by what the user named: `FILE`, `GROUP=FILE`, or a folder of `GROUP.yaml`."""
@@ -56,8 +59,12 @@ class ConfigFiles:
                 here.append(folder)
         return here
 
-    def read(self, registry: Registry) -> dict[str, bytes]:
-        """The checked texts of all groups; raises `UsageError` with everything that is wrong with any."""
+    def read(self, registry: Registry, in_use: Mapping[str, str | bytes] | None = None) -> dict[str, bytes]:
+        """The checked texts of all groups; raises `UsageError` with everything that is wrong with any.
+
+        With the texts `in_use` so far a file is refused that is empty where it was not, or was not there:
+        whoever writes it has begun and not finished.
+        """
         texts: dict[str, bytes] = {}
         problems: list[str] = []
         for group, path in self.paths().items():
@@ -66,6 +73,8 @@ class ConfigFiles:
             except OSError as error:
                 problems.append(f"{path}: cannot be read: {error.strerror or error}")
                 continue
+            if not texts[group] and in_use is not None and in_use.get(group) not in EMPTY:
+                problems.append(f"{path}: {EMPTIED}")
             outcome = check_config(texts[group], registry)
             problems += [f"{path}: {problem}" for problem in outcome.problems]
         if problems:
@@ -75,6 +84,11 @@ class ConfigFiles:
 
 class LoadedConfigurations(Configurations):
     """The texts that were read and checked last; others take their place as a whole."""
+
+    @property
+    def texts(self) -> dict[str, str | bytes]:
+        """What holds now, by policy group."""
+        return {group: self.read(group) for group in self.groups}
 
     def replace(self, texts: Mapping[str, bytes | str]) -> None:
         """From now on these hold."""

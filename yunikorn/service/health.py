@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import grpc
 import grpc.aio
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health, health_pb2
 
 from yunikorn.interface.wire.methods import CALLBACKS, SCHEDULER
+from yunikorn.service.settings import Patience
+from yunikorn.service.single_messages import with_message
 
+CHECK, WATCH = "Check", "Watch"
+"""The methods of the service, of which each call has one message."""
 OVERALL = ""
 SERVICES = (OVERALL, SCHEDULER, CALLBACKS)
 
@@ -21,9 +26,20 @@ class Health:
         self._servicer: Any = health.aio.HealthServicer()  # type: ignore[attr-defined]
         self.is_green = False
 
-    def serve(self, server: grpc.aio.Server) -> None:
+    def serve(self, server: grpc.aio.Server, patience: Patience) -> None:
         """Have a server answer for it."""
-        health_pb2_grpc.add_HealthServicer_to_server(self._servicer, server)
+        parts: dict[str, Any] = {
+            "request_deserializer": health_pb2.HealthCheckRequest.FromString,
+            "response_serializer": health_pb2.HealthCheckResponse.SerializeToString,
+        }
+        check = with_message(self._servicer.Check, CHECK, patience)
+        watch = with_message(self._servicer.Watch, WATCH, patience)
+        handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
+            CHECK: grpc.stream_unary_rpc_method_handler(check, **parts),
+            WATCH: grpc.stream_stream_rpc_method_handler(watch, **parts),
+        }
+        handler = grpc.method_handlers_generic_handler(health.SERVICE_NAME, handlers)
+        server.add_generic_rpc_handlers((handler,))
 
     async def set(self, green: bool) -> None:
         """From now on answer SERVING, or NOT_SERVING."""

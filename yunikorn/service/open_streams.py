@@ -6,13 +6,18 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from typing import TypeVar
 
 import grpc
 
 from yunikorn.service.refusals import Refusal
 from yunikorn.service.settings import Limits, Patience
 
+M = TypeVar("M")
+
 UNIX = "unix:"
+WHO = ": the first one says which resource manager it is"
+"""What the first message of a stream of an RM is wanted for."""
 
 
 class OpenStreams:
@@ -53,13 +58,14 @@ class OpenStreams:
         raise Refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
 
 
-async def first_message(messages: AsyncIterator[bytes], patience: Patience) -> bytes | None:
-    """The first message of a stream; None if it was half-closed without. Raises `Refusal` if none comes."""
+async def first_message(messages: AsyncIterator[M], patience: Patience, why: str = "") -> M | None:
+    """The first message of a stream; None if it was half-closed without. Raises `Refusal` if none comes.
+
+    `why` tells what it was wanted for.
+    """
     try:
         async with asyncio.timeout(patience.message):
             return await anext(messages, None)
     except TimeoutError:
-        text = (
-            f"no message came within {patience.message:g} s: the first one says which resource manager it is"
-        )
+        text = f"no message came within {patience.message:g} s{why}"
         raise Refusal(grpc.StatusCode.DEADLINE_EXCEEDED, text) from None

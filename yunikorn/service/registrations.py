@@ -14,6 +14,7 @@ import grpc
 from yunikorn.errors import UsageError, printable
 from yunikorn.interface.aio import AsyncScheduler
 from yunikorn.interface.messages import RegisterResourceManagerRequest
+from yunikorn.interface.refused_configuration import refused_registration_logged_by_caller
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import CoreStopped
 from yunikorn.interface.wire import v0_11
@@ -72,7 +73,8 @@ class Registrations:
             if request.rm_id not in self.current and len(self.current) >= most:
                 text = f"{len(self.current)} resource managers are registered, which is as many as may be"
                 raise TooMany(text)
-            core.register_resource_manager(request, remote)
+            with refused_registration_logged_by_caller():
+                core.register_resource_manager(request, remote)
             before = self.current.get(request.rm_id)
             self.current[request.rm_id] = remote
             return before

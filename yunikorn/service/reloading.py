@@ -40,7 +40,7 @@ class Reloading:
         async with self._lock:
             try:
                 texts: dict[str, str | bytes] = {**self._given}
-                texts |= await asyncio.to_thread(self._files.read, self._registry)
+                texts |= await asyncio.to_thread(self._files.read, self._registry, self._configurations.texts)
                 changed = await self._core.carry_out(lambda core: _use(core, self._configurations, texts))
             except YunikornError as error:
                 _log.error("%s: nothing was changed, the configuration stays as it was:\n%s", why, error)

@@ -30,6 +30,8 @@ class AskCount:
         self._ended_of: Counter[Ask] = Counter()
         """By ask: its allocations among those that end."""
         self._dropped: set[Ask] = set()
+        self._owners: dict[tuple[str, str], Iterator[Application]] = {}
+        """By partition and key: applications with an ask of this key that no release had a look at yet."""
         self._open: dict[tuple[str, str, str], int] = {}
         """Repeats of asks that the RM may still place itself in this update."""
         self._note_releases(update)
@@ -42,7 +44,8 @@ class AskCount:
     def _note_releases(self, update: UpdateRequest) -> None:
         for gone in update.releases.allocation_asks_to_release:
             at = self._core_partition(gone.partition_name)
-            for app in self._owners(at, gone.application_id, gone.allocation_key):
+            app = self._owner(at, gone.application_id, gone.allocation_key)
+            if app is not None:
                 self._dropped.update(asks_of(app, gone.allocation_key))
         for end in update.releases.allocations_to_release:
             owner = self._application(end.partition_name, end.application_id)
@@ -51,13 +54,18 @@ class AskCount:
                 self._ended.update(found)
                 self._dropped.update(asks)
 
-    def _owners(self, at: PartitionScheduler | None, app_id: str, key: str) -> list[Application]:
+    def _owner(self, at: PartitionScheduler | None, app_id: str, key: str) -> Application | None:
+        """The application whose asks a release drops: of a key alone, the first that is left with one."""
         if at is None:
-            return []
+            return None
         if app_id:
-            app = at.partition.applications.get(app_id)
-            return [] if app is None else [app]
-        return [app for app in at.partition.applications.values() if key and key in app.asks][:1]
+            return at.partition.applications.get(app_id)
+        # Removals come before releases, and one release before the next: what one has passed over stays gone.
+        owners = self._owners.get((at.name, key))
+        if owners is None:
+            owners = self._owners[at.name, key] = iter(at.asks.index.find_all(key) if key else ())
+        left = (app for app in owners if app not in self._removed and app.asks[key] not in self._dropped)
+        return next(left, None)
 
     def _count(self, app: Application) -> int:
         if app in self._removed:

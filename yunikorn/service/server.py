@@ -30,6 +30,7 @@ from yunikorn.service.refusals import Refusal, refusal_of, shown
 from yunikorn.service.registrations import Registrations, TooMany, decode_registration
 from yunikorn.service.server_layouts import SERVER_LAYOUTS, ServerLayout
 from yunikorn.service.settings import Settings
+from yunikorn.service.single_messages import answered
 from yunikorn.service.streams import UpdateStreams
 from yunikorn.service.unix_socket import SocketLock
 
@@ -58,7 +59,7 @@ class Server:
         self._certificates: ServerCertificates | None = None
         self._server = grpc.aio.server(options=_options(settings))
         self._server.add_generic_rpc_handlers((self._scheduler(), self._callback_handler()))
-        self.health.serve(self._server)
+        self.health.serve(self._server, settings.patience)
         reflect(self._server)
 
     async def start(self) -> str:
@@ -109,7 +110,7 @@ class Server:
 
     def _scheduler(self) -> grpc.GenericRpcHandler[Any, Any]:
         handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            methods.REGISTER: grpc.unary_unary_rpc_method_handler(self._register)
+            methods.REGISTER: answered(self._register, methods.REGISTER, self._settings.patience)
         }
         for layout in SERVER_LAYOUTS:
             for kind in layout.decode:

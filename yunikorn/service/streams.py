@@ -17,7 +17,7 @@ from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.threaded import CoreStopped
 from yunikorn.service.decoding import Decoding
 from yunikorn.service.endings import Context, refuse, send_headers
-from yunikorn.service.open_streams import first_message
+from yunikorn.service.open_streams import WHO, first_message
 from yunikorn.service.refusals import Refusal, not_registered, refusal_of, shown
 from yunikorn.service.registrations import Registrations
 from yunikorn.service.response_parts import pieces
@@ -39,7 +39,7 @@ class UpdateStreams:
         self, layout: ServerLayout, kind: str, messages: AsyncIterator[bytes], context: Context
     ) -> None:
         """One stream from its first message to its end."""
-        data = await first_message(messages, self._registrations.settings.patience)
+        data = await first_message(messages, self._registrations.settings.patience, WHO)
         if data is None:
             return
         await send_headers(context)

@@ -228,6 +228,9 @@ class Preemptor:
                     look.success = True
                 # Once it is served the next of its repeats may follow at once.
                 look.retry = now
+        if look.eligible_at == look.retry == NEVER:
+            # No request may be tried now: the queue is stopped, or its applications may not start yet.
+            look.retry = now + HOPELESS
         self._schedule.looked(entry, eligible_at=look.eligible_at, retry=look.retry)
         return look.in_vain
 
