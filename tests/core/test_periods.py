@@ -19,7 +19,7 @@ def run_one_task(rm: RM) -> None:
 
 
 def test_states_time_out_as_configured() -> None:
-    rm = RM(configuration(timeouts={"starting": "1m", "completing": "5s", "retention": "1h"}))
+    rm = RM(configuration(periods={"starting": "1m", "completing": "5s", "retention": "1h"}))
     run_one_task(rm)
     rm.pass_time(59)
     assert rm.state() == "Starting"
@@ -33,19 +33,19 @@ def test_states_time_out_as_configured() -> None:
 
 
 def test_what_is_not_set_is_as_in_yunikorn() -> None:
-    rm = RM(configuration(timeouts={"cleanup": "1s"}))
+    rm = RM(configuration(periods={"cleanup": "1s"}))
     assert rm.at_work().partition.timeouts == Timeouts(cleanup=SECOND)
 
 
 def test_reservations_can_be_switched_off() -> None:
-    rm = RM(configuration(timeouts={"reservation": "never"}))
+    rm = RM(configuration(periods={"reservation": "never"}))
     assert rm.at_work().partition.timeouts.reservation is None
 
 
 def test_a_reload_changes_delays_from_then_on() -> None:
-    rm = RM(configuration(queue("a"), timeouts={"completing": "5s"}))
+    rm = RM(configuration(queue("a"), periods={"completing": "5s"}))
     run_one_task(rm)
-    rm.reload(configuration(queue("a"), timeouts={"completing": "1h"}))
+    rm.reload(configuration(queue("a"), periods={"completing": "1h"}))
     rm.release(uuid=next(iter(rm.running)))
     rm.pass_time(3599)
     assert rm.state() == "Completing"
@@ -64,12 +64,12 @@ def test_a_reload_changes_delays_from_then_on() -> None:
     ],
 )
 def test_a_bad_delay_is_named(timeouts: dict[str, str], path: str, message: str) -> None:
-    outcome = check_config(configuration(timeouts=timeouts), Registry.load(third_party=False))
+    outcome = check_config(configuration(periods=timeouts), Registry.load(third_party=False))
     (problem,) = outcome.problems
     assert problem.path == f"partitions[0].periods.{path}"
     assert message in problem.message
 
 
 def test_yunikorn_does_not_know_the_key() -> None:
-    outcome = check_config(configuration(timeouts={}), Registry.load(third_party=False))
+    outcome = check_config(configuration(periods={}), Registry.load(third_party=False))
     assert [note.path for note in outcome.notes] == ["partitions[0].periods"]

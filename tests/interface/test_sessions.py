@@ -176,7 +176,7 @@ def test_an_update_while_paused_is_not_taken_and_answered_by_resync(reachable: b
 
 def test_of_what_is_kept_there_is_no_more_than_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paused_state, "KEPT", 3)
-    rm = RM(configuration(queue("a"), timeouts={"completing": "1s"}))
+    rm = RM(configuration(queue("a"), periods={"completing": "1s"}))
     for number in range(4):
         rm.app(f"app-{number}")
         rm.ask(f"app-{number}", vcore=1)
