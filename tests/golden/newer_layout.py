@@ -7,7 +7,7 @@ from typing import Any
 from tests.core.kit import configuration, queue
 from tests.recording.script import amounts
 
-Line = dict[str, Any]
+RecordedEntry = dict[str, Any]
 
 CONFIG = configuration(
     queue("a", resources={"guaranteed": {"memory": "8"}}, properties={"preemption.delay": "10s"}),
@@ -15,22 +15,22 @@ CONFIG = configuration(
 )
 
 
-def nodes(*entries: Line) -> Line:
+def nodes(*entries: RecordedEntry) -> RecordedEntry:
     """A `NodeRequest`."""
     return {"update_node": {"nodes": list(entries)}}
 
 
-def new_node(name: str, memory: int, **more: Any) -> Line:
+def new_node(name: str, memory: int, **more: Any) -> RecordedEntry:
     """A node that registers."""
     return {"nodeID": name, "action": "CREATE", "schedulableResource": amounts(memory=memory), **more}
 
 
-def apps(*entries: Line) -> Line:
+def apps(*entries: RecordedEntry) -> RecordedEntry:
     """An `ApplicationRequest` of new applications."""
     return {"update_application": {"new": [{"ugi": {"user": "ann"}, **entry} for entry in entries]}}
 
 
-def asks(app: str, *keys: str, memory: int = 1, **more: Any) -> Line:
+def asks(app: str, *keys: str, memory: int = 1, **more: Any) -> RecordedEntry:
     """An `AllocationRequest` of asks."""
     entries = [
         {"allocationKey": key, "applicationID": app, "resourcePerAlloc": amounts(memory=memory), **more}
@@ -39,13 +39,13 @@ def asks(app: str, *keys: str, memory: int = 1, **more: Any) -> Line:
     return {"update_allocation": {"allocations": entries}}
 
 
-def releases(app: str, *keys: str, why: str = "STOPPED_BY_RM") -> Line:
+def releases(app: str, *keys: str, why: str = "STOPPED_BY_RM") -> RecordedEntry:
     """An `AllocationRequest` of releases."""
     entries = [{"applicationID": app, "allocationKey": key, "terminationType": why} for key in keys]
     return {"update_allocation": {"releases": {"allocationsToRelease": entries}}}
 
 
-LINES: list[Line] = [
+LINES: list[RecordedEntry] = [
     {"rm": "rm", "register": {"config": CONFIG}},
     nodes(new_node("n1", 8), new_node("n2", 8)),
     apps(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yunikorn.interface.messages import UpdateResponse
-from yunikorn.recording.line import Line
+from yunikorn.recording.recorded_entry import RecordedEntry
 
 
 class Ear:
@@ -29,7 +29,7 @@ class Ear:
             for one in response.new_allocations
         ]
 
-    def on_begin(self, at: int, line: Line | None) -> None:
+    def on_begin(self, at: int, line: RecordedEntry | None) -> None:
         """A core begins."""
         self.beginnings += 1
 
@@ -37,10 +37,10 @@ class Ear:
         """A response."""
         self.responses.append((at, rm_id, response))
 
-    def on_refused(self, at: int, line: Line, reason: str) -> None:
+    def on_refused(self, at: int, line: RecordedEntry, reason: str) -> None:
         """A call was refused."""
         self.refusals.append((line.number, reason))
 
-    def on_note(self, at: int, line: Line, remark: str) -> None:
+    def on_note(self, at: int, line: RecordedEntry, remark: str) -> None:
         """Something cannot be played."""
         self.remarks.append((line.number, remark))

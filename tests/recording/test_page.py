@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from yunikorn.cli.main import main
-from yunikorn.recording.line import AROUND, KINDS
+from yunikorn.recording.recorded_entry import AROUND, KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "replay.md").read_text("utf-8")
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from yunikorn.errors import UsageError, YunikornError
 from yunikorn.interface.messages import UpdateRequest
-from yunikorn.recording.line import KINDS
 from yunikorn.recording.reader import Recording, RecordingError, parse_recording, read_recording
+from yunikorn.recording.recorded_entry import KINDS
 
 
 def read(*lines: str) -> Recording:

@@ -74,8 +74,8 @@ def test_what_ended_then_ends_now_although_it_is_called_otherwise(
         rm.release(allocation.application_id, uuid=allocation.uuid)
         rm.schedule(256)
     ear, replay = what_if(file, registry, limited(9))
-    assert replay.stand_in is not None
-    assert replay.stand_in.strangers == 0
+    assert replay.replayed_rm is not None
+    assert replay.replayed_rm.unknown == 0
     ended = [one for _, _, response in ear.responses for one in response.released_allocations]
     assert sorted(one.allocation_key for one in ended) == ["x", "x", "y"]
     assert {one.message for one in ended} == {"allocation remove as per RM request"}
@@ -88,8 +88,8 @@ def test_an_end_of_what_is_not_there_is_counted(rm: RM, file: Path, registry: Re
     rm.schedule(256)
     rm.release(uuid=list(rm.running)[1])
     _, replay = what_if(file, registry, limited(1))
-    assert replay.stand_in is not None
-    assert replay.stand_in.strangers == 1
+    assert replay.replayed_rm is not None
+    assert replay.replayed_rm.unknown == 1
 
 
 def test_what_is_preempted_now_is_confirmed_although_nobody_did_then(file: Path, registry: Registry) -> None:

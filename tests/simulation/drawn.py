@@ -29,7 +29,7 @@ _PROPERTIES = {
 }
 
 
-class Draw:
+class Rng:
     """One configuration, and a workload for it."""
 
     def __init__(self, seed: int, registry: Registry) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.drawn import Draw
+from tests.simulation.drawn import Rng
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.registry import Registry
 from yunikorn.simulation.reader import read_workload
@@ -47,7 +47,7 @@ class Rounds:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_it_comes_to_its_end(seed: int, registry: Registry, tmp_path: Path) -> None:
-    draw = Draw(seed, registry)
+    draw = Rng(seed, registry)
     file = tmp_path / "workload.yaml"
     file.write_text(draw.workload)
     rounds = Rounds()

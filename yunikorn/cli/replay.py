@@ -21,7 +21,7 @@ from yunikorn.registry import Registry
 if TYPE_CHECKING:
     from yunikorn.interface.messages import UpdateResponse
     from yunikorn.recording.counts import Counts
-    from yunikorn.recording.line import Line
+    from yunikorn.recording.recorded_entry import RecordedEntry
     from yunikorn.recording.replay import Replay
 
 DIFFERENT = 1
@@ -93,7 +93,7 @@ class _Printer:
         self._now = _counted(())
         self._refused = 0
 
-    def on_begin(self, at: int, line: Line | None) -> None:
+    def on_begin(self, at: int, line: RecordedEntry | None) -> None:
         """A core begins: of several in one file, the reader sees where."""
         if line is not None and not self._quiet:
             if self._as_json:
@@ -116,16 +116,16 @@ class _Printer:
         for line in tell(response):
             click.echo(f"{_seconds(at):>14} s  {printable(rm_id)}  {line}")
 
-    def on_refused(self, at: int, line: Line, reason: str) -> None:
+    def on_refused(self, at: int, line: RecordedEntry, reason: str) -> None:
         """The core refused a call."""
         self._refused += 1
         self._remark(at, line, f"{line.kind} was refused: {reason}", "refused")
 
-    def on_note(self, at: int, line: Line, remark: str) -> None:
+    def on_note(self, at: int, line: RecordedEntry, remark: str) -> None:
         """Something that cannot be played."""
         self._remark(at, line, remark, "note")
 
-    def _remark(self, at: int, line: Line, text: str, kind: str) -> None:
+    def _remark(self, at: int, line: RecordedEntry, text: str, kind: str) -> None:
         if self._as_json and not self._quiet:
             where = {"file": line.file} if line.file else {}
             self._print(at, {kind: {**where, "line": line.number, "text": text}})
@@ -138,7 +138,7 @@ class _Printer:
 
     def sum_up(self, replay: Replay, then: Counts) -> None:
         """What came of it."""
-        comparison, stand_in = replay.comparison, replay.stand_in
+        comparison, stand_in = replay.comparison, replay.replayed_rm
         if self._as_json:
             first = comparison.first
             click.echo(
@@ -158,8 +158,8 @@ class _Printer:
         if stand_in is not None:
             if then.responses:
                 click.echo(f"recorded were {then}")
-            if stand_in.strangers:
-                click.echo(f"{stand_in.strangers} allocations that ended then are not there now, or not yet")
+            if stand_in.unknown:
+                click.echo(f"{stand_in.unknown} allocations that ended then are not there now, or not yet")
         elif comparison.first is not None:
             click.echo(f"differs from what was recorded, first in {printable(str(comparison.first))}")
         elif comparison.is_possible:

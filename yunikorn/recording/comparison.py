@@ -9,8 +9,8 @@ import attrs
 from yunikorn.interface.messages import UpdateResponse
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.json_form import to_json
-from yunikorn.recording.line import Line
 from yunikorn.recording.moments import write_seconds
+from yunikorn.recording.recorded_entry import RecordedEntry
 
 
 @attrs.frozen
@@ -43,7 +43,13 @@ class Comparison:
         """Responses in the recording that have been reached."""
 
     def on_response(
-        self, rm_id: str, response: UpdateResponse, recorded: Line | None, at: int, *, cut_off: bool = False
+        self,
+        rm_id: str,
+        response: UpdateResponse,
+        recorded: RecordedEntry | None,
+        at: int,
+        *,
+        cut_off: bool = False,
     ) -> None:
         """The core gave a response where the recording has that one, or none.
 
@@ -69,7 +75,7 @@ class Comparison:
         else:
             self.equal += 1
 
-    def missed(self, recorded: Line) -> None:
+    def missed(self, recorded: RecordedEntry) -> None:
         """The recording has a response that the core did not give."""
         self.recorded += 1
         if not self._is_over():
@@ -88,7 +94,7 @@ class Comparison:
     def _is_over(self) -> bool:
         return not self.wanted or self.first is not None
 
-    def _differ(self, line: Line | None, what: str) -> None:
+    def _differ(self, line: RecordedEntry | None, what: str) -> None:
         self.first = Difference(0, what) if line is None else Difference(line.number, what, line.place)
 
 

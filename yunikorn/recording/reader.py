@@ -12,7 +12,7 @@ import attrs
 
 from yunikorn.errors import Problem, UsageError, YunikornError, printable
 from yunikorn.recording.entries import Part
-from yunikorn.recording.line import OF_NONE, UPDATES, Line, read_line
+from yunikorn.recording.recorded_entry import OF_NONE, UPDATES, RecordedEntry, read_line
 
 SHOWN = 20
 """So many problems are written out; the number of the others is said."""
@@ -37,7 +37,7 @@ class RecordingError(YunikornError):
 class Recording:
     """The lines of a file, in their order, with their times."""
 
-    lines: list[Line]
+    lines: list[RecordedEntry]
     remarks: list[str]
     """What whoever plays it should know, such as a line that was cut off."""
 
@@ -85,7 +85,7 @@ class _Reader:
         self._has_parts = has_parts
         """Whether there are several files."""
         self._file = ""
-        self._lines: list[Line] = []
+        self._lines: list[RecordedEntry] = []
         self._problems: list[Problem] = []
         self._remarks: list[str] = []
         self._at = 0
@@ -179,7 +179,7 @@ class _Reader:
             report(Problem("part", f"follows a file that lacks its end: {self._cut_off} is cut off"))
         self._part = part
 
-    def _set_time(self, line: Line, report: Any) -> None:
+    def _set_time(self, line: RecordedEntry, report: Any) -> None:
         if line.at < 0:
             line.at = self._at
         elif line.at < self._at:
@@ -188,7 +188,7 @@ class _Reader:
         if line.kind == "advance":
             self._at += line.content
 
-    def _set_rm(self, line: Line, report: Any) -> None:
+    def _set_rm(self, line: RecordedEntry, report: Any) -> None:
         inside = list(_named(line))
         for name in inside:
             if line.rm_id and name and name != line.rm_id:
@@ -214,7 +214,7 @@ def _orphan(part: Part, number: int) -> Problem:
     return Problem("part", f"{text} name the files before it as well, oldest first", number)
 
 
-def _named(line: Line) -> Iterator[str]:
+def _named(line: RecordedEntry) -> Iterator[str]:
     if line.kind == "register" and line.content is not None:
         yield line.content.rm_id
     elif line.kind in UPDATES:

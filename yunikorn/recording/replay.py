@@ -28,16 +28,16 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.objects.timeouts import Timeouts
 from yunikorn.recording.comparison import Comparison
 from yunikorn.recording.entries import Answer, Beginning
-from yunikorn.recording.known_answers import (
-    KnownAnswers,
-    KnownConfigurations,
+from yunikorn.recording.moments import read_date
+from yunikorn.recording.recorded_answers import (
     OneConfiguration,
     RaisedThen,
+    RecordedAnswers,
+    RecordedConfigurations,
     recreated,
 )
-from yunikorn.recording.line import UPDATES, Line
-from yunikorn.recording.moments import read_date
-from yunikorn.recording.stand_in import StandIn
+from yunikorn.recording.recorded_entry import UPDATES, RecordedEntry
+from yunikorn.recording.replayed_rm import ReplayedRM
 from yunikorn.registry import Registry
 
 OWN = "update_configuration", "reload"
@@ -47,19 +47,19 @@ OWN = "update_configuration", "reload"
 class Listener(Protocol):
     """Whoever wants to know what happens in a replay, as it happens; times are ns since the beginning."""
 
-    def on_begin(self, at: int, line: Line | None) -> None:
-        """A core begins; `line` is its beginning in the recording, if it has one."""
+    def on_begin(self, at: int, entry: RecordedEntry | None) -> None:
+        """A core begins; `entry` is its beginning in the recording, if it has one."""
         ...
 
     def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
         """The core gave a response."""
         ...
 
-    def on_refused(self, at: int, line: Line, reason: str) -> None:
+    def on_refused(self, at: int, entry: RecordedEntry, reason: str) -> None:
         """The core did not do what a line says."""
         ...
 
-    def on_note(self, at: int, line: Line, remark: str) -> None:
+    def on_note(self, at: int, entry: RecordedEntry, remark: str) -> None:
         """Something that a replay cannot do."""
         ...
 
@@ -68,12 +68,16 @@ class Replay:
     """One run of a recording through fresh cores."""
 
     def __init__(
-        self, lines: list[Line], registry: Registry, listener: Listener, config: str | bytes | None = None
+        self,
+        entries: list[RecordedEntry],
+        registry: Registry,
+        listener: Listener,
+        config: str | bytes | None = None,
     ) -> None:
         """With `config` it is a what-if: everybody has that configuration."""
-        self._lines, self._registry, self._listener, self._config = lines, registry, listener, config
+        self._lines, self._registry, self._listener, self._config = entries, registry, listener, config
         self.comparison = Comparison(wanted=config is None)
-        self.answers = KnownAnswers(lines)
+        self.answers = RecordedAnswers(entries)
         self._next = 0
         """The first line that has not been played."""
         self._news: list[Callable[[], None]] = []
@@ -85,19 +89,19 @@ class Replay:
         self._core: Scheduler | None = None
         self._recorded = False
         """Whether this core was recorded: then it is known when timers fired and decisions were taken."""
-        self._freely = not any(line.kind == "schedule" for line in lines)
-        self.stand_in = StandIn() if config is not None else None
+        self._freely = not any(entry.kind == "schedule" for entry in entries)
+        self.replayed_rm = ReplayedRM() if config is not None else None
 
     def run(self) -> None:
         """Play all lines; raises what a bug of the core raises."""
         while self._next < len(self._lines):
-            line = self._lines[self._next]
+            entry = self._lines[self._next]
             self._next += 1
             try:
-                self._play(line)
+                self._play(entry)
                 self._hand_out()
             except BaseException as error:
-                error.add_note(f"while {line.place} of the recording was played")
+                error.add_note(f"while {entry.place} of the recording was played")
                 raise
         self.comparison.ended()
 
@@ -119,62 +123,62 @@ class Replay:
 
     # -- cores ------------------------------------------------------------------------------------------
 
-    def _begin(self, line: Line | None) -> Scheduler:
-        begins: Beginning = line.content if line is not None else Beginning()
-        self._recorded = line is not None
+    def _begin(self, entry: RecordedEntry | None) -> Scheduler:
+        begins: Beginning = entry.content if entry is not None else Beginning()
+        self._recorded = entry is not None
         self._start = read_date(begins.start)
         self._clock = ManualClock(self._start)
-        self._configurations = self._make_configurations(begins, line)
+        self._configurations = self._make_configurations(begins, entry)
         given: dict[str, Any] = {
             name: None if text is None else parse_duration(text) for name, text in begins.timeouts.items()
         }
         timeouts = Timeouts(**{**attrs.asdict(Timeouts()), **given})
         self._core = Scheduler(self._registry, self._clock, timeouts, self._configurations)
-        self._listener.on_begin(0, line)
+        self._listener.on_begin(0, entry)
         return self._core
 
-    def _make_configurations(self, begins: Beginning, line: Line | None) -> Configurations | None:
+    def _make_configurations(self, begins: Beginning, entry: RecordedEntry | None) -> Configurations | None:
         if self._config is not None:
             return OneConfiguration(self._config)
         groups: Iterable[str] | None = begins.groups
         if groups is None:
             written = {one.content.group: None for one in self._lines if one.kind == "configuration"}
-            groups = written if written and line is None else None
+            groups = written if written and entry is None else None
         if groups is None:
             return None
-        return KnownConfigurations(groups, allow_rm_config=begins.allow_rm_config)
+        return RecordedConfigurations(groups, allow_rm_config=begins.allow_rm_config)
 
     # -- lines ------------------------------------------------------------------------------------------
 
-    def _play(self, line: Line) -> None:
-        if line.kind == "recording":
-            self._begin(line)
+    def _play(self, entry: RecordedEntry) -> None:
+        if entry.kind == "recording":
+            self._begin(entry)
             return
         if self._core is None:
             self._begin(None)
-        self._pass_to(line.at, firing=not self._exactly)
-        if line.kind == "configuration":
-            if isinstance(self._configurations, KnownConfigurations):
-                self._configurations.learn(line.content)
-        elif line.kind == "response":
-            self.comparison.missed(line)
-            if self.stand_in is not None:
-                self.stand_in.was_told(line.rm_id, line.content)
-        elif line.kind == "gap":
-            self.note(line, f"the recording has a gap here: {line.content}")
-        elif line.kind != "answer":
-            self._call(line)
+        self._pass_to(entry.at, firing=not self._exactly)
+        if entry.kind == "configuration":
+            if isinstance(self._configurations, RecordedConfigurations):
+                self._configurations.learn(entry.content)
+        elif entry.kind == "response":
+            self.comparison.missed(entry)
+            if self.replayed_rm is not None:
+                self.replayed_rm.was_told(entry.rm_id, entry.content)
+        elif entry.kind == "gap":
+            self.note(entry, f"the recording has a gap here: {entry.content}")
+        elif entry.kind != "answer":
+            self._call(entry)
             self._follow()
 
-    def _call(self, line: Line) -> None:
-        if self._config is not None and line.kind in OWN:
-            self.note(line, f"{line.kind} is left out: --config stands for all of them")
+    def _call(self, entry: RecordedEntry) -> None:
+        if self._config is not None and entry.kind in OWN:
+            self.note(entry, f"{entry.kind} is left out: --config stands for all of them")
             return
         try:
-            _CALLS[line.kind](self, line)
+            _CALLS[entry.kind](self, entry)
         except YunikornError as error:
             now, reason = self._now, str(error)
-            self._news.append(lambda: self._listener.on_refused(now, line, reason))
+            self._news.append(lambda: self._listener.on_refused(now, entry, reason))
 
     @property
     def core(self) -> Scheduler:
@@ -182,10 +186,10 @@ class Replay:
         assert self._core is not None
         return self._core
 
-    def note(self, line: Line, remark: str) -> None:
+    def note(self, entry: RecordedEntry, remark: str) -> None:
         """Tell of something that cannot be played."""
         now = self._now
-        self._news.append(lambda: self._listener.on_note(now, line, remark))
+        self._news.append(lambda: self._listener.on_note(now, entry, remark))
 
     # -- time -------------------------------------------------------------------------------------------
 
@@ -209,41 +213,41 @@ class Replay:
         while True:
             if decide or (self._freely and not self._recorded):
                 self.core.schedule()
-            confirmations = self.stand_in.confirmations() if self.stand_in is not None else []
+            confirmations = self.replayed_rm.confirmations() if self.replayed_rm is not None else []
             if not confirmations:
                 return
             for request in confirmations:
                 self.core.update(request)
             decide = decide or self._recorded
 
-    def advance(self, line: Line) -> None:
+    def advance(self, entry: RecordedEntry) -> None:
         """`advance`: let so much time pass."""
-        self._pass_to(self._now + line.content)
+        self._pass_to(self._now + entry.content)
 
-    def schedule(self, line: Line) -> None:
+    def schedule(self, entry: RecordedEntry) -> None:
         """`schedule`: take so many decisions. A live core asks again as long as there are as many."""
-        most: int | None = line.content
+        most: int | None = entry.content
         again = self._recorded and not self._exactly and most
         while self.core.schedule(most) == most and again:
             pass
 
-    def update(self, line: Line) -> None:
+    def update(self, entry: RecordedEntry) -> None:
         """Updates, as they were, or as they would be now."""
-        for request in line.content:
-            self.core.update(request if self.stand_in is None else self.stand_in.says(request))
+        for request in entry.content:
+            self.core.update(request if self.replayed_rm is None else self.replayed_rm.says(request))
 
     # -- what the callbacks of the RMs do ---------------------------------------------------------------
 
-    def callback(self, line: Line, offered: Iterable[str]) -> _ReplayedCallback:
+    def callback(self, entry: RecordedEntry, offered: Iterable[str]) -> _ReplayedCallback:
         """The callback of an RM, with the methods that it had."""
-        return _ReplayedCallback(self, line.rm_id, offered)
+        return _ReplayedCallback(self, entry.rm_id, offered)
 
     def heard(self, rm_id: str, response: UpdateResponse) -> None:
         """A response is given: compare it with the one that was recorded here, and do what followed."""
         now = self._now
         self._news.append(lambda: self._listener.on_response(now, rm_id, response))
-        if self.stand_in is not None:
-            self.stand_in.is_told(rm_id, response)
+        if self.replayed_rm is not None:
+            self.replayed_rm.is_told(rm_id, response)
             return
         while self._is_here("answer"):
             self._next += 1
@@ -269,9 +273,9 @@ class Replay:
 
     def _raise_as_then(self, rm_id: str) -> None:
         if self._is_here("answer"):
-            line = self._lines[self._next]
-            answer: Answer = line.content
-            if answer.method == "recv_update_response" and line.rm_id == rm_id and answer.raised is not None:
+            entry = self._lines[self._next]
+            answer: Answer = entry.content
+            if answer.method == "recv_update_response" and entry.rm_id == rm_id and answer.raised is not None:
                 self._next += 1
                 raise recreated(answer.raised)
 
@@ -316,44 +320,50 @@ def _say_nothing(_: object) -> None:
     """What is told and wants no answer."""
 
 
-def _register(replay: Replay, line: Line) -> None:
-    request = line.content if replay.stand_in is None else attrs.evolve(line.content, config="")
-    replay.core.register_resource_manager(request, replay.callback(line, line.offered))
+def _register(replay: Replay, entry: RecordedEntry) -> None:
+    request = entry.content if replay.replayed_rm is None else attrs.evolve(entry.content, config="")
+    replay.core.register_resource_manager(request, replay.callback(entry, entry.offered))
 
 
-def _fail(replay: Replay, line: Line) -> None:
-    failed = line.content
-    replay.core.fail_application(line.rm_id, failed.partition, failed.application, failed.reason)
+def _fail(replay: Replay, entry: RecordedEntry) -> None:
+    failed = entry.content
+    replay.core.fail_application(entry.rm_id, failed.partition, failed.application, failed.reason)
 
 
-def _plugin(replay: Replay, line: Line) -> None:
-    replay.note(line, f"plugin '{line.content}' of {line.rm_id} is code, which no recording has: left out")
+def _plugin(replay: Replay, entry: RecordedEntry) -> None:
+    replay.note(entry, f"plugin '{entry.content}' of {entry.rm_id} is code, which no recording has: left out")
 
 
-_CALLS: dict[str, Callable[[Replay, Line], object]] = {
+_CALLS: dict[str, Callable[[Replay, RecordedEntry], object]] = {
     "register": _register,
     **dict.fromkeys(UPDATES, Replay.update),
     "schedule": Replay.schedule,
     "fire_timers": lambda replay, _: replay.core.fire_timers(),
     "advance": Replay.advance,
-    "reload": lambda replay, line: replay.core.reload_configuration(line.rm_id, line.content),
-    "update_configuration": lambda replay, line: replay.core.update_configuration(line.rm_id, line.content),
+    "reload": lambda replay, entry: replay.core.reload_configuration(entry.rm_id, entry.content),
+    "update_configuration": lambda replay, entry: replay.core.update_configuration(
+        entry.rm_id, entry.content
+    ),
     "fail_application": _fail,
-    "pause": lambda replay, line: replay.core.pause(line.rm_id, line.content),
-    "resync": lambda replay, line: replay.core.resync(line.rm_id, line.content),
-    "reconnect": lambda replay, line: replay.core.reconnect(line.rm_id, replay.callback(line, line.content)),
-    "use_callback": lambda replay, line: replay.core.use_callback(
-        line.rm_id, replay.callback(line, line.content)
+    "pause": lambda replay, entry: replay.core.pause(entry.rm_id, entry.content),
+    "resync": lambda replay, entry: replay.core.resync(entry.rm_id, entry.content),
+    "reconnect": lambda replay, entry: replay.core.reconnect(
+        entry.rm_id, replay.callback(entry, entry.content)
     ),
-    "stop": lambda replay, line: replay.core.stop(line.rm_id),
-    "stop_queue": lambda replay, line: replay.core.stop_queue(
-        line.rm_id, line.content.partition, line.content.queue
+    "use_callback": lambda replay, entry: replay.core.use_callback(
+        entry.rm_id, replay.callback(entry, entry.content)
     ),
-    "start_queue": lambda replay, line: replay.core.start_queue(
-        line.rm_id, line.content.partition, line.content.queue
+    "stop": lambda replay, entry: replay.core.stop(entry.rm_id),
+    "stop_queue": lambda replay, entry: replay.core.stop_queue(
+        entry.rm_id, entry.content.partition, entry.content.queue
     ),
-    "stop_partition": lambda replay, line: replay.core.stop_partition(line.rm_id, line.content.partition),
-    "start_partition": lambda replay, line: replay.core.start_partition(line.rm_id, line.content.partition),
+    "start_queue": lambda replay, entry: replay.core.start_queue(
+        entry.rm_id, entry.content.partition, entry.content.queue
+    ),
+    "stop_partition": lambda replay, entry: replay.core.stop_partition(entry.rm_id, entry.content.partition),
+    "start_partition": lambda replay, entry: replay.core.start_partition(
+        entry.rm_id, entry.content.partition
+    ),
     "register_plugin": _plugin,
     "unregister_plugin": _plugin,
     "close": lambda replay, _: replay.core.close(),

@@ -11,9 +11,9 @@ from typing import Protocol
 import attrs
 
 from yunikorn.clock import MILLISECOND, SECOND
-from yunikorn.simulation.chance import Streams
 from yunikorn.simulation.distributions import Distribution
 from yunikorn.simulation.exact_math import exp, ln
+from yunikorn.simulation.rng import Streams
 
 DAY = 86_400 * SECOND
 WEEK = 7 * DAY
@@ -51,9 +51,9 @@ class Poisson:
 
     def moments(self, streams: Streams) -> Iterator[int]:
         """Gaps are exponential."""
-        chance, moment = streams("arrivals"), 0.0
+        rng, moment = streams("arrivals"), 0.0
         while True:
-            moment -= self.every * ln(1 - chance())
+            moment -= self.every * ln(1 - rng())
             yield _moment(moment)
 
 
@@ -65,9 +65,9 @@ class Gaps:
 
     def moments(self, streams: Streams) -> Iterator[int]:
         """Each a gap after the one before, the first a gap after the start."""
-        chance, moment = streams("arrivals"), 0.0
+        rng, moment = streams("arrivals"), 0.0
         while True:
-            moment += max(self.gap.draw(chance), 0.0)
+            moment += max(self.gap.draw(rng), 0.0)
             yield _moment(moment)
 
 
@@ -80,9 +80,9 @@ class Uniformly:
 
     def moments(self, streams: Streams) -> Iterator[int]:
         """In order: the earliest of those that are left is drawn each time."""
-        chance, moment = streams("arrivals"), 0.0
+        rng, moment = streams("arrivals"), 0.0
         for left in range(self.count, 0, -1):
-            moment += (self.during - moment) * (1 - exp(ln(1 - chance()) / left))
+            moment += (self.during - moment) * (1 - exp(ln(1 - rng()) / left))
             yield min(_moment(moment), self.during)
 
 
@@ -96,9 +96,9 @@ class Bursts:
 
     def moments(self, streams: Streams) -> Iterator[int]:
         """The time from the end of a crowd to the next is exponential."""
-        chance, sizes, moment = streams("arrivals"), streams("bursts"), 0.0
+        rng, sizes, moment = streams("arrivals"), streams("bursts"), 0.0
         while True:
-            moment -= self.every * ln(1 - chance())
+            moment -= self.every * ln(1 - rng())
             members = max(round(self.size.draw(sizes)), 1)
             for member in range(members):
                 yield _moment(moment) + member * self.gap
@@ -127,10 +127,10 @@ class Daily:
 
     def moments(self, streams: Streams) -> Iterator[int]:
         """Arrivals of the highest rate, of which some are left out."""
-        chance, taken, moment = streams("arrivals"), streams("arrivals taken"), 0.0
+        rng, taken, moment = streams("arrivals"), streams("arrivals taken"), 0.0
         highest = (1 + self.swing) * max(self.weekend, 1.0)
         while True:
-            moment -= self.every / highest * ln(1 - chance())
+            moment -= self.every / highest * ln(1 - rng())
             if taken() * highest < self.rate(moment):
                 yield _moment(moment)
 

@@ -14,8 +14,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from yunikorn.simulation.chance import Draw
 from yunikorn.simulation.exact_math import exp, ln, power
+from yunikorn.simulation.rng import Rng
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ LARGEST_EXPONENT = 600.0
 class Distribution(Protocol):
     """What gives values at random."""
 
-    def draw(self, chance: Draw) -> float:
+    def draw(self, rng: Rng) -> float:
         """The next value."""
         ...
 
@@ -37,7 +37,7 @@ class Constant:
 
     value: float
 
-    def draw(self, chance: Draw) -> float:
+    def draw(self, rng: Rng) -> float:
         """The value; nothing is drawn."""
         return self.value
 
@@ -49,9 +49,9 @@ class Uniform:
     low: float
     high: float
 
-    def draw(self, chance: Draw) -> float:
+    def draw(self, rng: Rng) -> float:
         """The next value."""
-        return self.low + (self.high - self.low) * chance()
+        return self.low + (self.high - self.low) * rng()
 
 
 @attrs.frozen
@@ -60,9 +60,9 @@ class Exponential:
 
     mean: float
 
-    def draw(self, chance: Draw) -> float:
+    def draw(self, rng: Rng) -> float:
         """The next value."""
-        return -self.mean * ln(1 - chance())
+        return -self.mean * ln(1 - rng())
 
 
 @attrs.frozen
@@ -72,9 +72,9 @@ class Normal:
     mean: float
     deviation: float
 
-    def draw(self, chance: Draw) -> float:
+    def draw(self, rng: Rng) -> float:
         """The next value; it may be below 0."""
-        return self.mean + self.deviation * bell(chance)
+        return self.mean + self.deviation * standard_normal(rng)
 
 
 @attrs.frozen
@@ -84,9 +84,9 @@ class Lognormal:
     median: float
     sigma: float
 
-    def draw(self, chance: Draw) -> float:
+    def draw(self, rng: Rng) -> float:
         """The next value."""
-        return self.median * exp(min(self.sigma * bell(chance), LARGEST_EXPONENT))
+        return self.median * exp(min(self.sigma * standard_normal(rng), LARGEST_EXPONENT))
 
 
 @attrs.frozen
@@ -96,9 +96,9 @@ class Weibull:
     scale: float
     shape: float
 
-    def draw(self, chance: Draw) -> float:
+    def draw(self, rng: Rng) -> float:
         """The next value."""
-        return self.scale * _power(-ln(1 - chance()), 1 / self.shape)
+        return self.scale * _power(-ln(1 - rng()), 1 / self.shape)
 
 
 @attrs.frozen
@@ -108,9 +108,9 @@ class Pareto:
     low: float
     shape: float
 
-    def draw(self, chance: Draw) -> float:
+    def draw(self, rng: Rng) -> float:
         """The next value."""
-        return self.low * exp(min(-ln(1 - chance()) / self.shape, LARGEST_EXPONENT))
+        return self.low * exp(min(-ln(1 - rng()) / self.shape, LARGEST_EXPONENT))
 
 
 DISTRIBUTIONS: dict[str, type[Any]] = {
@@ -135,10 +135,10 @@ class Choice(Generic[T]):
         self.values = list(values)
         self._bounds = list(accumulate(weights))
 
-    def draw(self, chance: Draw) -> T:
+    def draw(self, rng: Rng) -> T:
         """The next value."""
         bounds = self._bounds
-        return self.values[min(bisect_right(bounds, chance() * bounds[-1]), len(bounds) - 1)]
+        return self.values[min(bisect_right(bounds, rng() * bounds[-1]), len(bounds) - 1)]
 
 
 def zipf_weights(count: int, exponent: float) -> list[float]:
@@ -146,10 +146,10 @@ def zipf_weights(count: int, exponent: float) -> list[float]:
     return [power(rank, -exponent) for rank in range(1, count + 1)]
 
 
-def bell(chance: Draw) -> float:
+def standard_normal(rng: Rng) -> float:
     """A number of the bell curve around 0 with deviation 1, by Marsaglia's polar method."""
     while True:
-        x, y = 2 * chance() - 1, 2 * chance() - 1
+        x, y = 2 * rng() - 1, 2 * rng() - 1
         square = x * x + y * y
         if 0 < square < 1:
             return x * sqrt(-2 * ln(square) / square)

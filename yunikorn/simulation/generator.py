@@ -17,8 +17,8 @@ import attrs
 from yunikorn.resources import Resource
 from yunikorn.simulation.arrival_processes import Process
 from yunikorn.simulation.arrivals import Arrivals
-from yunikorn.simulation.chance import Draw, Streams, streams
 from yunikorn.simulation.distributions import Choice, Constant, Distribution, Uniform
+from yunikorn.simulation.rng import Rng, Streams, streams
 from yunikorn.simulation.workload import NO_TAGS, Application, TaskGroup
 
 MANY = 10_000_000
@@ -37,16 +37,16 @@ class Amounts:
     low: int
     high: int
 
-    def draw(self, chance: Draw) -> int:
+    def draw(self, rng: Rng) -> int:
         """The next amount."""
         of, step = self.distribution, self.step
         if isinstance(of, Constant):
             amount = round(of.value)
         elif isinstance(of, Uniform):
             first = round(of.low)
-            amount = first + int(chance() * ((round(of.high) - first) // step + 1)) * step
+            amount = first + int(rng() * ((round(of.high) - first) // step + 1)) * step
         else:
-            amount = int(max(of.draw(chance), 0.0) / step + 0.5) * step
+            amount = int(max(of.draw(rng), 0.0) / step + 0.5) * step
         return min(max(amount, self.low), self.high)
 
 
@@ -100,7 +100,7 @@ class Plan:
         groups = [_Group(plan, of) for plan in self.tasks]
         choose = {key: (choice, of(key)) for key, choice in self._choices()}
         for number, moment in enumerate(self.moments(of), 1):
-            drawn = {key: choice.draw(chance) for key, (choice, chance) in choose.items()}
+            drawn = {key: choice.draw(rng) for key, (choice, rng) in choose.items()}
             yield Application(
                 id=f"{pattern.id}-{number:0{width}}",
                 submit=moment,
@@ -152,7 +152,7 @@ class _Group:
         sizes = self._plan.resources
         if isinstance(sizes, Choice):
             return sizes.draw(self._size)
-        key = tuple([amounts.draw(chance) for _, amounts, chance in self._amounts])
+        key = tuple([amounts.draw(rng) for _, amounts, rng in self._amounts])
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= SHARED:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 
 from yunikorn.config.reading import Table
-from yunikorn.simulation.chance import Streams
 from yunikorn.simulation.generator import Amounts
+from yunikorn.simulation.rng import Streams
 from yunikorn.simulation.scenario_draws import TIME, read_amounts
 from yunikorn.simulation.scenario_values import read_name, read_time
 from yunikorn.simulation.workload import Node, NodeChange, NodeEvent

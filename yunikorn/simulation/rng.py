@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-Draw = Callable[[], float]
+Rng = Callable[[], float]
 """The next number of a stream: at least 0 and below 1, each multiple of 2**-53 as likely as any other."""
 
-Streams = Callable[[str], Draw]
+Streams = Callable[[str], Rng]
 """A stream for a name; asked again it starts anew."""
 
 
 def streams(seed: int) -> Streams:
     """The streams of a seed."""
 
-    def stream(name: str) -> Draw:
+    def stream(name: str) -> Rng:
         # From a text the generator is seeded by SHA-512 of its bytes, the same in every version of Python.
         return Random(f"yunikorn {seed} {name}").random
 

@@ -21,7 +21,6 @@ from yunikorn.simulation.arrival_processes import (
     Regular,
     Uniformly,
 )
-from yunikorn.simulation.chance import streams
 from yunikorn.simulation.distributions import (
     Choice,
     Constant,
@@ -35,6 +34,7 @@ from yunikorn.simulation.distributions import (
     zipf_weights,
 )
 from yunikorn.simulation.exact_math import exp, ln, power
+from yunikorn.simulation.rng import streams
 
 MANY = 20_000
 
@@ -52,12 +52,12 @@ def test_streams_are_the_same_everywhere_and_know_nothing_of_each_other() -> Non
 
 
 def test_what_is_drawn_is_the_same_to_the_last_bit() -> None:
-    chance = streams(7)("b")
-    assert [Lognormal(100, 1).draw(chance).hex() for _ in range(2)] == [
+    rng = streams(7)("b")
+    assert [Lognormal(100, 1).draw(rng).hex() for _ in range(2)] == [
         "0x1.7778580da85fbp+8",
         "0x1.4c6452bd54a3fp+6",
     ]
-    assert [Pareto(1, 2).draw(chance).hex() for _ in range(2)] == [
+    assert [Pareto(1, 2).draw(rng).hex() for _ in range(2)] == [
         "0x1.998d9b5c060b8p+0",
         "0x1.512a957b2333fp+0",
     ]
@@ -84,8 +84,8 @@ def test_powers_and_what_has_none() -> None:
 
 def draws(distribution: Distribution, count: int = MANY) -> list[float]:
     """Values of a distribution from one seed."""
-    chance = streams(3)("test")
-    return [distribution.draw(chance) for _ in range(count)]
+    rng = streams(3)("test")
+    return [distribution.draw(rng) for _ in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_the_bell_has_the_width_it_should_have() -> None:
 
 
 def test_choices_follow_their_weights_and_ranks() -> None:
-    chance = streams(3)("test")
+    rng = streams(3)("test")
     choice = Choice(["a", "b", "c"], [5, 0, 3])
-    drawn = [choice.draw(chance) for _ in range(MANY)]
+    drawn = [choice.draw(rng) for _ in range(MANY)]
     assert drawn.count("b") == 0
     assert drawn.count("a") / MANY == pytest.approx(5 / 8, rel=0.03)
     assert zipf_weights(4, 1) == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4])

@@ -29,11 +29,11 @@ Ask = tuple[str, str, str, str]
 """RM, partition, application and key."""
 
 
-class StandIn:
+class ReplayedRM:
     """Stands in for all RMs of a recording."""
 
     def __init__(self) -> None:
-        self.strangers = 0
+        self.unknown = 0
         """Releases of allocations that are not there in the what-if, or not yet."""
         self._then: dict[tuple[str, str], tuple[Ask, int]] = {}
         self._counts: dict[Ask, int] = defaultdict(int)
@@ -84,6 +84,6 @@ class StandIn:
         ask, index = known
         now = self._now[ask]
         if index >= len(now):
-            self.strangers += 1
+            self.unknown += 1
             return release
         return attrs.evolve(release, uuid=now[index])

@@ -37,7 +37,7 @@ _converter = make_converter()
 
 
 @attrs.define
-class Line:
+class RecordedEntry:
     """An entry with its place in the file and in time."""
 
     number: int
@@ -61,7 +61,7 @@ class Line:
         return f"{self.file}, line {self.number}" if self.file else f"line {self.number}"
 
 
-def read_line(document: object, number: int, report: Report) -> Line | None:
+def read_line(document: object, number: int, report: Report) -> RecordedEntry | None:
     """The line that a JSON object stands for; None if it says nothing that can be played.
 
     Its time is that of `at`, or -1 if there is none. Reports what is wrong, with the path in the line.
@@ -81,12 +81,12 @@ def read_line(document: object, number: int, report: Report) -> Line | None:
         report(Problem("", f"a line says one thing, this one {what}; known: {', '.join(KINDS)}"))
         return None
     (kind,) = kinds
-    line = Line(number, kind, KINDS[kind](document[kind], kind, report))
+    line = RecordedEntry(number, kind, KINDS[kind](document[kind], kind, report))
     _read_around(line, document, report)
     return line
 
 
-def _read_around(line: Line, document: Mapping[str, object], report: Report) -> None:
+def _read_around(line: RecordedEntry, document: Mapping[str, object], report: Report) -> None:
     line.at = _span(document["at"], "at", report) if "at" in document else -1
     if "rm" in document:
         line.rm_id = _text(document["rm"], "rm", report)

@@ -9,7 +9,7 @@ from yunikorn.errors import UsageError
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateConfigurationResponse
 from yunikorn.recording.entries import Answer, GroupConfiguration
-from yunikorn.recording.line import Line
+from yunikorn.recording.recorded_entry import RecordedEntry
 
 Place = tuple[str, str, str, str, bool]
 """RM, application, allocation key, node, and whether to place it or to keep the node."""
@@ -25,10 +25,10 @@ class Useless:
         return self._shown
 
 
-class KnownAnswers:
+class RecordedAnswers:
     """The recorded answers of all RMs, each question's in their order; the last one of each holds on."""
 
-    def __init__(self, lines: Iterable[Line]) -> None:
+    def __init__(self, lines: Iterable[RecordedEntry]) -> None:
         self.unknown = 0
         """How many questions about a node have no answer in the recording: they are answered with yes."""
         self._nodes: dict[Place, deque[Answer]] = defaultdict(deque)
@@ -97,7 +97,7 @@ def recreated(raised: str) -> RaisedThen:
     return error
 
 
-class KnownConfigurations(Configurations):
+class RecordedConfigurations(Configurations):
     """The configurations of policy groups as the recording has them so far."""
 
     def __init__(self, groups: Iterable[str], *, allow_rm_config: bool) -> None:
