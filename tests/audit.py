@@ -11,7 +11,7 @@ from typing import Any
 from yunikorn.interface.messages import Allocation
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.simulation.engine import Simulation
-from yunikorn.simulation.misfits import partition_name
+from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.resource_manager import RM_ID

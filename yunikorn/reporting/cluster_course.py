@@ -8,7 +8,7 @@ from yunikorn.reporting.intervals import Timeline
 from yunikorn.reporting.node_rows import NodeRows
 from yunikorn.reporting.partition_course import PartitionCourse
 from yunikorn.resources import grow
-from yunikorn.simulation.misfits import partition_name
+from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.workload import NodeChange, NodeEvent
 
 

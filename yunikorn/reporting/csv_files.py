@@ -16,8 +16,8 @@ from yunikorn.reporting.application_course import ApplicationRow
 from yunikorn.reporting.history import History, QueueHistory
 from yunikorn.reporting.queue_course import QuotaStep
 from yunikorn.simulation.books import Running
-from yunikorn.simulation.misfits import partition_name
 from yunikorn.simulation.out_folder import OutFolder
+from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.statistics import seconds
 

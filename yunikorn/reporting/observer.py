@@ -18,7 +18,7 @@ from yunikorn.reporting.size_classes import size_class
 from yunikorn.reporting.standings import Standings
 from yunikorn.resources import Resource
 from yunikorn.simulation.books import Running, Submitted
-from yunikorn.simulation.misfits import partition_name
+from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.reloads import Reloaded
 from yunikorn.simulation.workload import NodeEvent

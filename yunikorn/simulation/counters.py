@@ -8,7 +8,7 @@ import attrs
 
 from yunikorn.simulation.books import Running, Submitted
 from yunikorn.simulation.losses import PREEMPTED, GangFigures, Losses
-from yunikorn.simulation.misfits import partition_name
+from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.reloads import Reloaded
 from yunikorn.simulation.statistics import Capacity, Usage, Waits
 

@@ -23,8 +23,8 @@ from typing import IO, Any
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation
 from yunikorn.simulation.books import Submitted
-from yunikorn.simulation.misfits import partition_name
 from yunikorn.simulation.out_folder import OutFolder
+from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.statistics import seconds

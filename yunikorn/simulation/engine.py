@@ -32,7 +32,7 @@ from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.event_queue import EventQueue
 from yunikorn.simulation.inquiries import Inquiries
 from yunikorn.simulation.limit_waits import LimitReport, LimitWaits
-from yunikorn.simulation.misfits import find_misfits
+from yunikorn.simulation.oversized import find_oversized
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.reloads import Reloaded
 from yunikorn.simulation.report import Report, make_report
@@ -151,7 +151,7 @@ class Simulation:
 
     def run(self) -> Report:
         """Play the workload to its end; raises `ConfigError` when the core refuses the configuration."""
-        misfits = find_misfits(self._workload)
+        oversized = find_oversized(self._workload)
         self._core.register_resource_manager(
             RegisterResourceManagerRequest(RM_ID, config=self._config), self._manager
         )
@@ -173,7 +173,7 @@ class Simulation:
         self._manager.closed = True
         return make_report(
             self._workload,
-            misfits,
+            oversized,
             self._counters,
             self._manager,
             self._event_queue,

@@ -17,7 +17,7 @@ from yunikorn.errors import UsageError
 from yunikorn.interface.messages import Allocation
 from yunikorn.simulation.answers import Answer, LongestWait, WaitingRequest, describe_request
 from yunikorn.simulation.books import Running, Submitted
-from yunikorn.simulation.misfits import partition_name
+from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.requests import PLACEHOLDER
 from yunikorn.simulation.scenario_values import parse_time

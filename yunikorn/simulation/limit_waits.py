@@ -19,7 +19,7 @@ from yunikorn.objects.gang import ATOMIC
 from yunikorn.objects.queue import Queue
 from yunikorn.objects.usage_tracker import UsageTracker
 from yunikorn.simulation.books import Ask, Submitted
-from yunikorn.simulation.misfits import partition_name
+from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.statistics import Waits, WaitSummary, seconds
 
 MAX_LIMITS = 100

@@ -14,7 +14,7 @@ from yunikorn.simulation.answers import Answer
 from yunikorn.simulation.counters import Counters, QueueFigures, Reason
 from yunikorn.simulation.limit_waits import LimitReport
 from yunikorn.simulation.losses import PREEMPTED, GangReport, LostWork
-from yunikorn.simulation.misfits import Misfits, partition_name
+from yunikorn.simulation.oversized import OversizedTasks, partition_name
 from yunikorn.simulation.reloads import ReloadReport
 from yunikorn.simulation.statistics import Usage, WaitSummary, seconds, used_share
 from yunikorn.simulation.workload import Workload
@@ -146,7 +146,7 @@ class Report:
 
 def make_report(
     workload: Workload,
-    misfits: Misfits,
+    oversized: OversizedTasks,
     counters: Counters,
     manager: ResourceManager,
     event_queue: EventQueue[Any],
@@ -171,7 +171,7 @@ def make_report(
         outcome=outcome,
         applications=_count_applications(counters, manager.live, event_queue.still_to_arrive),
         rejections=counters.rejections.ranked(),
-        tasks=_count_tasks(counters, manager, misfits),
+        tasks=_count_tasks(counters, manager, oversized),
         refusals=counters.refusals.ranked(),
         application_wait=everything.application_waits.summary(),
         task_wait=everything.task_waits.summary(),
@@ -190,7 +190,7 @@ def make_report(
         utilisation=_utilisation(counters, capacities),
         queues=_queue_reports(counters, capacities),
         input=dict(sorted(workload.counts.items())),
-        remarks=[*workload.remarks, *filter(None, [misfits.remark()])],
+        remarks=[*workload.remarks, *filter(None, [oversized.remark()])],
     )
 
 
@@ -214,7 +214,7 @@ def _count_applications(counters: Counters, live: dict[str, Submitted], to_come:
     )
 
 
-def _count_tasks(counters: Counters, manager: ResourceManager, misfits: Misfits) -> TaskCounts:
+def _count_tasks(counters: Counters, manager: ResourceManager, oversized: OversizedTasks) -> TaskCounts:
     return TaskCounts(
         asked=counters.tasks_asked,
         ended=counters.tasks_ended,
@@ -225,7 +225,7 @@ def _count_tasks(counters: Counters, manager: ResourceManager, misfits: Misfits)
         running=len(manager.running),
         waiting=sum(record.waiting for record in manager.live.values()),
         restarted=counters.restarts,
-        too_large=misfits.tasks,
+        too_large=oversized.tasks,
     )
 
 

@@ -15,7 +15,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.simulation.counters import Counters
-from yunikorn.simulation.misfits import partition_name
+from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.workload import Node, NodeChange, NodeEvent
 

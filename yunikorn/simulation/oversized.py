@@ -12,7 +12,7 @@ from yunikorn.simulation.workload import Workload
 
 
 @attrs.frozen
-class Misfits:
+class OversizedTasks:
     """How many tasks, of how many applications, are larger than every node of their partition."""
 
     tasks: int = 0
@@ -31,7 +31,7 @@ class Misfits:
         )
 
 
-def find_misfits(workload: Workload, examples: int = 3) -> Misfits:
+def find_oversized(workload: Workload, examples: int = 3) -> OversizedTasks:
     """Compare every task with every size of node that its partition ever has.
 
     Only the amounts count here; what predicates and queues refuse is the core's to say.
@@ -55,7 +55,7 @@ def find_misfits(workload: Workload, examples: int = 3) -> Misfits:
             lost += 0 if fitting else group.count
         tasks += lost
         applications += bool(lost)
-    return Misfits(tasks, applications, tuple(lines))
+    return OversizedTasks(tasks, applications, tuple(lines))
 
 
 def partition_name(partition: str) -> str:
