@@ -7,7 +7,7 @@ import re
 import attrs
 
 from yunikorn.simulation.books import Running, Submitted
-from yunikorn.simulation.losses import PREEMPTED, GangFigures, Losses
+from yunikorn.simulation.lost_work import PREEMPTED, GangFigures, LostWorkTotals
 from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.reloads import Reloaded
 from yunikorn.simulation.statistics import Capacity, Usage, Waits
@@ -88,7 +88,7 @@ class Counters:
     tasks_timed_out: int = 0
     """Of those that ended, the ones that the core ended because their time was over."""
     restarts: int = 0
-    losses: Losses = attrs.Factory(Losses)
+    lost_work: LostWorkTotals = attrs.Factory(LostWorkTotals)
     gangs: GangFigures = attrs.Factory(GangFigures)
     decisions: int = 0
     allocations: int = 0
@@ -131,7 +131,7 @@ class Counters:
         figures.usage.add(task.allocation.resource_per_alloc, moment - task.started)
         self.releases += 1
         if lost:
-            self.losses.add(lost, moment - task.started)
+            self.lost_work.add(lost, moment - task.started)
             figures.preempted += lost == PREEMPTED
         else:
             figures.ended += 1

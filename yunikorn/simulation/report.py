@@ -13,7 +13,7 @@ import attrs
 from yunikorn.simulation.answers import Answer
 from yunikorn.simulation.counters import Counters, QueueFigures, Reason
 from yunikorn.simulation.limit_waits import LimitReport
-from yunikorn.simulation.losses import PREEMPTED, GangReport, LostWork
+from yunikorn.simulation.lost_work import PREEMPTED, GangReport, LostWork
 from yunikorn.simulation.oversized import OversizedTasks, partition_name
 from yunikorn.simulation.reloads import ReloadReport
 from yunikorn.simulation.statistics import Usage, WaitSummary, seconds, used_share
@@ -175,9 +175,9 @@ def make_report(
         refusals=counters.refusals.ranked(),
         application_wait=everything.application_waits.summary(),
         task_wait=everything.task_waits.summary(),
-        preemptions=counters.losses.tasks(PREEMPTED),
-        preempted_placeholders=counters.losses.preempted_places,
-        lost_work=counters.losses.listed(),
+        preemptions=counters.lost_work.tasks(PREEMPTED),
+        preempted_placeholders=counters.lost_work.preempted_places,
+        lost_work=counters.lost_work.listed(),
         gangs=counters.gangs.report(),
         limit_waits=held,
         times=_times(counters, stopped),

@@ -33,7 +33,7 @@ def totals(report: Report) -> Iterator[tuple[str, str]]:
         f"{counts.running} running, {counts.waiting} waiting{later}",
     )
     yield "tasks", _tasks(report)
-    yield from _losses(report)
+    yield from _lost_work(report)
     if report.tasks.too_large:
         yield "too large", f"{report.tasks.too_large} tasks fit on no node"
     if report.input:
@@ -60,7 +60,7 @@ def _tasks(report: Report) -> str:
     )
 
 
-def _losses(report: Report) -> Iterator[tuple[str, str]]:
+def _lost_work(report: Report) -> Iterator[tuple[str, str]]:
     places = report.preempted_placeholders
     if report.preemptions or places:
         besides = f", {places} placeholders" if places else ""

@@ -23,7 +23,7 @@ from yunikorn.simulation.books import Ask, ProtocolError, Running, Submitted
 from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.event_queue import EventQueue
 from yunikorn.simulation.limit_waits import LimitWaits
-from yunikorn.simulation.losses import PREEMPTED
+from yunikorn.simulation.lost_work import PREEMPTED
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.requests import add_application, ask_for, ask_for_place, ask_for_tasks
 from yunikorn.simulation.simulated_nodes import SimulatedNodes
@@ -230,7 +230,7 @@ class ResourceManager:
         self.changes += 1
         owner.kept -= 1
         kind = release.termination_type
-        self._counters.losses.preempted_places += kind is TerminationType.PREEMPTED_BY_SCHEDULER
+        self._counters.lost_work.preempted_places += kind is TerminationType.PREEMPTED_BY_SCHEDULER
         self._recorder.released(moment, placeholder, _WHY[kind])
         self._confirm(release)
         if kind in _RESTARTED and owner.plan.id in self._gathering and not owner.failing:

@@ -18,7 +18,7 @@ class LostWork:
     seconds: float
 
 
-class Losses:
+class LostWorkTotals:
     """The work that was thrown away, by reason."""
 
     def __init__(self) -> None:
