@@ -31,7 +31,7 @@ PATHS = ("root", "root.a", "root.b")
 NODES = {"n1": 4, "n2": 3, "n3": 5}
 FORCED = {"application.create.force": "true"}
 
-Books = dict[str, Any]
+RMState = dict[str, Any]
 
 
 class Shim(RM):
@@ -120,7 +120,7 @@ class Shim(RM):
             if one.node_id == node_id
         ]
 
-    def books(self) -> Books:
+    def books(self) -> RMState:
         """What the core holds, without zeros."""
         at = self.at_work().partition
         return {
@@ -130,7 +130,7 @@ class Shim(RM):
             "running": {app.id: sorted(app.allocations) for app in at.applications.values()},
         }
 
-    def own_books(self) -> Books:
+    def own_books(self) -> RMState:
         """The same from what the RM itself knows; applications that the core let go have nothing."""
         used = dict.fromkeys(PATHS, 0)
         waiting = dict.fromkeys(PATHS, 0)

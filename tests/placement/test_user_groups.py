@@ -128,7 +128,7 @@ def test_what_is_forgotten_takes_no_memory() -> None:
     assert groups.remembered == 1
 
 
-class Books:
+class RMState:
     """Offers `Book`."""
 
     @hookimpl
@@ -139,7 +139,7 @@ class Books:
 
 def test_the_configuration_names_the_resolver() -> None:
     registry = Registry.load(third_party=False)
-    registry.register(Books(), "books")
+    registry.register(RMState(), "books")
     clock = ManualClock()
     assert isinstance(UserGroups.make(PluginRef("book"), registry, clock).resolver, Book)
     for nothing in (None, PluginRef(""), PluginRef("none"), PluginRef("test")):

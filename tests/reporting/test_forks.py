@@ -12,7 +12,7 @@ from yunikorn.interface.messages import Allocation
 from yunikorn.reporting.chronicle import PLACES, Chronicle, Decision, Fork, find_fork, unpack
 from yunikorn.reporting.parting import describe, question
 from yunikorn.resources import Resource
-from yunikorn.simulation.answers import Answer, Cause, WaitingRequest
+from yunikorn.simulation.explain_answers import Cause, ExplainAnswer, WaitingRequest
 
 DECISIONS = st.lists(
     st.builds(
@@ -69,11 +69,11 @@ def placing(time: int, application: str, node: str = "n1") -> Decision:
     return Decision(time * SECOND, PLACES, application, "task", node, "root.a")
 
 
-def answer(*causes: str) -> Answer:
+def answer(*causes: str) -> ExplainAnswer:
     """It waits, for these reasons."""
     found = [Cause("order", cause, cause) for cause in causes]
     request = WaitingRequest("task", 1, {}, found, "2nd of 3 requests that wait", [])
-    return Answer("x", 90, "root.a", "1 waiting", [request], None)
+    return ExplainAnswer("x", 90, "root.a", "1 waiting", [request], None)
 
 
 def test_the_sentence_says_what_each_did_and_what_stopped_the_other() -> None:

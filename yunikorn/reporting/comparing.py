@@ -10,10 +10,10 @@ import attrs
 
 from yunikorn.reporting.chronicle import Fork, find_fork, unpack
 from yunikorn.reporting.comparison import Comparison, Variant, make_rows
-from yunikorn.reporting.parting import Parting, Question, describe, question
+from yunikorn.reporting.parting import DivergenceQuestion, Parting, describe, question
 from yunikorn.reporting.runs import Order, Played, Source, play_all
 from yunikorn.reporting.variants import Plan
-from yunikorn.simulation.answers import Answer
+from yunikorn.simulation.explain_answers import ExplainAnswer
 from yunikorn.simulation.workload import RESTART
 
 
@@ -90,7 +90,9 @@ def _decisions(first: Played, fork: Fork | None) -> int:
     return sum(1 for _ in unpack(first.decisions)) if fork is None else fork.equal
 
 
-def _ask(orders: list[Order], asked: list[Question | None], executor: Executor) -> list[Answer | None]:
+def _ask(
+    orders: list[Order], asked: list[DivergenceQuestion | None], executor: Executor
+) -> list[ExplainAnswer | None]:
     """Play runs again up to the moment of their question; None where there is none."""
     again = [
         attrs.evolve(order, until=one.moment, questions=(str(one),), folder=None)
@@ -98,7 +100,7 @@ def _ask(orders: list[Order], asked: list[Question | None], executor: Executor) 
         if one is not None
     ]
     found = iter(play_all(again, executor))
-    answers: list[Answer | None] = []
+    answers: list[ExplainAnswer | None] = []
     for one in asked:
         result = None if one is None else next(found).result
         answers.append(None if result is None else result.report.explanations[0])

@@ -14,7 +14,7 @@ from yunikorn.reporting.figures import Account, Figures, make_account
 from yunikorn.reporting.observer import Observer
 from yunikorn.reporting.standings import CoreStandings
 from yunikorn.simulation.engine import Progress
-from yunikorn.simulation.inquiries import Question
+from yunikorn.simulation.explain_requests import ExplainRequest
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
@@ -49,7 +49,7 @@ def study(
     rows: Callable[[ApplicationRow], None] | None = None,
     watch: Callable[[Progress], bool] | None = None,
     preempted: str = RESTART,
-    questions: Sequence[Question] = (),
+    questions: Sequence[ExplainRequest] = (),
 ) -> FullReport:
     """Simulate and observe; options and errors are those of `simulate`.
 

@@ -8,11 +8,11 @@ from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
 from yunikorn.errors import printable
 from yunikorn.reporting.chronicle import Decision, Fork
-from yunikorn.simulation.answers import Answer
+from yunikorn.simulation.explain_answers import ExplainAnswer
 
 
 @attrs.frozen
-class Question:
+class DivergenceQuestion:
     """What has to be asked of the other run: why it did not do the same. `moment` in nanoseconds."""
 
     application: str
@@ -34,15 +34,17 @@ class Parting:
     sentence: str
 
 
-def question(fork: Fork) -> Question | None:
+def question(fork: Fork) -> DivergenceQuestion | None:
     """What to ask of the other run: why what the first one placed was not placed there."""
     one, other = fork.one, fork.other
     if one is None or not one.is_placing:
         return None
-    return Question(one.application, one.time if other is None else min(one.time, other.time))
+    return DivergenceQuestion(one.application, one.time if other is None else min(one.time, other.time))
 
 
-def describe(first: str, second: str, fork: Fork | None, decisions: int, answer: Answer | None) -> Parting:
+def describe(
+    first: str, second: str, fork: Fork | None, decisions: int, answer: ExplainAnswer | None
+) -> Parting:
     """Where the run `second` leaves that of `first`; `answer` is the second one's to the `question`."""
     if fork is None:
         text = f"Neither {first} nor {second} decides anything."
@@ -70,7 +72,7 @@ def _action(who: str, decision: Decision | None, moment: int) -> str:
     return f"{who} {action}"
 
 
-def _reason(who: str, fork: Fork, answer: Answer | None) -> str:
+def _reason(who: str, fork: Fork, answer: ExplainAnswer | None) -> str:
     one, other = fork.one, fork.other
     if one is None or answer is None:
         return ""

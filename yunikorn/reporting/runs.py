@@ -26,7 +26,7 @@ from yunikorn.reporting.chronicle import Chronicle
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.simulation.engine import Progress
-from yunikorn.simulation.inquiries import parse_questions
+from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.workload import RESTART, Workload
 

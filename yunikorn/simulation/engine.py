@@ -30,7 +30,7 @@ from yunikorn.interface.messages import (
 from yunikorn.simulation.books import Running
 from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.event_queue import EventQueue
-from yunikorn.simulation.inquiries import Inquiries
+from yunikorn.simulation.explain_requests import ExplainRequests
 from yunikorn.simulation.limit_waits import LimitReport, LimitWaits
 from yunikorn.simulation.oversized import find_oversized
 from yunikorn.simulation.recorder import Recorder
@@ -118,13 +118,13 @@ class Simulation:
         watch: Callable[[Progress], bool] | None = None,
         limits: LimitWaits | None = None,
         preempted: str = RESTART,
-        inquiries: Inquiries | None = None,
+        explain_requests: ExplainRequests | None = None,
     ) -> None:
         """`config` is the text of queues.yaml. `until` ends the run at that moment (ns), itself included.
 
         `watch` is told how far it is, often; the run ends early when it answers False. `limits` watches what
         quotas and limits hold. `preempted`, one of `PREEMPTED`, says what becomes of preempted tasks whose
-        application says nothing of it. `inquiries` are answered at their moments.
+        application says nothing of it. `explain_requests` are answered at their moments.
         """
         self._workload = workload
         self._core = core
@@ -135,15 +135,15 @@ class Simulation:
         self._event_queue: EventQueue[Running] = EventQueue(workload)
         self._counters = Counters()
         self._recorder = recorder or Recorder()
-        self._inquiries = inquiries
-        if inquiries is not None:
-            self._recorder = inquiries.witness(self._recorder)
+        self._explain_requests = explain_requests
+        if explain_requests is not None:
+            self._recorder = explain_requests.witness(self._recorder)
         self._limits = limits or LimitWaits(lambda partition, application: None)
         self._manager = ResourceManager(
             self._event_queue, self._counters, self._recorder, clock, workload.nodes, self._limits, preempted
         )
-        if inquiries is not None:
-            inquiries.books = self._manager
+        if explain_requests is not None:
+            explain_requests.books = self._manager
         self._total = len(workload.applications)
         self._last_change = clock.now()
         self._held: LimitReport | None = None
@@ -190,8 +190,10 @@ class Simulation:
             self._held = self._limits.report(moment)
 
     def _answer_before(self, moment: int) -> None:
-        if self._inquiries is not None:
-            self._inquiries.answer_before(moment if self._until is None else min(moment, self._until + 1))
+        if self._explain_requests is not None:
+            self._explain_requests.answer_before(
+                moment if self._until is None else min(moment, self._until + 1)
+            )
 
     def _step(self, moment: int) -> bool:
         """One round at `moment`; False when the watcher wants no more."""

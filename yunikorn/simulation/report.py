@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from yunikorn.simulation.answers import Answer
 from yunikorn.simulation.counters import Counters, QueueFigures, Reason
+from yunikorn.simulation.explain_answers import ExplainAnswer
 from yunikorn.simulation.limit_waits import LimitReport
 from yunikorn.simulation.lost_work import PREEMPTED, GangReport, LostWork
 from yunikorn.simulation.oversized import OversizedTasks, partition_name
@@ -134,7 +134,7 @@ class Report:
     remarks: list[str]
     waiting: list[Reason] = attrs.Factory(list)
     """What stops the tasks that wait at the end: how many each reason, and the first application."""
-    explanations: list[Answer] = attrs.Factory(list)
+    explanations: list[ExplainAnswer] = attrs.Factory(list)
     """Why the applications wait that were asked about, in the order of the questions."""
     plugin_faults: list[str] = attrs.Factory(list)
     """What plugins did wrong while scheduling."""

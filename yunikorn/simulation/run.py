@@ -17,8 +17,8 @@ from yunikorn.registry import Registry
 from yunikorn.scheduling.plugin_failures import PluginFailure
 from yunikorn.simulation.counters import Reason, Reasons
 from yunikorn.simulation.engine import Progress, Simulation
+from yunikorn.simulation.explain_requests import ExplainRequest, ExplainRequests
 from yunikorn.simulation.input_error import InputError
-from yunikorn.simulation.inquiries import Inquiries, Question
 from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
@@ -38,7 +38,7 @@ def simulate(
     recorder: Recorder | None = None,
     watch: Callable[[Progress], bool] | None = None,
     preempted: str = RESTART,
-    questions: Sequence[Question] = (),
+    questions: Sequence[ExplainRequest] = (),
     meet: Callable[[Scheduler], None] | None = None,
 ) -> Report:
     """Play `workload` under `config` (the text of queues.yaml); raises `ConfigError`.
@@ -54,7 +54,7 @@ def simulate(
     core = Scheduler(registry, clock, PERIODS)
     if meet is not None:
         meet(core)
-    inquiries = Inquiries(questions, core, clock, RM_ID)
+    explain_requests = ExplainRequests(questions, core, clock, RM_ID)
     simulation = Simulation(
         workload,
         core,
@@ -65,11 +65,11 @@ def simulate(
         watch=watch,
         limits=LimitWaits(partial(_find, core)),
         preempted=preempted,
-        inquiries=inquiries,
+        explain_requests=explain_requests,
     )
     report = simulation.run()
     waiting = _what_stops(core)
-    explanations = inquiries.answer_rest()
+    explanations = explain_requests.answer_rest()
     core.close()
     failures = [_describe(failure) for failure in core.failures]
     return attrs.evolve(report, waiting=waiting, explanations=explanations, plugin_faults=failures)

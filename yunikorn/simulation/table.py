@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from yunikorn.errors import printable
-from yunikorn.simulation.answers import in_lines
+from yunikorn.simulation.explain_answers import in_lines
 from yunikorn.simulation.limit_waits import HeldBack
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.report_rows import (

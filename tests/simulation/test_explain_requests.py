@@ -15,8 +15,8 @@ from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration, spell_duration
 from yunikorn.errors import UsageError
 from yunikorn.registry import Registry
-from yunikorn.simulation.answers import Answer
-from yunikorn.simulation.inquiries import parse_questions
+from yunikorn.simulation.explain_answers import ExplainAnswer
+from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
@@ -63,7 +63,7 @@ def ask(tmp_path: Path, *questions: str, until: int | None = None, workload: str
     return simulate(CONFIG, plan, Registry.load(third_party=False), until=until, questions=asked)
 
 
-def answers(tmp_path: Path, *questions: str, until: int | None = None) -> list[Answer]:
+def answers(tmp_path: Path, *questions: str, until: int | None = None) -> list[ExplainAnswer]:
     """What a simulation answers."""
     return ask(tmp_path, *questions, until=until).explanations
 

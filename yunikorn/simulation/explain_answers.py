@@ -56,7 +56,7 @@ class LongestWait:
 
 
 @attrs.frozen
-class Answer:
+class ExplainAnswer:
     """What there is to say of an application at one moment."""
 
     application: str
@@ -84,7 +84,7 @@ def describe_request(found: Explanation) -> WaitingRequest:
     )
 
 
-def in_lines(answer: Answer) -> Iterator[str]:
+def in_lines(answer: ExplainAnswer) -> Iterator[str]:
     """An answer for people."""
     yield f"{answer.application} at {_spell(answer.time)}: {answer.state}"
     for request in answer.requests[:SHOWN]:

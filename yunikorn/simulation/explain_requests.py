@@ -15,8 +15,8 @@ import attrs
 from yunikorn.config.durations import spell_duration
 from yunikorn.errors import UsageError
 from yunikorn.interface.messages import Allocation
-from yunikorn.simulation.answers import Answer, LongestWait, WaitingRequest, describe_request
 from yunikorn.simulation.books import Running, Submitted
+from yunikorn.simulation.explain_answers import ExplainAnswer, LongestWait, WaitingRequest, describe_request
 from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.requests import PLACEHOLDER
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Question:
+class ExplainRequest:
     """Why an application waits, at a moment (ns), or when the simulation ends."""
 
     plan: Application
     moment: int | None = None
 
 
-def parse_questions(texts: Sequence[str], workload: Workload, until: int | None) -> list[Question]:
+def parse_questions(texts: Sequence[str], workload: Workload, until: int | None) -> list[ExplainRequest]:
     """The questions that `APP` and `APP@TIME` ask; raises `UsageError` with all that is wrong.
 
     What is an application's id as a whole is one, whatever it contains.
     """
     wanted = {name for text in texts for name in (text, text.rpartition("@")[0])}
     plans = {plan.id: plan for plan in workload.applications if plan.id in wanted} if texts else {}
-    questions: list[Question] = []
+    questions: list[ExplainRequest] = []
     problems: list[str] = []
     for text in texts:
         try:
@@ -57,7 +57,7 @@ def parse_questions(texts: Sequence[str], workload: Workload, until: int | None)
     return questions
 
 
-def _parse(text: str, plans: dict[str, Application], workload: Workload, until: int | None) -> Question:
+def _parse(text: str, plans: dict[str, Application], workload: Workload, until: int | None) -> ExplainRequest:
     name, at, time = text.rpartition("@")
     if text in plans or not at:
         name, at = text, ""
@@ -66,14 +66,14 @@ def _parse(text: str, plans: dict[str, Application], workload: Workload, until: 
         known = (each.id for each in workload.applications)
         raise ValueError(f"the workload has no application '{name}'{suggest(name, known)}")
     if not at:
-        return Question(plan)
+        return ExplainRequest(plan)
     moment = parse_time(time)
     if until is not None and moment > until:
         raise ValueError(f"{time} is later than --until, where the simulation ends")
-    return Question(plan, moment)
+    return ExplainRequest(plan, moment)
 
 
-class Books(Protocol):
+class RMState(Protocol):
     """The resource manager's books, as far as answers need them."""
 
     live: dict[str, Submitted]
@@ -106,11 +106,11 @@ class Fate:
         return "" if self.longest else "; none of its tasks that got a place had to wait for it"
 
 
-class Inquiries:
+class ExplainRequests:
     """The questions of one simulation and their answers."""
 
     def __init__(
-        self, questions: Iterable[Question], core: Explainer, clock: ManualClock, rm_id: str
+        self, questions: Iterable[ExplainRequest], core: Explainer, clock: ManualClock, rm_id: str
     ) -> None:
         asked = list(enumerate(questions))
         self._timed = sorted(
@@ -122,9 +122,9 @@ class Inquiries:
         self._rm_id = rm_id
         self.fates = {one.plan.id: Fate() for _, one in asked}
         """By id: what was seen of the applications that are asked about."""
-        self.books: Books
+        self.books: RMState
         """Given before the simulation starts."""
-        self._answers: dict[int, Answer] = {}
+        self._answers: dict[int, ExplainAnswer] = {}
 
     def witness(self, recorder: Recorder) -> Recorder:
         """`recorder`, with an eye on the applications that are asked about."""
@@ -137,7 +137,7 @@ class Inquiries:
             self._clock.set(max(asked, self._clock.now()))
             self._answers[number] = self._answer(question.plan)
 
-    def answer_rest(self) -> list[Answer]:
+    def answer_rest(self) -> list[ExplainAnswer]:
         """The simulation is over: answer what is left; returns all answers, in the order of the questions."""
         left = [(number, question) for _, number, question in self._timed] + self._rest
         self._timed, self._rest = [], []
@@ -145,7 +145,7 @@ class Inquiries:
             self._answers[number] = self._answer(question.plan)
         return [self._answers[number] for number in sorted(self._answers)]
 
-    def _answer(self, plan: Application) -> Answer:
+    def _answer(self, plan: Application) -> ExplainAnswer:
         now, fate, record = self._clock.now(), self.fates[plan.id], self.books.live.get(plan.id)
         found: dict[str, Explanation] = {}
         if record is not None:
@@ -153,7 +153,7 @@ class Inquiries:
             with contextlib.suppress(UsageError):
                 found = self._core.explain(self._rm_id, partition_name(plan.partition), plan.id)
         requests = [describe_request(one) for one in found.values()]
-        return Answer(
+        return ExplainAnswer(
             application=plan.id,
             time=seconds(now),
             queue=next(iter(found.values())).position.queue if found else "",
@@ -180,10 +180,10 @@ def _elsewhere(plan: Application, fate: Fate) -> str:
 class _Witness(Recorders):
     """Passes everything on, and notes the waits and the end of some applications."""
 
-    def __init__(self, inner: Recorder, inquiries: Inquiries) -> None:
+    def __init__(self, inner: Recorder, explain_requests: ExplainRequests) -> None:
         super().__init__(inner)
-        self._inquiries = inquiries
-        self._fates = inquiries.fates
+        self._explain_requests = explain_requests
+        self._fates = explain_requests.fates
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
         """A wait is over."""
@@ -196,12 +196,12 @@ class _Witness(Recorders):
         super().allocated(moment, allocation)
 
     def _asked(self, allocation: Allocation, moment: int) -> int:
-        task = self._inquiries.books.running.get((allocation.partition_name, allocation.uuid))
+        task = self._explain_requests.books.running.get((allocation.partition_name, allocation.uuid))
         if task is not None:
             return task.ask.asked
         # A placeholder. The first ones are asked for at once; when the others were is not told.
         first = allocation.allocation_key.endswith(PLACEHOLDER)
-        return self._inquiries.books.live[allocation.application_id].plan.submit if first else moment
+        return self._explain_requests.books.live[allocation.application_id].plan.submit if first else moment
 
     def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
         """An application came to its end."""
