@@ -19,9 +19,9 @@ from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario import read_scenario
+from yunikorn.simulation.scenario_file import FileApplications, open_scenario_file
 from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.workload import FOREVER, Application, Node, TaskGroup, Workload
-from yunikorn.simulation.written_scenario import WrittenApplications, open_written
 
 
 def again(workload: Workload) -> Workload:
@@ -114,7 +114,7 @@ def line(name: str, at: object = 0, more: str = "") -> str:
 def test_line_by_line_means_the_same(workload: Workload, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("long") / "long.yaml"
     path.write_text("".join(f"{each}\n" for each in scenario_lines(workload)), "utf-8")
-    written = open_written(path)
+    written = open_scenario_file(path)
     assert written is not None
     assert list(written.applications) == list(workload.applications) == list(written.applications)
     same(read_workload(path), workload)
@@ -124,7 +124,7 @@ def test_a_long_file_is_read_when_it_is_needed(tmp_path: Path, registry: Registr
     drain = "events: [{at: 9, node: n, action: drain}]\n"
     path = long_file(tmp_path, line("a"), "", line("b", 1), head=drain)
     workload = read_workload(path)
-    assert isinstance(workload.applications, WrittenApplications)
+    assert isinstance(workload.applications, FileApplications)
     assert [app.id for app in workload.applications] == ["a", "b"]
     assert len(workload.events) == 1
     assert simulate(CONFIG, workload, registry).tasks.ended == 2
@@ -149,7 +149,7 @@ def test_a_long_file_is_read_when_it_is_needed(tmp_path: Path, registry: Registr
 )
 def test_what_is_unusual_is_read_like_any_scenario(lines: list[str], tmp_path: Path) -> None:
     path = long_file(tmp_path, *lines)
-    assert open_written(path) is None
+    assert open_scenario_file(path) is None
     workload = read_workload(path)
     assert isinstance(workload.applications, list)
     assert workload.applications

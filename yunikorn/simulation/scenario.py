@@ -17,11 +17,11 @@ from yunikorn.simulation.reloads import ConfigEvent
 from yunikorn.simulation.rng import streams
 from yunikorn.simulation.scenario_applications import read_applications
 from yunikorn.simulation.scenario_failures import read_failures
+from yunikorn.simulation.scenario_file import open_scenario_file
 from yunikorn.simulation.scenario_generate import read_plans
 from yunikorn.simulation.scenario_nodes import read_events, read_nodes, read_reloads
 from yunikorn.simulation.source import read_content, yaml_text
 from yunikorn.simulation.workload import Application, Node, NodeEvent, Workload
-from yunikorn.simulation.written_scenario import open_written
 
 KEYS = ("name", "seed", "nodes", "events", "failures", "applications", "generate")
 CLUSTER_KEYS = ("name", "seed", "nodes", "events", "failures")
@@ -97,7 +97,7 @@ def _read_arrivals(document: Table, seed: int) -> Sequence[Application]:
 
 def read_scenario_file(path: Path, cluster: Cluster | None = None, seed: int | None = None) -> Workload:
     """The workload of a scenario in a file, as `read_scenario`; a long one is not held as a whole."""
-    written = open_written(path)
+    written = open_scenario_file(path)
     # A head that draws applications has to know all that are listed.
     if written is not None and "generate" not in written.head:
         return read_scenario(written.head, str(path), path.name, cluster, seed, listed=written.applications)

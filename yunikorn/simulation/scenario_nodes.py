@@ -50,7 +50,7 @@ def _read_node(table: Table, name: str) -> Node:
 
 
 @attrs.frozen
-class _Written:
+class _EventText:
     """An event as it stands in the text; whether its node is there is known when all are sorted."""
 
     at: int
@@ -81,7 +81,7 @@ def read_events(document: Table, nodes: list[Node]) -> list[NodeEvent]:
     return events
 
 
-def _check_presence(entry: _Written, present: dict[str, Node], gone: dict[str, Node]) -> Node | None:
+def _check_presence(entry: _EventText, present: dict[str, Node], gone: dict[str, Node]) -> Node | None:
     node = present.get(entry.name)
     if entry.change is NodeChange.ADD:
         joining = entry.joining or gone.get(entry.name)
@@ -103,7 +103,7 @@ def _check_presence(entry: _Written, present: dict[str, Node], gone: dict[str, N
     return node
 
 
-def _read_event(table: Table) -> _Written | None:
+def _read_event(table: Table) -> _EventText | None:
     wrong = len(table.findings.problems)
     table.only(EVENT_KEYS)
     at = read_time(table, "at")
@@ -125,7 +125,7 @@ def _read_event(table: Table) -> _Written | None:
             table.findings.problem(table.spot(key), f"means nothing with the action '{action}'")
     if len(table.findings.problems) != wrong:
         return None
-    return _Written(at, change, name, table, resources, joining)
+    return _EventText(at, change, name, table, resources, joining)
 
 
 def read_reloads(document: Table, folder: Path) -> list[ConfigEvent]:

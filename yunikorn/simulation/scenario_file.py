@@ -42,15 +42,15 @@ class Unusual(Exception):
 
 
 @attrs.frozen
-class Written:
+class ScenarioFile:
     """A scenario whose applications are read when they are needed."""
 
     head: str
     """Its text up to the applications."""
-    applications: WrittenApplications
+    applications: FileApplications
 
 
-def open_written(path: Path) -> Written | None:
+def open_scenario_file(path: Path) -> ScenarioFile | None:
     """The scenario at `path`, if it has one application per line and nothing is unusual about it."""
     try:
         with _open(path) as file:
@@ -58,10 +58,10 @@ def open_written(path: Path) -> Written | None:
             size = _check(_entries(file))
     except (OSError, EOFError, ValueError, Unusual):
         return None
-    return Written(head, WrittenApplications(path, head.count("\n") + 1, size))
+    return ScenarioFile(head, FileApplications(path, head.count("\n") + 1, size))
 
 
-class WrittenApplications(Arrivals):
+class FileApplications(Arrivals):
     """The applications of a file, in its order, which is that of time."""
 
     def __init__(self, path: Path, skip: int, size: int) -> None:
