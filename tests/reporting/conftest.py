@@ -9,7 +9,7 @@ import pytest
 
 from yunikorn.clock import SECOND
 from yunikorn.registry import Registry
-from yunikorn.reporting.application_course import ApplicationRow
+from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.simulation.scenario import read_scenario
 

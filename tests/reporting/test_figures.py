@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from yunikorn.registry import Registry
-from yunikorn.reporting.application_course import ApplicationRow
+from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.groups import GroupReport
-from yunikorn.reporting.queue_course import Guarantee
+from yunikorn.reporting.queue_observation import Guarantee
 from yunikorn.simulation.reader import read_workload
 
 Observe = Callable[..., FullReport]

@@ -61,20 +61,25 @@ def test_books_agree_with_those_of_the_resource_manager(
     observer.close(round(report.times.stopped * SECOND))
     partition = observer.cluster.partitions["default"]
     assert (partition.running, partition.waiting) == (report.tasks.running, report.tasks.waiting)
-    top = [course for _, _, course in observer.queues if course.above is None]
-    assert sum(course.running for course in top) == report.tasks.running
+    top = [observation for _, _, observation in observer.queues if observation.above is None]
+    assert sum(observation.running for observation in top) == report.tasks.running
     free = {name: sum(room.free.get(name, 0) for room in partition.rooms) for name in partition.capacity}
     assert {name: free[name] + partition.held.get(name, 0) for name in free} == partition.capacity
-    for course in top:
-        assert sum(below.running for _, _, below in observer.queues if below.above is course) in (
+    for observation in top:
+        assert sum(below.running for _, _, below in observer.queues if below.above is observation) in (
             0,
-            course.running,
+            observation.running,
         )
     if until is None:
         assert report.preemptions
         assert report.tasks.waiting == 0
         assert (partition.held, +partition.sizes) == ({}, {})
-        for _, path, course in observer.queues:
-            assert (course.held, course.lacked, course.waiting, course.running) == ({}, {}, 0, 0), path
+        for _, path, observation in observer.queues:
+            assert (observation.held, observation.lacked, observation.waiting, observation.running) == (
+                {},
+                {},
+                0,
+                0,
+            ), path
     assert observer.everything.applications == report.applications.submitted
     assert observer.everything.finished == report.applications.finished

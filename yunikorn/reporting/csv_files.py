@@ -12,9 +12,9 @@ from typing import IO
 
 import attrs
 
-from yunikorn.reporting.application_course import ApplicationRow
+from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.history import History, QueueHistory
-from yunikorn.reporting.queue_course import QuotaStep
+from yunikorn.reporting.queue_observation import QuotaStep
 from yunikorn.simulation.books import Running
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.oversized import partition_name

@@ -11,8 +11,8 @@ from yunikorn.reporting.groups import Group, GroupReport
 from yunikorn.reporting.history import History, NodeHistory, PartitionHistory, QueueHistory
 from yunikorn.reporting.intervals import Series
 from yunikorn.reporting.observer import Observer
-from yunikorn.reporting.partition_course import Fragmentation, PartitionCourse
-from yunikorn.reporting.queue_course import QueueCourse
+from yunikorn.reporting.partition_observation import Fragmentation, PartitionObservation
+from yunikorn.reporting.queue_observation import QueueObservation
 from yunikorn.reporting.sample import Summary
 from yunikorn.reporting.size_classes import NAMES
 from yunikorn.simulation.statistics import seconds
@@ -96,7 +96,9 @@ def make_account(observer: Observer) -> Account:
 
 
 def _figures(observer: Observer, capacities: Mapping[str, Mapping[str, int]]) -> Figures:
-    guarantees = {(partition, path): course.guarantees() for partition, path, course in observer.queues}
+    guarantees = {
+        (partition, path): observation.guarantees() for partition, path, observation in observer.queues
+    }
     queues = [
         group.report(path, capacities, partition, guarantees.get((partition, path)))
         for (partition, path), group in sorted(observer.by_queue.items())
@@ -114,7 +116,8 @@ def _figures(observer: Observer, capacities: Mapping[str, Mapping[str, int]]) ->
             use_of_users=jain_index(user.use for user in users),
         ),
         fragmentation={
-            name: course.fragmentation() for name, course in sorted(observer.cluster.partitions.items())
+            name: observation.fragmentation()
+            for name, observation in sorted(observer.cluster.partitions.items())
         },
         queues=queues,
         users=users,
@@ -137,34 +140,37 @@ def _history(observer: Observer) -> History:
         width=seconds(timeline.width),
         end=seconds(end),
         partitions=[
-            _partition(name, course, lengths) for name, course in sorted(observer.cluster.partitions.items())
+            _partition(name, observation, lengths)
+            for name, observation in sorted(observer.cluster.partitions.items())
         ],
-        queues=[_queue(partition, path, course, lengths) for partition, path, course in observer.queues],
+        queues=[
+            _queue(partition, path, observation, lengths) for partition, path, observation in observer.queues
+        ],
         nodes=NodeHistory(rows.nodes, rows.per_row, rows.shares(len(lengths))),
     )
 
 
-def _partition(name: str, course: PartitionCourse, lengths: list[int]) -> PartitionHistory:
+def _partition(name: str, observation: PartitionObservation, lengths: list[int]) -> PartitionHistory:
     return PartitionHistory(
         partition=name,
-        capacity=_means(course.had, lengths),
-        used=_means(course.used, lengths),
-        unusable=_means(course.unusable, lengths),
-        waiting=course.waits.means(lengths),
-        running=course.runs.means(lengths),
+        capacity=_means(observation.had, lengths),
+        used=_means(observation.used, lengths),
+        unusable=_means(observation.unusable, lengths),
+        waiting=observation.waits.means(lengths),
+        running=observation.runs.means(lengths),
     )
 
 
-def _queue(partition: str, path: str, course: QueueCourse, lengths: list[int]) -> QueueHistory:
+def _queue(partition: str, path: str, observation: QueueObservation, lengths: list[int]) -> QueueHistory:
     return QueueHistory(
         partition=partition,
         queue=path,
-        is_leaf=course.is_leaf,
-        used=_means(course.used, lengths),
-        wanted=_means(course.wanted, lengths),
-        waiting=course.waits.means(lengths),
-        running=course.runs.means(lengths),
-        quotas=course.steps,
+        is_leaf=observation.is_leaf,
+        used=_means(observation.used, lengths),
+        wanted=_means(observation.wanted, lengths),
+        waiting=observation.waits.means(lengths),
+        running=observation.runs.means(lengths),
+        quotas=observation.steps,
     )
 
 

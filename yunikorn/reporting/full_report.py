@@ -9,7 +9,7 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.registry import Registry
-from yunikorn.reporting.application_course import ApplicationRow
+from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.figures import Account, Figures, make_account
 from yunikorn.reporting.observer import Observer
 from yunikorn.reporting.standings import CoreStandings

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import attrs
 
-from yunikorn.reporting.application_course import ApplicationCourse
-from yunikorn.reporting.queue_course import Guarantee
+from yunikorn.reporting.application_observation import ApplicationObservation
+from yunikorn.reporting.queue_observation import Guarantee
 from yunikorn.reporting.sample import Sample, Summary
 from yunikorn.resources import Tally
 from yunikorn.simulation.statistics import DIGITS, seconds
@@ -46,18 +46,18 @@ class Group:
         self.spent: dict[str, Tally] = {}
         """By partition: amounts times nanoseconds that its tasks had."""
 
-    def started(self, course: ApplicationCourse, moment: int) -> None:
+    def started(self, observation: ApplicationObservation, moment: int) -> None:
         """The first task of an application started."""
-        self.waits.add(seconds(moment - course.record.plan.submit))
+        self.waits.add(seconds(moment - observation.record.plan.submit))
 
-    def whole(self, course: ApplicationCourse, moment: int) -> None:
+    def whole(self, observation: ApplicationObservation, moment: int) -> None:
         """The last task of an application started."""
-        self.whole_waits.add(seconds(moment - course.record.plan.submit))
+        self.whole_waits.add(seconds(moment - observation.record.plan.submit))
 
-    def finish(self, course: ApplicationCourse, moment: int) -> None:
+    def finish(self, observation: ApplicationObservation, moment: int) -> None:
         """An application finished."""
         self.finished += 1
-        slowdown = course.slowdown(moment)
+        slowdown = observation.slowdown(moment)
         if slowdown is not None:
             self.slowdowns.add(slowdown)
 

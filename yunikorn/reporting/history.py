@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from yunikorn.reporting.queue_course import QuotaStep
+from yunikorn.reporting.queue_observation import QuotaStep
 
 
 @attrs.frozen

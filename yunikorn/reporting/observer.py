@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from yunikorn.interface.messages import Allocation
-from yunikorn.reporting.application_course import RUNNING, WAITING, ApplicationCourse, ApplicationRow
-from yunikorn.reporting.cluster_course import ClusterCourse
+from yunikorn.reporting.application_observation import (
+    RUNNING,
+    WAITING,
+    ApplicationObservation,
+    ApplicationRow,
+)
+from yunikorn.reporting.cluster_observation import ClusterObservation
 from yunikorn.reporting.groups import Group
 from yunikorn.reporting.intervals import Timeline
-from yunikorn.reporting.queue_courses import QueueCourses
+from yunikorn.reporting.queue_observations import QueueObservations
 from yunikorn.reporting.size_classes import size_class
 from yunikorn.reporting.standings import Standings
 from yunikorn.resources import Resource
@@ -32,8 +37,8 @@ class Observer(Recorder):
     def __init__(self, standings: Standings, write: Write | None = None) -> None:
         """`write` takes the row of each application that comes to its end, or is left at the end."""
         self.timeline = Timeline()
-        self.cluster = ClusterCourse(self.timeline)
-        self.queues = QueueCourses(self.timeline, standings)
+        self.cluster = ClusterObservation(self.timeline)
+        self.queues = QueueObservations(self.timeline, standings)
         self.everything = Group()
         self.by_queue: dict[tuple[str, str], Group] = {}
         """By partition and path."""
@@ -43,13 +48,13 @@ class Observer(Recorder):
         """When something happened last (ns)."""
         self._standings = standings
         self._write: Write = write or (lambda row: None)
-        self._live: dict[str, ApplicationCourse] = {}
-        self._unsized: dict[ApplicationCourse, None] = {}
+        self._live: dict[str, ApplicationObservation] = {}
+        self._unsized: dict[ApplicationObservation, None] = {}
         """Those that came at this moment. The nodes that come with them are heard of later."""
-        self._unwritten: list[tuple[ApplicationCourse, int, str, str]] = []
+        self._unwritten: list[tuple[ApplicationObservation, int, str, str]] = []
         """Of those the ones that came to their end already: moment, outcome and reason."""
-        self._touched: dict[ApplicationCourse, None] = {}
-        self._running: dict[Running, ApplicationCourse] = {}
+        self._touched: dict[ApplicationObservation, None] = {}
+        self._running: dict[Running, ApplicationObservation] = {}
 
     # -- the cluster ----------------------------------------------------------------------------------
 
@@ -73,9 +78,9 @@ class Observer(Recorder):
 
     def _hold(self, moment: int, allocation: Allocation, sign: int) -> None:
         self.last = moment
-        course = self._live.get(allocation.application_id)
-        if course is not None:
-            self._touched[course] = None
+        observation = self._live.get(allocation.application_id)
+        if observation is not None:
+            self._touched[observation] = None
         partition = partition_name(allocation.partition_name)
         self.queues.at(partition, allocation.queue_name).hold(allocation.resource_per_alloc, sign)
         self.cluster.hold(allocation, sign, moment)
@@ -87,57 +92,57 @@ class Observer(Recorder):
         self.last = moment
         self.timeline.begin(moment)
         plan = record.plan
-        course = ApplicationCourse(record, partition_name(plan.partition), missing=plan.size)
-        self._live[plan.id] = course
-        self._touched[course] = None
-        self._unsized[course] = None
+        observation = ApplicationObservation(record, partition_name(plan.partition), missing=plan.size)
+        self._live[plan.id] = observation
+        self._touched[observation] = None
+        self._unsized[observation] = None
         self.by_user.setdefault(plan.user, Group())
-        for group in self._groups(course):
+        for group in self._groups(observation):
             group.applications += 1
 
     def _measure(self) -> None:
         """The nodes of this moment are known: so are the sizes of those that came with them."""
-        for course in self._unsized:
-            plan = course.record.plan
-            course.size = size_class(plan, self.cluster.partition(plan.partition).capacity)
-            self.by_size.setdefault(course.size, Group()).applications += 1
+        for observation in self._unsized:
+            plan = observation.record.plan
+            observation.size = size_class(plan, self.cluster.partition(plan.partition).capacity)
+            self.by_size.setdefault(observation.size, Group()).applications += 1
         self._unsized.clear()
-        for course, moment, outcome, reason in self._unwritten:
-            self._write(course.row(moment, outcome, reason))
+        for observation, moment, outcome, reason in self._unwritten:
+            self._write(observation.row(moment, outcome, reason))
         self._unwritten.clear()
 
     def refused(self, moment: int, record: Submitted, tasks: int, reason: str) -> None:
         """Some tasks of an application will never have a place."""
-        course = self._live[record.plan.id]
-        self._touched[course] = None
-        if course.give_up(tasks, moment):
-            self._see_whole(course, moment)
+        observation = self._live[record.plan.id]
+        self._touched[observation] = None
+        if observation.give_up(tasks, moment):
+            self._see_whole(observation, moment)
 
     def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
         """An application came to its end."""
         self.last = moment
-        course = self._live.pop(record.plan.id)
-        self._touched.pop(course, None)
-        self._lack(course, {}, 0)
+        observation = self._live.pop(record.plan.id)
+        self._touched.pop(observation, None)
+        self._lack(observation, {}, 0)
         if outcome == "finished":
-            for group in self._groups(course):
-                group.finish(course, moment)
-        if course in self._unsized:
-            self._unwritten.append((course, moment, outcome, reason))
+            for group in self._groups(observation):
+                group.finish(observation, moment)
+        if observation in self._unsized:
+            self._unwritten.append((observation, moment, outcome, reason))
         else:
-            self._write(course.row(moment, outcome, reason))
+            self._write(observation.row(moment, outcome, reason))
 
-    def _groups(self, course: ApplicationCourse) -> list[Group]:
-        found = [self.everything, self.by_user[course.record.plan.user]]
-        if course.size:
-            found.append(self.by_size[course.size])
-        if course.queue:
-            found.append(self.by_queue[course.partition, course.queue])
+    def _groups(self, observation: ApplicationObservation) -> list[Group]:
+        found = [self.everything, self.by_user[observation.record.plan.user]]
+        if observation.size:
+            found.append(self.by_size[observation.size])
+        if observation.queue:
+            found.append(self.by_queue[observation.partition, observation.queue])
         return found
 
-    def _see_whole(self, course: ApplicationCourse, moment: int) -> None:
-        for group in self._groups(course):
-            group.whole(course, moment)
+    def _see_whole(self, observation: ApplicationObservation, moment: int) -> None:
+        for group in self._groups(observation):
+            group.whole(observation, moment)
 
     # -- tasks ----------------------------------------------------------------------------------------
 
@@ -145,34 +150,34 @@ class Observer(Recorder):
         """A task began to run."""
         if self._unsized:
             self._measure()
-        course = self._live[task.owner.plan.id]
-        self._running[task] = course
-        if not course.queue:
-            self._join(course, task.allocation.queue_name)
-        self._run(course, 1)
-        if not course.has_run:
-            course.has_run = True
-            for group in self._groups(course):
-                group.started(course, moment)
-        if course.first_start(task.allocation.allocation_key, moment):
-            self._see_whole(course, moment)
+        observation = self._live[task.owner.plan.id]
+        self._running[task] = observation
+        if not observation.queue:
+            self._join(observation, task.allocation.queue_name)
+        self._run(observation, 1)
+        if not observation.has_run:
+            observation.has_run = True
+            for group in self._groups(observation):
+                group.started(observation, moment)
+        if observation.first_start(task.allocation.allocation_key, moment):
+            self._see_whole(observation, moment)
 
     def left(self, moment: int, task: Running, reason: str) -> None:
         """A task runs no more."""
-        course = self._running.pop(task)
-        self._run(course, -1)
-        self._spend(course, task, moment)
+        observation = self._running.pop(task)
+        self._run(observation, -1)
+        self._spend(observation, task, moment)
 
-    def _run(self, course: ApplicationCourse, tasks: int) -> None:
-        self.queues.at(course.partition, course.queue).run(tasks)
-        partition = self.cluster.partition(course.partition)
+    def _run(self, observation: ApplicationObservation, tasks: int) -> None:
+        self.queues.at(observation.partition, observation.queue).run(tasks)
+        partition = self.cluster.partition(observation.partition)
         partition.running += tasks
         partition.touched = True
 
-    def _spend(self, course: ApplicationCourse, task: Running, moment: int) -> None:
+    def _spend(self, observation: ApplicationObservation, task: Running, moment: int) -> None:
         amount, duration = task.allocation.resource_per_alloc, max(moment - task.started, 0)
-        for group in self._groups(course):
-            group.spend(course.partition, amount, duration)
+        for group in self._groups(observation):
+            group.spend(observation.partition, amount, duration)
 
     # -- what waits -----------------------------------------------------------------------------------
 
@@ -180,32 +185,32 @@ class Observer(Recorder):
         """The core has decided all that it could: enter where everything stands."""
         if self._unsized:
             self._measure()
-        for course in self._touched:
-            if not course.queue:
-                found = self._standings.queue_of(course.partition, course.record.plan.id)
+        for observation in self._touched:
+            if not observation.queue:
+                found = self._standings.queue_of(observation.partition, observation.record.plan.id)
                 if found:
-                    self._join(course, found)
-            self._lack(course, course.wants(), course.record.waiting)
+                    self._join(observation, found)
+            self._lack(observation, observation.wants(), observation.record.waiting)
         self._touched.clear()
         self.queues.settle(moment)
         self.cluster.settle(moment)
 
-    def _join(self, course: ApplicationCourse, path: str) -> None:
+    def _join(self, observation: ApplicationObservation, path: str) -> None:
         """It is known now which queue an application is in."""
-        course.queue = path
-        self.by_queue.setdefault((course.partition, path), Group()).applications += 1
-        queue = self.queues.at(course.partition, path)
-        for size, requests in course.lacking.items():
+        observation.queue = path
+        self.by_queue.setdefault((observation.partition, path), Group()).applications += 1
+        queue = self.queues.at(observation.partition, path)
+        for size, requests in observation.lacking.items():
             queue.lack(size, requests)
-        queue.wait(course.waiting)
+        queue.wait(observation.waiting)
 
-    def _lack(self, course: ApplicationCourse, wants: Mapping[Resource, int], waiting: int) -> None:
+    def _lack(self, observation: ApplicationObservation, wants: Mapping[Resource, int], waiting: int) -> None:
         """From now on these requests and so many tasks of an application wait."""
-        before, course.lacking = course.lacking, dict(wants)
-        more, course.waiting = waiting - course.waiting, waiting
+        before, observation.lacking = observation.lacking, dict(wants)
+        more, observation.waiting = waiting - observation.waiting, waiting
         changed = {size: wants.get(size, 0) - before.get(size, 0) for size in {**before, **wants}}
-        partition = self.cluster.partition(course.partition)
-        queue = self.queues.at(course.partition, course.queue) if course.queue else None
+        partition = self.cluster.partition(observation.partition)
+        queue = self.queues.at(observation.partition, observation.queue) if observation.queue else None
         for size, requests in changed.items():
             if requests:
                 partition.lack(size, requests)
@@ -219,10 +224,10 @@ class Observer(Recorder):
     def close(self, moment: int) -> None:
         """The simulation ended at `moment`: enter what still runs and waits."""
         self.settled(max(moment, self.last))
-        for task, course in self._running.items():
-            self._spend(course, task, moment)
-        for course in self._live.values():
-            self._write(course.row(None, RUNNING if course.record.running else WAITING))
+        for task, observation in self._running.items():
+            self._spend(observation, task, moment)
+        for observation in self._live.values():
+            self._write(observation.row(None, RUNNING if observation.record.running else WAITING))
         self.last = max(moment, self.last)
         self.timeline.reach(self.last)
         self.queues.close(self.last)

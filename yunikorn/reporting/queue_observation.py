@@ -36,10 +36,10 @@ class Guarantee:
     """
 
 
-class QueueCourse:
+class QueueObservation:
     """One queue, leaf or parent, with all that is below it."""
 
-    def __init__(self, timeline: Timeline, above: QueueCourse | None) -> None:
+    def __init__(self, timeline: Timeline, above: QueueObservation | None) -> None:
         self.above = above
         self.is_leaf = True
         self.held: Tally = {}
@@ -62,31 +62,31 @@ class QueueCourse:
 
     def hold(self, amount: Mapping[str, int], sign: int) -> None:
         """It holds `amount` more (`sign` 1) or less (-1), and so do those above."""
-        course: QueueCourse | None = self
-        while course is not None:
-            grow(course.held, amount, sign)
-            course = course.above
+        observation: QueueObservation | None = self
+        while observation is not None:
+            grow(observation.held, amount, sign)
+            observation = observation.above
 
     def run(self, tasks: int) -> None:
         """So many more tasks run."""
-        course: QueueCourse | None = self
-        while course is not None:
-            course.running += tasks
-            course = course.above
+        observation: QueueObservation | None = self
+        while observation is not None:
+            observation.running += tasks
+            observation = observation.above
 
     def lack(self, amount: Mapping[str, int], requests: int) -> None:
         """So many more requests for `amount` wait."""
-        course: QueueCourse | None = self
-        while course is not None:
-            grow(course.lacked, amount, requests)
-            course = course.above
+        observation: QueueObservation | None = self
+        while observation is not None:
+            grow(observation.lacked, amount, requests)
+            observation = observation.above
 
     def wait(self, tasks: int) -> None:
         """So many more tasks wait."""
-        course: QueueCourse | None = self
-        while course is not None:
-            course.waiting += tasks
-            course = course.above
+        observation: QueueObservation | None = self
+        while observation is not None:
+            observation.waiting += tasks
+            observation = observation.above
 
     def take_quota(self, moment: int, quota: Quota) -> None:
         """This is its quota from `moment` on."""

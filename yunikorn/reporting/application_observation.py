@@ -44,7 +44,7 @@ class ApplicationRow:
 
 
 @attrs.define(eq=False)
-class ApplicationCourse:
+class ApplicationObservation:
     """An application that was submitted and has not come to its end."""
 
     record: Submitted

@@ -31,7 +31,7 @@ class Fragmentation:
     """The part of the capacity when the simulation ended; None if nothing waited then."""
 
 
-class PartitionCourse:
+class PartitionObservation:
     """One partition: its nodes, and the sizes that wait in it."""
 
     def __init__(self, timeline: Timeline) -> None:

@@ -6,30 +6,30 @@ from yunikorn.interface.messages import Allocation
 from yunikorn.reporting.free_room import Room
 from yunikorn.reporting.intervals import Timeline
 from yunikorn.reporting.node_rows import NodeRows
-from yunikorn.reporting.partition_course import PartitionCourse
+from yunikorn.reporting.partition_observation import PartitionObservation
 from yunikorn.resources import grow
 from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.workload import NodeChange, NodeEvent
 
 
-class ClusterCourse:
+class ClusterObservation:
     """Who has what, node by node and partition by partition."""
 
     def __init__(self, timeline: Timeline) -> None:
-        self.partitions: dict[str, PartitionCourse] = {}
+        self.partitions: dict[str, PartitionObservation] = {}
         self.rows = NodeRows(timeline)
         self._timeline = timeline
-        self._nodes: dict[str, tuple[Room, PartitionCourse]] = {}
+        self._nodes: dict[str, tuple[Room, PartitionObservation]] = {}
         self._numbers: dict[str, int] = {}
         """By name, of all that ever were: one that comes back has the row that it had."""
 
-    def partition(self, name: str) -> PartitionCourse:
+    def partition(self, name: str) -> PartitionObservation:
         """The partition of this name; the empty one means `default`."""
         name = partition_name(name)
-        course = self.partitions.get(name)
-        if course is None:
-            course = self.partitions[name] = PartitionCourse(self._timeline)
-        return course
+        observation = self.partitions.get(name)
+        if observation is None:
+            observation = self.partitions[name] = PartitionObservation(self._timeline)
+        return observation
 
     def change(self, event: NodeEvent) -> None:
         """A node joined, changed or left."""
@@ -57,7 +57,7 @@ class ClusterCourse:
             room.switch(event.change is NodeChange.RESUME)
             partition.touched = True
 
-    def _resize(self, room: Room, partition: PartitionCourse, moment: int, sign: int) -> None:
+    def _resize(self, room: Room, partition: PartitionObservation, moment: int, sign: int) -> None:
         grow(partition.capacity, room.capacity, sign)
         room.take(room.capacity, -sign)
         self.rows.capacity(room.index, room.capacity, sign, moment)
@@ -85,6 +85,6 @@ class ClusterCourse:
     def capacities(self) -> dict[str, dict[str, int]]:
         """By partition, what its capacity adds up to over all time: amounts times nanoseconds."""
         return {
-            name: {kind: series.total() for kind, series in course.had.items()}
-            for name, course in self.partitions.items()
+            name: {kind: series.total() for kind, series in observation.had.items()}
+            for name, observation in self.partitions.items()
         }
