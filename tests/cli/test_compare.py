@@ -277,7 +277,7 @@ def test_the_comparison_of_the_guide_differs_for_the_reasons_it_gives(
     out = tmp_path / "out"
     assert main(["compare", *arguments, "--set", policies, *options, "--out", str(out)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [parting["time"] for parting in found["partings"]] == [385_378, 511_863]
+    assert [divergence_report["time"] for divergence_report in found["partings"]] == [385_378, 511_863]
     assert "over the limit of user user1" in found["partings"][0]["sentence"]
     assert "others of queue root.others go first" in found["partings"][1]["sentence"]
     slowdowns = {}

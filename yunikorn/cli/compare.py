@@ -209,5 +209,5 @@ def _show(found: Comparison, as_json: bool) -> None:
 
     console = report_console(None if sys.stdout.isatty() else 160)
     print_sections(whole_table(found), console)
-    for parting in found.partings:
-        console.print(parting.sentence, soft_wrap=True)
+    for divergence_report in found.divergence_reports:
+        console.print(divergence_report.sentence, soft_wrap=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import attrs
 
-from yunikorn.reporting.chronicle import Fork, find_fork, unpack
 from yunikorn.reporting.comparison import Comparison, Variant, make_rows
-from yunikorn.reporting.parting import DivergenceQuestion, Parting, describe, question
+from yunikorn.reporting.decision_log import Divergence, find_divergence, unpack
+from yunikorn.reporting.divergence import DivergenceQuestion, DivergenceReport, describe, question
 from yunikorn.reporting.runs import Order, Played, Source, play_all
 from yunikorn.reporting.variants import Plan
 from yunikorn.simulation.explain_answers import ExplainAnswer
@@ -64,7 +64,7 @@ def compare(
         seeds=[drawn.seed for drawn in workloads if drawn.seed is not None],
         variants=variants,
         rows=make_rows(variants),
-        partings=_partings([group[0] for group in groups], orders[::each], executor),
+        divergence_reports=_partings([group[0] for group in groups], orders[::each], executor),
     )
 
 
@@ -75,19 +75,19 @@ def _folder(folder: Path | None, plan: Plan, number: int, drawn: Drawn) -> Path 
     return own if drawn.seed is None else own / f"seed-{drawn.seed}"
 
 
-def _partings(played: list[Played], orders: list[Order], executor: Executor) -> list[Parting]:
+def _partings(played: list[Played], orders: list[Order], executor: Executor) -> list[DivergenceReport]:
     first = played[0]
-    forks = [find_fork(first.decisions, other.decisions) for other in played[1:]]
-    asked = [None if fork is None else question(fork) for fork in forks]
+    forks = [find_divergence(first.decisions, other.decisions) for other in played[1:]]
+    asked = [None if divergence is None else question(divergence) for divergence in forks]
     answers = _ask(orders[1:], asked, executor)
     return [
-        describe(first.name, other.name, fork, _decisions(first, fork), answer)
-        for other, fork, answer in zip(played[1:], forks, answers, strict=True)
+        describe(first.name, other.name, divergence, _decisions(first, divergence), answer)
+        for other, divergence, answer in zip(played[1:], forks, answers, strict=True)
     ]
 
 
-def _decisions(first: Played, fork: Fork | None) -> int:
-    return sum(1 for _ in unpack(first.decisions)) if fork is None else fork.equal
+def _decisions(first: Played, divergence: Divergence | None) -> int:
+    return sum(1 for _ in unpack(first.decisions)) if divergence is None else divergence.equal
 
 
 def _ask(

@@ -9,9 +9,9 @@ from typing import IO, Any
 import attrs
 
 from yunikorn.reporting.csv_files import CsvFile
+from yunikorn.reporting.divergence import DivergenceReport
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.measures import Spell, measures
-from yunikorn.reporting.parting import Parting
 from yunikorn.reporting.spread import Spread, differ, spread
 
 CSV = "compare.csv"
@@ -82,7 +82,7 @@ class Comparison:
     """Empty when nothing was drawn."""
     variants: list[Variant]
     rows: list[Row]
-    partings: list[Parting]
+    divergence_reports: list[DivergenceReport]
     """Of each variant but the first."""
 
     def to_json(self) -> str:
@@ -102,7 +102,7 @@ class Comparison:
             "seeds": self.seeds,
             "variants": [variant.name for variant in self.variants],
             "rows": rows,
-            "partings": [attrs.asdict(parting) for parting in self.partings],
+            "partings": [attrs.asdict(divergence_report) for divergence_report in self.divergence_reports],
             "reports": [
                 [json.loads(result.to_json()) for result in variant.results] for variant in self.variants
             ],

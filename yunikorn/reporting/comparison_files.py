@@ -66,7 +66,7 @@ def write_comparison(folder: OutFolder, comparison: Comparison, *, pictures: boo
     page = render(
         title=f"Comparison of {len(comparison.variants)} variants of {comparison.workload}",
         facts=[("variants", ", ".join(variant.name for variant in comparison.variants))],
-        paragraphs=[parting.sentence for parting in comparison.partings],
+        paragraphs=[divergence_report.sentence for divergence_report in comparison.divergence_reports],
         parts=list(whole_table(comparison)),
         pictures=drawn,
         captions=CAPTIONS,

@@ -22,7 +22,7 @@ import attrs
 
 from yunikorn.errors import YunikornError
 from yunikorn.registry import Registry
-from yunikorn.reporting.chronicle import Chronicle
+from yunikorn.reporting.decision_log import DecisionLog
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.simulation.engine import Progress
@@ -67,7 +67,7 @@ class Played:
     seed: int | None
     result: FullReport | None
     decisions: bytes = b""
-    """A packed `Chronicle`."""
+    """A packed `DecisionLog`."""
     error: str = ""
 
 
@@ -77,16 +77,16 @@ class RunFailed(YunikornError):
 
 def play(order: Order) -> Played:
     """Play one order, here and now."""
-    chronicle = Chronicle()
+    decision_log = DecisionLog()
     try:
-        result = _play(order, chronicle)
+        result = _play(order, decision_log)
     except YunikornError as error:
         # As text: what carries more than that does not always survive the way between processes.
         return Played(order.name, order.seed, None, error=str(error))
-    return Played(order.name, order.seed, result, chronicle.pack())
+    return Played(order.name, order.seed, result, decision_log.pack())
 
 
-def _play(order: Order, chronicle: Chronicle) -> FullReport:
+def _play(order: Order, decision_log: DecisionLog) -> FullReport:
     workload = order.source.read()
     questions = parse_questions(order.questions, workload, order.until)
 
@@ -105,9 +105,9 @@ def _play(order: Order, chronicle: Chronicle) -> FullReport:
             )
 
     if order.folder is None:
-        return run(chronicle, None)
+        return run(decision_log, None)
     with ResultFiles(order.folder, pictures=False, decisions=False) as files:
-        result = run(Recorders(files, chronicle), files)
+        result = run(Recorders(files, decision_log), files)
         if result.report.outcome == INTERRUPTED:
             raise RunFailed(INTERRUPTED)  # Before the files get their names: they are parts.
         files.write(result)

@@ -37,7 +37,7 @@ class Decision:
 PLACES = "places"
 
 
-class Chronicle(Recorder):
+class DecisionLog(Recorder):
     """Keeps every decision, a line each, packed: some five bytes for each."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Chronicle(Recorder):
         self._lines.clear()
 
     def pack(self) -> bytes:
-        """All of it; the chronicle is over."""
+        """All of it; the decision log is over."""
         self._flush()
         self._packed.append(self._packer.flush())
         return b"".join(self._packed)
@@ -83,7 +83,7 @@ def unpack(packed: bytes) -> Iterator[Decision]:
 
 
 @attrs.frozen
-class Fork:
+class Divergence:
     """The first decision in which two runs differ; one that decides nothing more has None."""
 
     equal: int
@@ -92,11 +92,11 @@ class Fork:
     other: Decision | None
 
 
-def find_fork(one: bytes, other: bytes) -> Fork | None:
+def find_divergence(one: bytes, other: bytes) -> Divergence | None:
     """Where two runs part; None if they never do."""
     if one == other:
         return None
     for number, (left, right) in enumerate(zip_longest(unpack(one), unpack(other))):
         if left != right:
-            return Fork(number, left, right)
+            return Divergence(number, left, right)
     return None

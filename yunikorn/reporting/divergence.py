@@ -7,7 +7,7 @@ import attrs
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
 from yunikorn.errors import printable
-from yunikorn.reporting.chronicle import Decision, Fork
+from yunikorn.reporting.decision_log import Decision, Divergence
 from yunikorn.simulation.explain_answers import ExplainAnswer
 
 
@@ -23,7 +23,7 @@ class DivergenceQuestion:
 
 
 @attrs.frozen
-class Parting:
+class DivergenceReport:
     """The first decision at which a variant leaves the way of the baseline."""
 
     variant: str
@@ -34,30 +34,32 @@ class Parting:
     sentence: str
 
 
-def question(fork: Fork) -> DivergenceQuestion | None:
+def question(divergence: Divergence) -> DivergenceQuestion | None:
     """What to ask of the other run: why what the first one placed was not placed there."""
-    one, other = fork.one, fork.other
+    one, other = divergence.one, divergence.other
     if one is None or not one.is_placing:
         return None
     return DivergenceQuestion(one.application, one.time if other is None else min(one.time, other.time))
 
 
 def describe(
-    first: str, second: str, fork: Fork | None, decisions: int, answer: ExplainAnswer | None
-) -> Parting:
+    first: str, second: str, divergence: Divergence | None, decisions: int, answer: ExplainAnswer | None
+) -> DivergenceReport:
     """Where the run `second` leaves that of `first`; `answer` is the second one's to the `question`."""
-    if fork is None:
+    if divergence is None:
         text = f"Neither {first} nor {second} decides anything."
         if decisions:
             text = f"{second} decides exactly as {first} does, in all of {decisions:,} decisions."
-        return Parting(second, decisions, None, printable(text))
-    moments = [one.time for one in (fork.one, fork.other) if one is not None]
+        return DivergenceReport(second, decisions, None, printable(text))
+    moments = [one.time for one in (divergence.one, divergence.other) if one is not None]
     moment = min(moments)
-    here, there = _action(first, fork.one, moment), _action(second, fork.other, moment)
-    equal = f"{fork.equal:,} equal decision{'' if fork.equal == 1 else 's'}"
-    before = f"after {equal}" if fork.equal else "with the first decision"
-    text = f"At {spell_duration(moment)}, {before}, {here}, while {there}{_reason(second, fork, answer)}."
-    return Parting(second, fork.equal, moment / SECOND, printable(text))
+    here, there = _action(first, divergence.one, moment), _action(second, divergence.other, moment)
+    equal = f"{divergence.equal:,} equal decision{'' if divergence.equal == 1 else 's'}"
+    before = f"after {equal}" if divergence.equal else "with the first decision"
+    text = (
+        f"At {spell_duration(moment)}, {before}, {here}, while {there}{_reason(second, divergence, answer)}."
+    )
+    return DivergenceReport(second, divergence.equal, moment / SECOND, printable(text))
 
 
 def _action(who: str, decision: Decision | None, moment: int) -> str:
@@ -72,8 +74,8 @@ def _action(who: str, decision: Decision | None, moment: int) -> str:
     return f"{who} {action}"
 
 
-def _reason(who: str, fork: Fork, answer: ExplainAnswer | None) -> str:
-    one, other = fork.one, fork.other
+def _reason(who: str, divergence: Divergence, answer: ExplainAnswer | None) -> str:
+    one, other = divergence.one, divergence.other
     if one is None or answer is None:
         return ""
     if other is not None and (one.application, one.task) == (other.application, other.task):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation
-from yunikorn.reporting.chronicle import PLACES, Chronicle, Decision, Fork, find_fork, unpack
-from yunikorn.reporting.parting import describe, question
+from yunikorn.reporting.decision_log import PLACES, Decision, DecisionLog, Divergence, find_divergence, unpack
+from yunikorn.reporting.divergence import describe, question
 from yunikorn.resources import Resource
 from yunikorn.simulation.explain_answers import Cause, ExplainAnswer, WaitingRequest
 
@@ -30,29 +30,29 @@ DECISIONS = st.lists(
 
 def packed(decisions: Sequence[Decision]) -> bytes:
     """What a run with these decisions leaves."""
-    chronicle = Chronicle()
+    decision_log = DecisionLog()
     for one in decisions:
         place = Allocation(one.task, one.application, "id", one.node, Resource(vcore=1), one.queue)
         if one.is_placing:
-            chronicle.allocated(one.time, place)
+            decision_log.allocated(one.time, place)
         else:
-            chronicle.released(one.time, place, one.kind)
-    chronicle.released(9, Allocation("t", "a", "id", "n", Resource(vcore=1), "root.q"), "ended")
-    return chronicle.pack()
+            decision_log.released(one.time, place, one.kind)
+    decision_log.released(9, Allocation("t", "a", "id", "n", Resource(vcore=1), "root.q"), "ended")
+    return decision_log.pack()
 
 
 @given(DECISIONS, DECISIONS)
 def test_the_fork_is_the_first_difference(one: list[Decision], other: list[Decision]) -> None:
     assert list(unpack(packed(one))) == one
-    fork = find_fork(packed(one), packed(other))
+    divergence = find_divergence(packed(one), packed(other))
     if one == other:
-        assert fork is None
+        assert divergence is None
     else:
-        assert fork is not None
-        assert one[: fork.equal] == other[: fork.equal]
-        assert (fork.one, fork.other) == (
-            one[fork.equal] if fork.equal < len(one) else None,
-            other[fork.equal] if fork.equal < len(other) else None,
+        assert divergence is not None
+        assert one[: divergence.equal] == other[: divergence.equal]
+        assert (divergence.one, divergence.other) == (
+            one[divergence.equal] if divergence.equal < len(one) else None,
+            other[divergence.equal] if divergence.equal < len(other) else None,
         )
 
 
@@ -77,11 +77,11 @@ def answer(*causes: str) -> ExplainAnswer:
 
 
 def test_the_sentence_says_what_each_did_and_what_stopped_the_other() -> None:
-    fork = Fork(1200, placing(90, "x"), placing(90, "y"))
-    assert str(question(fork)) == "x@1m30s"
-    parting = describe("fifo", "fair", fork, 1200, answer("the cluster is full"))
-    assert (parting.variant, parting.equal, parting.time) == ("fair", 1200, 90)
-    assert parting.sentence == (
+    divergence = Divergence(1200, placing(90, "x"), placing(90, "y"))
+    assert str(question(divergence)) == "x@1m30s"
+    divergence_report = describe("fifo", "fair", divergence, 1200, answer("the cluster is full"))
+    assert (divergence_report.variant, divergence_report.equal, divergence_report.time) == ("fair", 1200, 90)
+    assert divergence_report.sentence == (
         "At 1m30s, after 1,200 equal decisions, fifo places task of x (root.a) on n1, "
         "while fair places task of y (root.a) on n1; under fair x is stopped by: the cluster is full; "
         "its place: 2nd of 3 requests that wait."
@@ -89,8 +89,8 @@ def test_the_sentence_says_what_each_did_and_what_stopped_the_other() -> None:
 
 
 def test_another_node_for_the_same_task_is_the_order_of_nodes() -> None:
-    fork = Fork(0, placing(5, "x"), placing(5, "x", "n2"))
-    sentence = describe("a", "b", fork, 0, answer("anything")).sentence
+    divergence = Divergence(0, placing(5, "x"), placing(5, "x", "n2"))
+    sentence = describe("a", "b", divergence, 0, answer("anything")).sentence
     assert sentence == (
         "At 5s, with the first decision, a places task of x (root.a) on n1, "
         "while b places task of x (root.a) on n2: the order of nodes is another one."
@@ -98,13 +98,13 @@ def test_another_node_for_the_same_task_is_the_order_of_nodes() -> None:
 
 
 def test_who_places_the_same_task_later_is_asked_what_stopped_it_before() -> None:
-    later = Fork(3, placing(90, "x"), placing(95, "x", "n2"))
+    later = Divergence(3, placing(90, "x"), placing(95, "x", "n2"))
     sentence = describe("a", "b", later, 3, answer("others go first")).sentence
     assert sentence.endswith(
         "while b does nothing until 1m35s, when it places task of x (root.a) on n2; "
         "under b x is stopped by: others go first; its place: 2nd of 3 requests that wait."
     )
-    earlier = Fork(3, placing(90, "x"), placing(85, "x", "n2"))
+    earlier = Divergence(3, placing(90, "x"), placing(85, "x", "n2"))
     assert describe("a", "b", earlier, 3, answer("anything")).sentence == (
         "At 1m25s, after 3 equal decisions, a does nothing until 1m30s, when it places task of x (root.a) "
         "on n1, while b places task of x (root.a) on n2."
@@ -112,19 +112,19 @@ def test_who_places_the_same_task_later_is_asked_what_stopped_it_before() -> Non
 
 
 def test_who_does_nothing_or_decides_later_is_said_so() -> None:
-    later = Fork(1, placing(5, "x"), placing(8, "y"))
+    later = Divergence(1, placing(5, "x"), placing(8, "y"))
     assert str(question(later)) == "x@5s"
     assert "b does nothing until 8s, when it places task of y" in describe("a", "b", later, 1, None).sentence
-    over = Fork(1, placing(5, "x"), None)
+    over = Divergence(1, placing(5, "x"), None)
     assert "while b decides nothing more" in describe("a", "b", over, 1, None).sentence
-    taken = Fork(1, Decision(5 * SECOND, "preempted", "x", "t", "n", "q"), None)
+    taken = Divergence(1, Decision(5 * SECOND, "preempted", "x", "t", "n", "q"), None)
     assert question(taken) is None
     assert "a takes t of x (q) off n (preempted)" in describe("a", "b", taken, 1, None).sentence
 
 
 def test_equal_runs_are_said_to_be_equal() -> None:
-    parting = describe("a", "b", None, 4321, None)
-    assert (parting.time, parting.sentence) == (
+    divergence_report = describe("a", "b", None, 4321, None)
+    assert (divergence_report.time, divergence_report.sentence) == (
         None,
         "b decides exactly as a does, in all of 4,321 decisions.",
     )
