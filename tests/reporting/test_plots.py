@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
-from yunikorn.reporting.canvas import COLOURS, amount_scale, png, shorten, styled, time_scale
 from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.mpl import COLOURS, amount_scale, png, shorten, styled, time_scale
 from yunikorn.reporting.pictures import PICTURES, draw_pictures
 from yunikorn.reporting.plot_nodes import plot_nodes
 from yunikorn.reporting.plot_use import plot_cluster, plot_queues

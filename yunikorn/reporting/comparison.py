@@ -9,10 +9,10 @@ from typing import IO, Any
 import attrs
 
 from yunikorn.reporting.csv_files import CsvFile
+from yunikorn.reporting.dispersion import Dispersion, differ, dispersion
 from yunikorn.reporting.divergence import DivergenceReport
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.measures import Spell, measures
-from yunikorn.reporting.spread import Spread, differ, spread
 
 CSV = "compare.csv"
 JSON = "compare.json"
@@ -30,7 +30,7 @@ class Variant:
 class Cell:
     """A figure of one variant over all seeds; None where it has none."""
 
-    value: Spread | None
+    value: Dispersion | None
     differs: bool
     """From the first variant, and not by chance."""
 
@@ -149,6 +149,9 @@ def _together(
 def _cells(values: list[list[float | None]]) -> list[Cell]:
     first = values[0]
     return [
-        Cell(spread([value for value in numbers if value is not None]), number > 0 and differ(first, numbers))
+        Cell(
+            dispersion([value for value in numbers if value is not None]),
+            number > 0 and differ(first, numbers),
+        )
         for number, numbers in enumerate(values)
     ]

@@ -39,7 +39,7 @@ def outdated_runs(folder: Path, plans: Sequence[Plan]) -> list[str]:
 
 def draw_comparison(comparison: Comparison) -> dict[str, bytes]:
     """Each picture as PNG, by file name."""
-    from yunikorn.reporting.canvas import png, styled
+    from yunikorn.reporting.mpl import png, styled
     from yunikorn.reporting.plot_comparison import plot_all_waits, plot_bars, plot_over_time, plot_shares
 
     with styled():

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
+from yunikorn.reporting.format import index, percent, ratio, spell_time
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.groups import GroupReport
 from yunikorn.reporting.sample import Summary
-from yunikorn.reporting.words import index, percent, ratio, spell_time
 
 Spell = Callable[[float | None], str]
 

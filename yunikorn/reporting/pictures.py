@@ -33,7 +33,7 @@ def missing_extra(page: str = PAGE) -> str:
 def draw_pictures(result: FullReport) -> dict[str, bytes]:
     """Each picture as PNG, by file name."""
     # Only here: whoever wants no pictures needs no matplotlib, and does not wait for it.
-    from yunikorn.reporting.canvas import png, styled
+    from yunikorn.reporting.mpl import png, styled
     from yunikorn.reporting.plot_nodes import plot_nodes
     from yunikorn.reporting.plot_use import plot_cluster, plot_queues
     from yunikorn.reporting.plot_waits import plot_distributions, plot_lengths

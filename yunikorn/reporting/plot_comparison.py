@@ -6,7 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from yunikorn.reporting.canvas import (
+from yunikorn.reporting.comparison import Comparison, Row
+from yunikorn.reporting.figures import Curves
+from yunikorn.reporting.history import History
+from yunikorn.reporting.mpl import (
     COLOURS,
     INK,
     amount_scale,
@@ -16,9 +19,6 @@ from yunikorn.reporting.canvas import (
     time_scale,
     top,
 )
-from yunikorn.reporting.comparison import Comparison, Row
-from yunikorn.reporting.figures import Curves
-from yunikorn.reporting.history import History
 from yunikorn.reporting.plot_use import busiest_type
 from yunikorn.reporting.plot_waits import plot_distributions
 

@@ -8,8 +8,8 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from yunikorn.reporting.canvas import empty, paper, shorten, time_scale
 from yunikorn.reporting.history import History
+from yunikorn.reporting.mpl import empty, paper, shorten, time_scale
 
 TYPES = 3
 NOTHING = "#e4e4e4"

@@ -6,7 +6,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from yunikorn.reporting.canvas import (
+from yunikorn.reporting.history import History, PartitionHistory, QueueHistory
+from yunikorn.reporting.mpl import (
     GUARANTEED,
     INK,
     LIMIT,
@@ -19,7 +20,6 @@ from yunikorn.reporting.canvas import (
     time_scale,
     top,
 )
-from yunikorn.reporting.history import History, PartitionHistory, QueueHistory
 
 CLUSTER_PLOTS = 8
 QUEUE_PLOTS = 12

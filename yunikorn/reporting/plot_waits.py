@@ -6,7 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from yunikorn.reporting.canvas import (
+from yunikorn.reporting.figures import Curves
+from yunikorn.reporting.history import History, QueueHistory
+from yunikorn.reporting.mpl import (
     COLOURS,
     OTHERS,
     duration_text,
@@ -17,8 +19,6 @@ from yunikorn.reporting.canvas import (
     time_scale,
     top,
 )
-from yunikorn.reporting.figures import Curves
-from yunikorn.reporting.history import History, QueueHistory
 
 SHOWN = len(COLOURS)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 
 from yunikorn.reporting.figures import Figures
+from yunikorn.reporting.format import amount, index, percent, ratio, spell_time
 from yunikorn.reporting.groups import GroupReport
 from yunikorn.reporting.sample import Summary
-from yunikorn.reporting.words import amount, index, percent, ratio, spell_time
 
 MOST = 10
 """So many users are listed, those with most use; of queues all are."""

@@ -25,7 +25,7 @@ _MORE = ((120, 1.980), (60, 2.000), (40, 2.021), (30, 2.042))
 
 
 @attrs.frozen
-class Spread:
+class Dispersion:
     """Mean of a figure over runs, and half the width of its 95 % confidence interval (None for one run)."""
 
     mean: float
@@ -33,17 +33,17 @@ class Spread:
     runs: int
 
 
-def spread(values: Sequence[float]) -> Spread | None:
+def dispersion(values: Sequence[float]) -> Dispersion | None:
     """The spread of at least one value, None of nothing."""
     if not values:
         return None
     count = len(values)
     mean = math.fsum(values) / count
     if count == 1:
-        return Spread(round(mean, DIGITS), None, 1)
+        return Dispersion(round(mean, DIGITS), None, 1)
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
     half = quantile(count - 1) * math.sqrt(variance / count)
-    return Spread(round(mean, DIGITS), round(half, DIGITS), count)
+    return Dispersion(round(mean, DIGITS), round(half, DIGITS), count)
 
 
 def quantile(freedom: int) -> float:
@@ -62,6 +62,6 @@ def differ(one: Sequence[float | None], other: Sequence[float | None]) -> bool:
     pairs = [(a, b) for a, b in zip(one, other, strict=True) if a is not None and b is not None]
     if not pairs:
         return any((a is None) != (b is None) for a, b in zip(one, other, strict=True))
-    found = spread([b - a for a, b in pairs])
+    found = dispersion([b - a for a, b in pairs])
     assert found is not None
     return abs(found.mean) > (found.half or 0.0)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from yunikorn.reporting.dispersion import Dispersion, differ, dispersion, quantile
 from yunikorn.reporting.fairness import jain_index
 from yunikorn.reporting.sample import Sample
-from yunikorn.reporting.spread import Spread, differ, quantile, spread
 
 
 def test_the_interval_of_a_textbook() -> None:
     # Mean 3, standard deviation 1.581139, t(4) = 2.776: 2.776 * 1.581139 / sqrt(5).
-    assert spread([1, 2, 3, 4, 5]) == Spread(3, 1.962928, 5)
-    assert spread([7]) == Spread(7, None, 1)
-    assert spread([]) is None
+    assert dispersion([1, 2, 3, 4, 5]) == Dispersion(3, 1.962928, 5)
+    assert dispersion([7]) == Dispersion(7, None, 1)
+    assert dispersion([]) is None
 
 
 def test_quantiles_never_fall_below_the_true_ones() -> None:
