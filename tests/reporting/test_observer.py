@@ -7,7 +7,7 @@ import pytest
 from yunikorn.clock import SECOND
 from yunikorn.registry import Registry
 from yunikorn.reporting.observer import Observer
-from yunikorn.reporting.standings import CoreStandings
+from yunikorn.reporting.quota_source import CoreQuotaSource
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario import read_scenario
 
@@ -51,12 +51,12 @@ events:
 def test_books_agree_with_those_of_the_resource_manager(
     registry: Registry, preempted: str, until: int | None
 ) -> None:
-    standings = CoreStandings()
-    observer = Observer(standings)
+    quota_source = CoreQuotaSource()
+    observer = Observer(quota_source)
     end = None if until is None else until * SECOND
     workload = read_scenario(EVENTFUL, "file", "eventful")
     report = simulate(
-        CONFIG, workload, registry, recorder=observer, until=end, preempted=preempted, meet=standings.meet
+        CONFIG, workload, registry, recorder=observer, until=end, preempted=preempted, meet=quota_source.meet
     )
     observer.close(round(report.times.stopped * SECOND))
     partition = observer.cluster.partitions["default"]

@@ -12,7 +12,7 @@ from yunikorn.registry import Registry
 from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.figures import Account, Figures, make_account
 from yunikorn.reporting.observer import Observer
-from yunikorn.reporting.standings import CoreStandings
+from yunikorn.reporting.quota_source import CoreQuotaSource
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import ExplainRequest
 from yunikorn.simulation.recorder import Recorder, Recorders
@@ -55,8 +55,8 @@ def study(
 
     `rows` takes the row of each application as it comes to its end, and of the others at the end.
     """
-    standings = CoreStandings()
-    observer = Observer(standings, rows)
+    quota_source = CoreQuotaSource()
+    observer = Observer(quota_source, rows)
     report = simulate(
         config,
         workload,
@@ -66,7 +66,7 @@ def study(
         watch=watch,
         preempted=preempted,
         questions=questions,
-        meet=standings.meet,
+        meet=quota_source.meet,
     )
     observer.close(round(report.times.stopped * SECOND))
     return FullReport(report, make_account(observer))

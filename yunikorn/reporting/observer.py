@@ -19,8 +19,8 @@ from yunikorn.reporting.cluster_observation import ClusterObservation
 from yunikorn.reporting.groups import Group
 from yunikorn.reporting.intervals import Timeline
 from yunikorn.reporting.queue_observations import QueueObservations
+from yunikorn.reporting.quota_source import QuotaSource
 from yunikorn.reporting.size_classes import size_class
-from yunikorn.reporting.standings import Standings
 from yunikorn.resources import Resource
 from yunikorn.simulation.books import Running, Submitted
 from yunikorn.simulation.oversized import partition_name
@@ -34,11 +34,11 @@ Write = Callable[[ApplicationRow], None]
 class Observer(Recorder):
     """The figures of one simulation, while it runs."""
 
-    def __init__(self, standings: Standings, write: Write | None = None) -> None:
+    def __init__(self, quota_source: QuotaSource, write: Write | None = None) -> None:
         """`write` takes the row of each application that comes to its end, or is left at the end."""
         self.timeline = Timeline()
         self.cluster = ClusterObservation(self.timeline)
-        self.queues = QueueObservations(self.timeline, standings)
+        self.queues = QueueObservations(self.timeline, quota_source)
         self.everything = Group()
         self.by_queue: dict[tuple[str, str], Group] = {}
         """By partition and path."""
@@ -46,7 +46,7 @@ class Observer(Recorder):
         self.by_size: dict[str, Group] = {}
         self.last = 0
         """When something happened last (ns)."""
-        self._standings = standings
+        self._quota_source = quota_source
         self._write: Write = write or (lambda row: None)
         self._live: dict[str, ApplicationObservation] = {}
         self._unsized: dict[ApplicationObservation, None] = {}
@@ -187,7 +187,7 @@ class Observer(Recorder):
             self._measure()
         for observation in self._touched:
             if not observation.queue:
-                found = self._standings.queue_of(observation.partition, observation.record.plan.id)
+                found = self._quota_source.queue_of(observation.partition, observation.record.plan.id)
                 if found:
                     self._join(observation, found)
             self._lack(observation, observation.wants(), observation.record.waiting)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import attrs
 
 from yunikorn.reporting.intervals import Series, Timeline
-from yunikorn.reporting.standings import Quota
+from yunikorn.reporting.quota_source import QueueQuota
 from yunikorn.resources import Tally, grow
 from yunikorn.simulation.statistics import DIGITS, seconds
 
@@ -50,7 +50,7 @@ class QueueObservation:
         self.running = 0
         """Tasks that run."""
         self.steps: list[QuotaStep] = []
-        self.quota = Quota()
+        self.quota = QueueQuota()
         self.used: dict[str, Series] = {}
         self.wanted: dict[str, Series] = {}
         self.waits = timeline.series()
@@ -88,7 +88,7 @@ class QueueObservation:
             observation.waiting += tasks
             observation = observation.above
 
-    def take_quota(self, moment: int, quota: Quota) -> None:
+    def take_quota(self, moment: int, quota: QueueQuota) -> None:
         """This is its quota from `moment` on."""
         if self.steps and quota == self.quota:
             return

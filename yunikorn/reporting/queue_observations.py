@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from yunikorn.reporting.intervals import Timeline
 from yunikorn.reporting.queue_observation import QueueObservation
-from yunikorn.reporting.standings import Standings
+from yunikorn.reporting.quota_source import QuotaSource
 
 
 class QueueObservations:
     """By partition and path; root is left out, since it is the partition itself."""
 
-    def __init__(self, timeline: Timeline, standings: Standings) -> None:
+    def __init__(self, timeline: Timeline, quota_source: QuotaSource) -> None:
         self._timeline = timeline
-        self._standings = standings
+        self._quota_source = quota_source
         self._observations: dict[tuple[str, str], QueueObservation] = {}
         self._unsettled: dict[QueueObservation, None] = {}
         self._configured = 0
@@ -36,7 +36,7 @@ class QueueObservations:
             above.is_leaf = False
         observation = QueueObservation(self._timeline, above)
         # It may have been there, and empty, for long.
-        observation.take_quota(self._configured, self._standings.quota(partition, path))
+        observation.take_quota(self._configured, self._quota_source.quota(partition, path))
         self._observations[partition, path] = observation
         return observation
 
@@ -44,7 +44,7 @@ class QueueObservations:
         """The configuration is another one: quotas may be, too."""
         self._configured = moment
         for (partition, path), observation in self._observations.items():
-            observation.take_quota(moment, self._standings.quota(partition, path))
+            observation.take_quota(moment, self._quota_source.quota(partition, path))
             self._unsettled[observation] = None
 
     def settle(self, moment: int) -> None:
