@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.preemption.preemptor import Preemptor
-from yunikorn.scheduling.preemption.quota_change import Quota, QuotaChange
+from yunikorn.scheduling.preemption.quota_change import PreviousQuota, QuotaChange
 from yunikorn.scheduling.preemption.shrunk_node import victims_of
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ class Preemption:
         """When preemption is first tried for a waiting request (ns); None when it is not."""
         return self._preemptor.next_attempt_at(ask)
 
-    def quotas(self, config: PreemptionConfig) -> dict[Queue, Quota]:
+    def quotas(self, config: PreemptionConfig) -> dict[Queue, PreviousQuota]:
         """The quotas before the configuration changes, for `reconfigure` with the same `config`."""
         return self._quotas.before(enabled=config.quota_preemption_enabled)
 
-    def reconfigure(self, before: Mapping[Queue, Quota], config: PreemptionConfig) -> None:
+    def reconfigure(self, before: Mapping[Queue, PreviousQuota], config: PreemptionConfig) -> None:
         """The queues are configured anew."""
         self._config = config
         self._preemptor.reconfigure(config)

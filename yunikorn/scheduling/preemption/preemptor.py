@@ -20,7 +20,7 @@ from yunikorn.scheduling.preemption.pool import Candidates, Pool
 from yunikorn.scheduling.preemption.precheck import PreemptionPrecheck
 from yunikorn.scheduling.preemption.required_node import victims_on
 from yunikorn.scheduling.preemption.schedule import NEVER, RETRY_INTERVAL, PreemptionSchedule, ScheduleEntry
-from yunikorn.scheduling.preemption.search import Plan, Search, least, youngest
+from yunikorn.scheduling.preemption.search import PreemptionPlan, Search, least, youngest
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, guarantees, quotas
 from yunikorn.states import STOPPED
 
@@ -113,7 +113,7 @@ class _Look:
             found = self.pools[key] = Pool(every, ask.ask_class.pairs)
         return found
 
-    def takes(self, plan: Plan, ask: Ask) -> None:
+    def takes(self, plan: PreemptionPlan, ask: Ask) -> None:
         """Victims go for `ask`: their nodes, and those that are or were kept for it, are others now."""
         nodes = [victim.node for victim in plan.victims]
         nodes += [node for node in (plan.node, ask.reserved) if node is not None]
@@ -274,7 +274,7 @@ class Preemptor:
         self.evictor.evict_for(ask, plan.node, plan.victims)
         return True
 
-    def _plan(self, ask: Ask, look: _Look) -> Plan | None:
+    def _plan(self, ask: Ask, look: _Look) -> PreemptionPlan | None:
         if not all(tracker.has_room(ask.ask_class.pairs) for tracker in ask.app.owner):
             return None
         leaf = ask.app.chain[0]
@@ -304,7 +304,7 @@ class Preemptor:
         look: _Look,
         has_room: bool,
         entitled: Entitlement | None,
-    ) -> Plan | None:
+    ) -> PreemptionPlan | None:
         leaf, settings = ask.app.chain[0], ask.app.chain[0].settings
         bounds = quotas(leaf)
         if entitled is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Quota:
+class PreviousQuota:
     """A queue's max and delay, as they were before a configuration changed."""
 
     most: Resource | None
@@ -39,7 +39,7 @@ class QuotaChange:
         self._timers: dict[Queue, Timer] = {}
         self.enabled = enabled
 
-    def before(self, *, enabled: bool) -> dict[Queue, Quota]:
+    def before(self, *, enabled: bool) -> dict[Queue, PreviousQuota]:
         """The quotas as they are now, to be handed to `after`; the root has none of its own.
 
         `enabled` as it will be: nobody asks how things were before it was switched off.
@@ -47,12 +47,12 @@ class QuotaChange:
         if not enabled:
             return {}
         return {
-            queue: Quota(queue.max, queue.settings.quota_preemption_delay)
+            queue: PreviousQuota(queue.max, queue.settings.quota_preemption_delay)
             for queue in self._partition.queues
             if queue.managed and queue.parent is not None
         }
 
-    def after(self, before: Mapping[Queue, Quota], *, enabled: bool) -> None:
+    def after(self, before: Mapping[Queue, PreviousQuota], *, enabled: bool) -> None:
         """Another configuration holds: start, move and stop the delays."""
         self.enabled = enabled
         if not enabled:
@@ -64,9 +64,9 @@ class QuotaChange:
             self._clear(queue)
         for queue in self._partition.queues:
             if queue.managed and queue.parent is not None:
-                self._settle(queue, before.get(queue, Quota(None, 0)))
+                self._settle(queue, before.get(queue, PreviousQuota(None, 0)))
 
-    def _settle(self, queue: Queue, old: Quota) -> None:
+    def _settle(self, queue: Queue, old: PreviousQuota) -> None:
         delay, most = queue.settings.quota_preemption_delay, queue.max
         if not delay or most is None or not excess(queue):
             self._clear(queue)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Plan:
+class PreemptionPlan:
     """What has to go, and the node where that makes room; None where the room is there already."""
 
     victims: tuple[Allocation, ...]
@@ -72,7 +72,7 @@ class Search:
         eligible = self._eligible
         return (one for one in candidates if one.releasing is None and one.app.chain[0] in eligible)
 
-    def plan(self, choices: Callable[[], list[Entry]], has_room: bool) -> Plan | None:
+    def plan(self, choices: Callable[[], list[Entry]], has_room: bool) -> PreemptionPlan | None:
         """The best way to make room, or None; with `has_room` only bounds are in the way, no node is.
 
         Of the nodes in `choices` otherwise, which are a heap.
@@ -81,7 +81,7 @@ class Search:
             return None
         if has_room:
             extras = self._make_bounds_hold([])
-            return None if extras is None else Plan(tuple(self._prune(extras, None)), None)
+            return None if extras is None else PreemptionPlan(tuple(self._prune(extras, None)), None)
         for node, victims in self._by_number(choices()):
             if (plan := self._extend(node, victims)) is not None:
                 return plan
@@ -155,7 +155,7 @@ class Search:
                 return False
         return True
 
-    def _extend(self, node: Node, victims: list[Allocation]) -> Plan | None:
+    def _extend(self, node: Node, victims: list[Allocation]) -> PreemptionPlan | None:
         """With these victims on `node`: all that it takes, if it can be done."""
         if not self._accepts(self._ask, without(node, victims)):
             return None
@@ -165,7 +165,7 @@ class Search:
         self._put_back(victims)
         if extras is None:
             return None
-        return Plan(tuple(self._prune([*victims, *extras], node)), node)
+        return PreemptionPlan(tuple(self._prune([*victims, *extras], node)), node)
 
     def _make_bounds_hold(self, victims: Sequence[Allocation]) -> list[Allocation] | None:
         """Victims from anywhere that bring the queues within their bounds; None if there are not enough."""
