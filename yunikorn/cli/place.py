@@ -12,7 +12,7 @@ from yunikorn.cli.placement_query import PlacementQuery, read_submissions
 from yunikorn.errors import ConfigError, UsageError, printable
 
 if TYPE_CHECKING:
-    from yunikorn.interface.placement_dry_run import Answer, PlacementDryRun
+    from yunikorn.interface.placement_dry_run import PlacementAnswer, PlacementDryRun
 
 REJECTED = 1
 
@@ -138,7 +138,7 @@ def _open_dry_run(file: str) -> PlacementDryRun:
 # -- output -------------------------------------------------------------------------------------------
 
 
-def _print_all(answers: Iterator[Answer], *, as_json: bool, in_full: bool) -> bool:
+def _print_all(answers: Iterator[PlacementAnswer], *, as_json: bool, in_full: bool) -> bool:
     """Print each answer; returns whether the last was a yes."""
     accepted = False
     for answer in answers:
@@ -150,7 +150,7 @@ def _print_all(answers: Iterator[Answer], *, as_json: bool, in_full: bool) -> bo
     return accepted
 
 
-def as_data(answer: Answer) -> dict[str, Any]:
+def as_data(answer: PlacementAnswer) -> dict[str, Any]:
     """The answer in JSON's types."""
     return {
         "id": answer.id,
@@ -171,13 +171,13 @@ def as_data(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _in_short(answer: Answer) -> str:
+def _in_short(answer: PlacementAnswer) -> str:
     """The reason without what the line says already."""
     reason = answer.reason.removeprefix(f"failed to place application {answer.id}: ")
     return reason.removeprefix("application rejected: ")
 
 
-def as_lines(answer: Answer, *, in_full: bool) -> list[str]:
+def as_lines(answer: PlacementAnswer, *, in_full: bool) -> list[str]:
     """The answer for people; in full with what came of each rule."""
     if answer.accepted:
         lines = [f"{answer.id}: {answer.queue}, by rule {answer.steps[-1].number} ({answer.rule})"]

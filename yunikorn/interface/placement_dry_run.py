@@ -33,7 +33,7 @@ RM_ID = "place"
 
 
 @attrs.frozen
-class Answer:
+class PlacementAnswer:
     """Where an application landed, or in `reason` why nowhere."""
 
     id: str
@@ -77,7 +77,7 @@ class PlacementDryRun:
         queue: str = "",
         tags: Mapping[str, str] | None = None,
         partition: str = "",
-    ) -> Answer:
+    ) -> PlacementAnswer:
         """Submit an application and tell what became of it."""
         self._refusals, self._placement = [], Placement()
         request = AddApplicationRequest(
@@ -91,5 +91,5 @@ class PlacementDryRun:
         self._session.flush()
         found = self._placement
         if self._refusals:
-            return Answer(app_id, "", found.rule, self._refusals[0], found.steps)
-        return Answer(app_id, found.queue, found.rule, "", found.steps)
+            return PlacementAnswer(app_id, "", found.rule, self._refusals[0], found.steps)
+        return PlacementAnswer(app_id, found.queue, found.rule, "", found.steps)
