@@ -71,7 +71,7 @@ class PartitionSwitch:
 
 
 @attrs.frozen
-class Answer:
+class RecordedAnswer:
     """What an RM answered when it was asked, or that it raised."""
 
     method: str

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from yunikorn.errors import UsageError
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateConfigurationResponse
-from yunikorn.recording.entries import Answer, GroupConfiguration
+from yunikorn.recording.entries import GroupConfiguration, RecordedAnswer
 from yunikorn.recording.recorded_entry import RecordedEntry
 
 Place = tuple[str, str, str, str, bool]
@@ -31,13 +31,13 @@ class RecordedAnswers:
     def __init__(self, lines: Iterable[RecordedEntry]) -> None:
         self.unknown = 0
         """How many questions about a node have no answer in the recording: they are answered with yes."""
-        self._nodes: dict[Place, deque[Answer]] = defaultdict(deque)
-        self._saves: dict[str, deque[Answer]] = defaultdict(deque)
+        self._nodes: dict[Place, deque[RecordedAnswer]] = defaultdict(deque)
+        self._saves: dict[str, deque[RecordedAnswer]] = defaultdict(deque)
         for line in lines:
             if line.kind == "answer":
                 self._learn(line.rm_id, line.content)
 
-    def _learn(self, rm_id: str, answer: Answer) -> None:
+    def _learn(self, rm_id: str, answer: RecordedAnswer) -> None:
         if answer.method == "update_configuration":
             self._saves[rm_id].append(answer)
         for node in answer.nodes:
@@ -49,7 +49,7 @@ class RecordedAnswers:
     ) -> Mapping[str, str] | Useless:
         """The nodes that may not take a request; raises what was raised."""
         refused: dict[str, str] = {}
-        raised: Answer | None = None
+        raised: RecordedAnswer | None = None
         for node in nodes:
             answers = self._nodes.get((rm_id, application, allocation, node, allocate))
             if not answers:
@@ -74,11 +74,11 @@ class RecordedAnswers:
         return UpdateConfigurationResponse(answer.success, "", answer.reason)
 
 
-def _next(answers: deque[Answer]) -> Answer:
+def _next(answers: deque[RecordedAnswer]) -> RecordedAnswer:
     return answers.popleft() if len(answers) > 1 else answers[0]
 
 
-def _what_was_wrong(answer: Answer) -> Useless:
+def _what_was_wrong(answer: RecordedAnswer) -> Useless:
     """Raise what was raised, under its name; or give what was no answer."""
     if answer.useless is not None:
         return Useless(answer.useless)

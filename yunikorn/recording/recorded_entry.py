@@ -18,13 +18,13 @@ from yunikorn.interface.wire.json_form import from_json
 from yunikorn.objects.timeouts import Timeouts
 from yunikorn.recording.entries import (
     VERSION,
-    Answer,
     Beginning,
     FailedApplication,
     GroupConfiguration,
     Part,
     PartitionSwitch,
     QueueSwitch,
+    RecordedAnswer,
 )
 from yunikorn.recording.moments import read_date, read_seconds
 from yunikorn.suggestions import suggest
@@ -249,7 +249,7 @@ KINDS: dict[str, Reading] = {
     "unregister_plugin": _text,
     "fire_timers": _true,
     "close": _true,
-    "answer": _structured(Answer),
+    "answer": _structured(RecordedAnswer),
     "response": _message(_old.UpdateResponse, v0_11.from_update_response),
     "gap": _text,
 }

@@ -27,7 +27,7 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.objects.timeouts import Timeouts
 from yunikorn.recording.comparison import Comparison
-from yunikorn.recording.entries import Answer, Beginning
+from yunikorn.recording.entries import Beginning, RecordedAnswer
 from yunikorn.recording.moments import read_date
 from yunikorn.recording.recorded_answers import (
     OneConfiguration,
@@ -274,7 +274,7 @@ class Replay:
     def _raise_as_then(self, rm_id: str) -> None:
         if self._is_here("answer"):
             entry = self._lines[self._next]
-            answer: Answer = entry.content
+            answer: RecordedAnswer = entry.content
             if answer.method == "recv_update_response" and entry.rm_id == rm_id and answer.raised is not None:
                 self._next += 1
                 raise recreated(answer.raised)
