@@ -6,13 +6,13 @@ import asyncio
 from collections import deque
 from typing import Any
 
-from yunikorn.interface.client.answers import Answers
+from yunikorn.interface.client.awaited_answers import AwaitedAnswers
 
 
 class Outgoing:
     """One stream of a session, on its way to the scheduler. Used in one event loop."""
 
-    def __init__(self, call: Any, awaited: Answers | None = None) -> None:
+    def __init__(self, call: Any, awaited: AwaitedAnswers | None = None) -> None:
         self.call = call
         self._awaited = awaited
         self._waiting: deque[tuple[int, bytes]] = deque()

@@ -11,7 +11,7 @@ import attrs
 import grpc.aio
 
 from yunikorn.errors import UsageError
-from yunikorn.interface.client.answers import Answers
+from yunikorn.interface.client.awaited_answers import AwaitedAnswers
 from yunikorn.interface.client.callback_stream import CallbackStream
 from yunikorn.interface.client.channels import channel_to, receive, register
 from yunikorn.interface.client.errors import CallFailed, Interrupted, OutOfStep
@@ -47,7 +47,7 @@ class Session:
         self._callbacks = callback
         self._callback_stream: CallbackStream | None = None
         self._streams: dict[str, Outgoing] = {}
-        self._answers = Answers()
+        self._answers = AwaitedAnswers()
         self._taking = asyncio.Lock()
         self._leaving = False
         self._ended = asyncio.Event()

@@ -7,7 +7,7 @@ import asyncio
 from yunikorn.interface.messages import UpdateRequest, UpdateResponse
 
 
-class Answers:
+class AwaitedAnswers:
     """What is awaited before an update about allocations may follow: its nodes and applications."""
 
     def __init__(self) -> None:
