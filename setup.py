@@ -33,7 +33,7 @@ HOT = {
         "node",
         "ask_extras",
         "queue",
-        "requests",
+        "rm_requests",
         "ask_class",
         "ask_spec",
         "fit_index",

@@ -35,7 +35,7 @@ PARTS = (
         "telling the resource manager",
         ("interface/delivery.py", "outbox.py", "session.py", "stand.py", "<attrs"),
     ),
-    ("books", ("yunikorn/objects/",)),
+    ("rm_state", ("yunikorn/objects/",)),
     ("the cycle itself", ("yunikorn/",)),
 )
 """What code is for, by its file; the first that fits counts."""

@@ -14,7 +14,7 @@ from yunikorn.simulation.engine import Simulation
 from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.report import Report
-from yunikorn.simulation.resource_manager import RM_ID
+from yunikorn.simulation.simulated_rm import RM_ID
 from yunikorn.simulation.workload import NodeChange, NodeEvent
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.interface.messages import Allocation, UpdateResponse
-from yunikorn.simulation.books import ProtocolError
 from yunikorn.simulation.engine import PATIENCE, Progress, Simulation
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
+from yunikorn.simulation.rm_state import ProtocolError
 from yunikorn.simulation.workload import NodeChange, NodeEvent, Workload
 
 Play = Callable[..., Report]

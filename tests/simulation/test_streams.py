@@ -60,8 +60,8 @@ class Census:
 
 COUNTED = {
     "yunikorn.simulation.workload.Application",
-    "yunikorn.simulation.books.Submitted",
-    "yunikorn.simulation.books.Running",
+    "yunikorn.simulation.rm_state.Submitted",
+    "yunikorn.simulation.rm_state.Running",
     "yunikorn.objects.application.Application",
     "yunikorn.interface.messages.Allocation",
 }

@@ -6,7 +6,7 @@ import attrs
 
 from yunikorn.reporting.slowdown import bounded_slowdown, own_time
 from yunikorn.resources import Resource
-from yunikorn.simulation.books import Submitted
+from yunikorn.simulation.rm_state import Submitted
 from yunikorn.simulation.statistics import DIGITS, seconds
 
 RUNNING, WAITING = "running", "waiting"

@@ -8,7 +8,7 @@ import attrs
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import NOTHING, Resource
-from yunikorn.simulation.resource_manager import RM_ID
+from yunikorn.simulation.simulated_rm import RM_ID
 
 
 @attrs.frozen

@@ -6,10 +6,10 @@ import re
 
 import attrs
 
-from yunikorn.simulation.books import Running, Submitted
 from yunikorn.simulation.lost_work import PREEMPTED, GangFigures, LostWorkTotals
 from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.reloads import Reloaded
+from yunikorn.simulation.rm_state import Running, Submitted
 from yunikorn.simulation.statistics import Capacity, Usage, Waits
 
 MAX_REASONS = 100

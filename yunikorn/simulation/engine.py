@@ -5,7 +5,7 @@ At one instant things happen in this order:
 1. timers of the core that are due fire;
 2. another configuration comes into use, if one is to;
 3. one message goes to the core: tasks that end are released, applications that arrive are submitted,
-   nodes change (in a further message what must come after it, see `ResourceManager.gather`);
+   nodes change (in a further message what must come after it, see `SimulatedRM.gather`);
 4. the core decides until it has nothing more to place.
 
 What that leads to at the same instant (a task with no run time ends, a task that lost its node is
@@ -27,7 +27,6 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.simulation.books import Running
 from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.event_queue import EventQueue
 from yunikorn.simulation.explain_requests import ExplainRequests
@@ -36,7 +35,8 @@ from yunikorn.simulation.oversized import find_oversized
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.reloads import Reloaded
 from yunikorn.simulation.report import Report, make_report
-from yunikorn.simulation.resource_manager import RM_ID, ResourceManager
+from yunikorn.simulation.rm_state import Running
+from yunikorn.simulation.simulated_rm import RM_ID, SimulatedRM
 from yunikorn.simulation.workload import RESTART, Workload
 
 ROUND = 5_000
@@ -139,7 +139,7 @@ class Simulation:
         if explain_requests is not None:
             self._recorder = explain_requests.witness(self._recorder)
         self._limits = limits or LimitWaits(lambda partition, application: None)
-        self._manager = ResourceManager(
+        self._manager = SimulatedRM(
             self._event_queue, self._counters, self._recorder, clock, workload.nodes, self._limits, preempted
         )
         if explain_requests is not None:

@@ -15,11 +15,11 @@ import attrs
 from yunikorn.config.durations import spell_duration
 from yunikorn.errors import UsageError
 from yunikorn.interface.messages import Allocation
-from yunikorn.simulation.books import Running, Submitted
 from yunikorn.simulation.explain_answers import ExplainAnswer, LongestWait, WaitingRequest, describe_request
 from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder, Recorders
-from yunikorn.simulation.requests import PLACEHOLDER
+from yunikorn.simulation.rm_requests import PLACEHOLDER
+from yunikorn.simulation.rm_state import Running, Submitted
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.statistics import seconds
 from yunikorn.simulation.workload import Application, Workload

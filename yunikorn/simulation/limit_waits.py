@@ -18,8 +18,8 @@ from yunikorn.objects.application import Application
 from yunikorn.objects.gang import ATOMIC
 from yunikorn.objects.queue import Queue
 from yunikorn.objects.usage_tracker import UsageTracker
-from yunikorn.simulation.books import Ask, Submitted
 from yunikorn.simulation.oversized import partition_name
+from yunikorn.simulation.rm_state import SentAsk, Submitted
 from yunikorn.simulation.statistics import Waits, WaitSummary, seconds
 
 MAX_LIMITS = 100
@@ -167,8 +167,8 @@ class LimitWaits:
     def __init__(self, find: Find) -> None:
         self._find = find
         self._gates: dict[Hashable, Gate] = {}
-        self._stays: dict[Ask | Submitted, _Stay] = {}
-        self._held: dict[Ask | Submitted, int] = {}
+        self._stays: dict[SentAsk | Submitted, _Stay] = {}
+        self._held: dict[SentAsk | Submitted, int] = {}
         """What requests that moved between lines were held so far."""
         self._new: dict[Submitted, None] = {}
         """Applications of which something has to be put in line."""
@@ -186,7 +186,7 @@ class LimitWaits:
                 self._leave(stay, stay.count, moment)
                 self._held[ask] = stay.held
 
-    def placed(self, ask: Ask, moment: int) -> None:
+    def placed(self, ask: SentAsk, moment: int) -> None:
         """One of the requests has its place; it was counted out of `ask.waiting` already."""
         stay = self._stays.get(ask)
         if stay is not None:
@@ -206,7 +206,7 @@ class LimitWaits:
             self._leave(stay, 1, moment)
         self._note(self._applications, self._held.pop(record, 0) if stay is None else stay.held, 1)
 
-    def gone(self, ask: Ask, moment: int) -> None:
+    def gone(self, ask: SentAsk, moment: int) -> None:
         """What still waits of an ask will never have its place."""
         stay = self._stays.pop(ask, None)
         if stay is not None:
@@ -257,7 +257,9 @@ class LimitWaits:
         if app.not_started and record not in self._stays:
             self._join(record, app, (), 1, moment)
 
-    def _join(self, who: Ask | Submitted, app: Application, pairs: Pairs, count: int, moment: int) -> None:
+    def _join(
+        self, who: SentAsk | Submitted, app: Application, pairs: Pairs, count: int, moment: int
+    ) -> None:
         key = (app.chain[0], app.owner, app.not_started)
         gate = self._gates.get(key)
         if gate is None:
@@ -283,12 +285,12 @@ class LimitWaits:
         tasks.merge(self._tasks)
         applications.merge(self._applications)
         for who, held, count in waiting:
-            self._note(tasks if isinstance(who, Ask) else applications, held, count)
+            self._note(tasks if isinstance(who, SentAsk) else applications, held, count)
         return LimitReport(applications.summary(), tasks.summary(), _ranked(self._spent))
 
 
-def _count(who: Ask | Submitted) -> int:
-    return who.waiting if isinstance(who, Ask) else 1
+def _count(who: SentAsk | Submitted) -> int:
+    return who.waiting if isinstance(who, SentAsk) else 1
 
 
 def _is_limited(app: Application) -> bool:
@@ -299,7 +301,7 @@ def _is_limited(app: Application) -> bool:
     )
 
 
-def _wanted(record: Submitted, ask: Ask) -> Pairs:
+def _wanted(record: Submitted, ask: SentAsk) -> Pairs:
     """What has to fit at once: of a gang that is placed as a whole all of it, until it was placed."""
     plan = record.plan
     whole = plan.gang == ATOMIC and record.first_start is None

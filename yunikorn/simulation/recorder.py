@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.interface.messages import Allocation
-from yunikorn.simulation.books import Running, Submitted
+from yunikorn.simulation.rm_state import Running, Submitted
 from yunikorn.simulation.workload import NodeEvent
 
 if TYPE_CHECKING:

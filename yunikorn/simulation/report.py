@@ -20,9 +20,9 @@ from yunikorn.simulation.statistics import Usage, WaitSummary, seconds, used_sha
 from yunikorn.simulation.workload import Workload
 
 if TYPE_CHECKING:
-    from yunikorn.simulation.books import Running, Submitted
     from yunikorn.simulation.event_queue import EventQueue
-    from yunikorn.simulation.resource_manager import ResourceManager
+    from yunikorn.simulation.rm_state import Running, Submitted
+    from yunikorn.simulation.simulated_rm import SimulatedRM
 
 
 @attrs.frozen
@@ -148,7 +148,7 @@ def make_report(
     workload: Workload,
     oversized: OversizedTasks,
     counters: Counters,
-    manager: ResourceManager,
+    manager: SimulatedRM,
     event_queue: EventQueue[Any],
     held: LimitReport,
     now: int,
@@ -214,7 +214,7 @@ def _count_applications(counters: Counters, live: dict[str, Submitted], to_come:
     )
 
 
-def _count_tasks(counters: Counters, manager: ResourceManager, oversized: OversizedTasks) -> TaskCounts:
+def _count_tasks(counters: Counters, manager: SimulatedRM, oversized: OversizedTasks) -> TaskCounts:
     return TaskCounts(
         asked=counters.tasks_asked,
         ended=counters.tasks_ended,

@@ -22,7 +22,7 @@ from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
-from yunikorn.simulation.resource_manager import RM_ID
+from yunikorn.simulation.simulated_rm import RM_ID
 from yunikorn.simulation.workload import RESTART, Workload
 
 PERIODS = Timeouts(retention=0)

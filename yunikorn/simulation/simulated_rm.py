@@ -19,13 +19,13 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.simulation.books import Ask, ProtocolError, Running, Submitted
 from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.event_queue import EventQueue
 from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.lost_work import PREEMPTED
 from yunikorn.simulation.recorder import Recorder
-from yunikorn.simulation.requests import add_application, ask_for, ask_for_place, ask_for_tasks
+from yunikorn.simulation.rm_requests import add_application, ask_for, ask_for_place, ask_for_tasks
+from yunikorn.simulation.rm_state import ProtocolError, Running, SentAsk, Submitted
 from yunikorn.simulation.simulated_nodes import SimulatedNodes
 from yunikorn.simulation.workload import FAIL, FOREVER, Application, Node, TaskGroup
 
@@ -45,7 +45,7 @@ _RESTARTED = (TerminationType.STOPPED_BY_RM, TerminationType.PREEMPTED_BY_SCHEDU
 """Why placeholders go that are asked for again."""
 
 
-class ResourceManager:
+class SimulatedRM:
     """One resource manager with its books; the engine carries its messages."""
 
     def __init__(
@@ -190,7 +190,7 @@ class ResourceManager:
         if task.ask.group.runtime != FOREVER:
             self._event_queue.add_end(task.end, task)
 
-    def _served(self, owner: Submitted, ask: Ask, of: dict[str, Ask], moment: int) -> None:
+    def _served(self, owner: Submitted, ask: SentAsk, of: dict[str, SentAsk], moment: int) -> None:
         """One of the requests of an ask has its place."""
         ask.waiting -= 1
         self._limits.placed(ask, moment)
@@ -308,7 +308,7 @@ class ResourceManager:
             self.changes += 1
             self._limits.gone(place, self._clock.now())
 
-    def _give_up(self, owner: Submitted, ask: Ask, reason: str) -> None:
+    def _give_up(self, owner: Submitted, ask: SentAsk, reason: str) -> None:
         self.changes += 1
         owner.unfinished -= ask.waiting
         self._limits.gone(ask, self._clock.now())

@@ -14,7 +14,7 @@ class ProtocolError(YunikornError):
 
 
 @attrs.define(eq=False)
-class Ask:
+class SentAsk:
     """A request for tasks of one group, as it was sent."""
 
     key: str
@@ -32,8 +32,8 @@ class Submitted:
     plan: Application
     unfinished: int
     """Tasks that have neither ended nor been refused."""
-    asks: dict[str, Ask] = attrs.Factory(dict)
-    places: dict[str, Ask] = attrs.Factory(dict)
+    asks: dict[str, SentAsk] = attrs.Factory(dict)
+    places: dict[str, SentAsk] = attrs.Factory(dict)
     """Asks for the placeholders of a gang."""
     running: int = 0
     kept: int = 0
@@ -60,9 +60,9 @@ class Submitted:
         """How many tasks have no place."""
         return self.unfinished - self.running
 
-    def ask(self, key: str, group: TaskGroup, count: int, moment: int) -> Ask:
+    def ask(self, key: str, group: TaskGroup, count: int, moment: int) -> SentAsk:
         """Note a request for `count` tasks of `group`."""
-        self.asks[key] = Ask(key, group, count, moment)
+        self.asks[key] = SentAsk(key, group, count, moment)
         return self.asks[key]
 
 
@@ -71,7 +71,7 @@ class Running:
     """A task that has its place."""
 
     owner: Submitted
-    ask: Ask
+    ask: SentAsk
     allocation: Allocation
     started: int
 

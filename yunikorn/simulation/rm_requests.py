@@ -9,7 +9,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UserGroupInformation,
 )
-from yunikorn.simulation.books import Ask, Submitted
+from yunikorn.simulation.rm_state import SentAsk, Submitted
 from yunikorn.simulation.workload import Application, TaskGroup
 
 PLACEHOLDER = "~placeholder"
@@ -63,7 +63,7 @@ def ask_for_place(record: Submitted, group: TaskGroup, count: int, moment: int) 
     """An ask for `count` placeholders of a group, entered into the application's record."""
     again = f"~{record.places_lost}" if record.places_lost else ""
     key = f"{group.name}{PLACEHOLDER}{again}"
-    record.places[key] = Ask(key, group, count, moment)
+    record.places[key] = SentAsk(key, group, count, moment)
     ask = ask_for(record.plan, key, group, count)
     # Only the task itself has a time to run; a placeholder is held as long as the gang has patience.
     ask.placeholder, ask.execution_timeout_ms = True, 0
