@@ -15,7 +15,7 @@ from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.simulated_rm import RM_ID
-from yunikorn.simulation.workload import NodeChange, NodeEvent
+from yunikorn.simulation.workload import NodeEvent, NodeEventKind
 
 
 class Audit(Recorder):
@@ -36,16 +36,16 @@ class Audit(Recorder):
     def node_changed(self, event: NodeEvent) -> None:
         """What it has from now on."""
         name = event.node.name
-        if event.change is NodeChange.REMOVE:
+        if event.change is NodeEventKind.REMOVE:
             assert not +self._on_node[name], f"{name} left with something on it"
             del self._capacity[name]
-        elif event.change is NodeChange.ADD:
+        elif event.change is NodeEventKind.ADD:
             self._capacity[name] = dict(event.node.resources)
-        elif event.change is NodeChange.CAPACITY:
+        elif event.change is NodeEventKind.CAPACITY:
             self._capacity[name] = dict(event.resources)
-        if event.change is NodeChange.DRAIN:
+        if event.change is NodeEventKind.DRAIN:
             self._drained.add(name)
-        elif event.change is not NodeChange.CAPACITY:
+        elif event.change is not NodeEventKind.CAPACITY:
             self._drained.discard(name)
 
     def allocated(self, moment: int, allocation: Allocation) -> None:

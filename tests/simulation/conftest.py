@@ -35,7 +35,13 @@ from yunikorn.resources import Resource, fits, grow, shrink
 from yunikorn.simulation.engine import Simulation
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
-from yunikorn.simulation.workload import Application, Node, NodeEvent, TaskGroup, Workload
+from yunikorn.simulation.workload import (
+    NodeEvent,
+    Workload,
+    WorkloadApplication,
+    WorkloadNode,
+    WorkloadTaskGroup,
+)
 
 Write = Callable[[str, str], Path]
 
@@ -212,19 +218,21 @@ class Maker:
     """Makes parts of workloads; times are seconds, sizes cores."""
 
     @staticmethod
-    def node(name: str, cores: int = 4) -> Node:
-        return Node(name, Resource(vcore=1000 * cores))
+    def node(name: str, cores: int = 4) -> WorkloadNode:
+        return WorkloadNode(name, Resource(vcore=1000 * cores))
 
     @staticmethod
     def app(
         name: str, submit: float = 0, count: int = 1, runtime: float = 10, cores: int = 1, **more: Any
-    ) -> Application:
-        group = TaskGroup("task", count, Resource(vcore=1000 * cores), round(runtime * SECOND))
-        return Application(name, round(submit * SECOND), (group,), queue="root.a", user="ann", **more)
+    ) -> WorkloadApplication:
+        group = WorkloadTaskGroup("task", count, Resource(vcore=1000 * cores), round(runtime * SECOND))
+        return WorkloadApplication(name, round(submit * SECOND), (group,), queue="root.a", user="ann", **more)
 
     @staticmethod
     def workload(
-        nodes: list[Node], applications: list[Application], events: list[NodeEvent] | None = None
+        nodes: list[WorkloadNode],
+        applications: list[WorkloadApplication],
+        events: list[NodeEvent] | None = None,
     ) -> Workload:
         ordered = sorted(applications, key=lambda application: application.submit)
         return Workload("test", "scenario", nodes, ordered, events or [])

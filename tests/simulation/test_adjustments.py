@@ -18,7 +18,7 @@ from yunikorn.simulation.adjustments import Adjustments, thin_out
 from yunikorn.simulation.arrivals import Changed
 from yunikorn.simulation.reloads import ConfigEvent
 from yunikorn.simulation.report import Report
-from yunikorn.simulation.workload import FOREVER, Node, NodeChange, NodeEvent
+from yunikorn.simulation.workload import FOREVER, NodeEvent, NodeEventKind, WorkloadNode
 
 Play = Callable[..., Report]
 
@@ -37,7 +37,7 @@ def test_everything_from_outside_comes_sooner(make: Any) -> None:
     workload = make.workload(
         [make.node("n")],
         [make.app("a", 10), make.app("b", 25)],
-        [NodeEvent(10, NodeChange.DRAIN, make.node("n"))],
+        [NodeEvent(10, NodeEventKind.DRAIN, make.node("n"))],
     )
     workload.reloads.append(ConfigEvent(30, "more.yaml", ""))
     quick = Adjustments(speed_up=Fraction("2.5")).apply(workload)
@@ -56,11 +56,11 @@ def test_without_adjustments_a_workload_is_what_it_was(make: Any) -> None:
 def test_fewer_nodes_of_every_kind_and_no_events_of_those_that_went(make: Any) -> None:
     nodes = [make.node(f"small-{index}", 2) for index in range(6)] + [make.node("large", 8)]
     events = [
-        NodeEvent(1, NodeChange.DRAIN, nodes[0]),
-        NodeEvent(2, NodeChange.REMOVE, nodes[5]),
-        NodeEvent(3, NodeChange.ADD, nodes[5]),
-        NodeEvent(4, NodeChange.DRAIN, nodes[5]),
-        NodeEvent(5, NodeChange.DRAIN, nodes[4]),
+        NodeEvent(1, NodeEventKind.DRAIN, nodes[0]),
+        NodeEvent(2, NodeEventKind.REMOVE, nodes[5]),
+        NodeEvent(3, NodeEventKind.ADD, nodes[5]),
+        NodeEvent(4, NodeEventKind.DRAIN, nodes[5]),
+        NodeEvent(5, NodeEventKind.DRAIN, nodes[4]),
     ]
     workload = make.workload(nodes, [make.app("a")], events)
     half = Adjustments(nodes_fraction=Fraction("0.5")).apply(workload)
@@ -75,7 +75,7 @@ kinds = st.lists(st.integers(1, 5), min_size=1, max_size=40)
 
 @given(kinds, st.fractions(min_value=Fraction(1, 100), max_value=1))
 def test_the_part_is_the_same_of_every_kind(cores: list[int], fraction: Fraction) -> None:
-    nodes = [Node(f"n{index}", Resource(vcore=1000 * size)) for index, size in enumerate(cores)]
+    nodes = [WorkloadNode(f"n{index}", Resource(vcore=1000 * size)) for index, size in enumerate(cores)]
     kept = thin_out(nodes, fraction)
     assert len(kept) == max(1, round(len(nodes) * fraction))
     assert kept == [node for node in nodes if node in kept]

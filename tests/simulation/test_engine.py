@@ -16,7 +16,7 @@ from yunikorn.simulation.engine import PATIENCE, Progress, Simulation
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.rm_state import ProtocolError
-from yunikorn.simulation.workload import NodeChange, NodeEvent, Workload
+from yunikorn.simulation.workload import NodeEvent, NodeEventKind, Workload
 
 Play = Callable[..., Report]
 
@@ -72,7 +72,7 @@ def test_tasks_run_for_their_run_time_and_the_next_take_their_place(make: Any, p
 def test_everything_of_one_instant_is_one_message(make: Any, play: Play, core: Any) -> None:
     nodes, late = [make.node("n", 2)], make.node("late")
     applications = [make.app("a", count=2), make.app("b", submit=10), make.app("c", submit=10)]
-    events = [NodeEvent(10 * SECOND, NodeChange.ADD, late)]
+    events = [NodeEvent(10 * SECOND, NodeEventKind.ADD, late)]
     play(make.workload(nodes, applications, events), core)
     request = core.requests[1]
     assert len(request.releases.allocations_to_release) == 2
@@ -122,8 +122,8 @@ def test_refused_asks_are_counted_and_the_rest_runs(make: Any, play: Play, core:
 def test_a_draining_node_finishes_what_it_has_and_gets_nothing_new(make: Any, play: Play, core: Any) -> None:
     node = make.node("n", 1)
     events = [
-        NodeEvent(5 * SECOND, NodeChange.DRAIN, node),
-        NodeEvent(60 * SECOND, NodeChange.RESUME, node),
+        NodeEvent(5 * SECOND, NodeEventKind.DRAIN, node),
+        NodeEvent(60 * SECOND, NodeEventKind.RESUME, node),
     ]
     diary = Diary()
     play(make.workload([node], [make.app("a", count=2)], events), core, recorder=diary)
@@ -133,8 +133,8 @@ def test_a_draining_node_finishes_what_it_has_and_gets_nothing_new(make: Any, pl
 def test_a_task_that_loses_its_node_starts_again_elsewhere(make: Any, play: Play, core: Any) -> None:
     first, second = make.node("first", 1), make.node("second", 1)
     events = [
-        NodeEvent(4 * SECOND, NodeChange.REMOVE, first),
-        NodeEvent(6 * SECOND, NodeChange.ADD, second),
+        NodeEvent(4 * SECOND, NodeEventKind.REMOVE, first),
+        NodeEvent(6 * SECOND, NodeEventKind.ADD, second),
     ]
     diary = Diary()
     report = play(make.workload([first], [make.app("a")], events), core, recorder=diary)
@@ -151,7 +151,7 @@ def test_a_task_that_loses_its_node_starts_again_elsewhere(make: Any, play: Play
 
 def test_a_task_that_ends_when_its_node_leaves_has_ended(make: Any, play: Play, core: Any) -> None:
     node = make.node("n")
-    events = [NodeEvent(10 * SECOND, NodeChange.REMOVE, node)]
+    events = [NodeEvent(10 * SECOND, NodeEventKind.REMOVE, node)]
     report = play(make.workload([node], [make.app("a")], events), core)
     assert (report.applications.finished, report.tasks.restarted) == (1, 0)
 
@@ -159,8 +159,8 @@ def test_a_task_that_ends_when_its_node_leaves_has_ended(make: Any, play: Play, 
 def test_a_node_may_leave_and_come_back_in_one_instant(make: Any, play: Play, core: Any) -> None:
     node = make.node("n", 1)
     events = [
-        NodeEvent(4 * SECOND, NodeChange.REMOVE, node),
-        NodeEvent(4 * SECOND, NodeChange.ADD, node),
+        NodeEvent(4 * SECOND, NodeEventKind.REMOVE, node),
+        NodeEvent(4 * SECOND, NodeEventKind.ADD, node),
     ]
     diary = Diary()
     report = play(make.workload([node], [make.app("a")], events), core, recorder=diary)
@@ -170,7 +170,7 @@ def test_a_node_may_leave_and_come_back_in_one_instant(make: Any, play: Play, co
 
 def test_less_capacity_counts_as_less_from_then_on(make: Any, play: Play, core: Any) -> None:
     node = make.node("n", 4)
-    events = [NodeEvent(10 * SECOND, NodeChange.CAPACITY, node, make.node("n", 1).resources)]
+    events = [NodeEvent(10 * SECOND, NodeEventKind.CAPACITY, node, make.node("n", 1).resources)]
     report = play(make.workload([node], [make.app("a", count=4), make.app("b", count=2)], events), core)
     assert report.times.makespan == 30
     assert report.utilisation == {"default": {"vcore": 1.0}}
@@ -249,8 +249,8 @@ def test_what_fits_nowhere_is_said_and_waits(make: Any, play: Play, core: Any) -
 def test_a_node_that_joins_later_or_grows_counts_for_what_fits(make: Any, play: Play, core: Any) -> None:
     node = make.node("n", 1)
     events = [
-        NodeEvent(5 * SECOND, NodeChange.CAPACITY, node, make.node("n", 3).resources),
-        NodeEvent(5 * SECOND, NodeChange.ADD, make.node("big", 9)),
+        NodeEvent(5 * SECOND, NodeEventKind.CAPACITY, node, make.node("n", 3).resources),
+        NodeEvent(5 * SECOND, NodeEventKind.ADD, make.node("big", 9)),
     ]
     applications = [make.app("three", cores=3), make.app("nine", cores=9)]
     report = play(make.workload([node], applications, events), core)
@@ -297,7 +297,7 @@ def draw_workload(draw: Any, make: Any) -> Workload:
         )
         for index in range(draw(st.integers(1, 8)))
     ]
-    changes = (NodeChange.DRAIN, NodeChange.RESUME, NodeChange.CAPACITY)
+    changes = (NodeEventKind.DRAIN, NodeEventKind.RESUME, NodeEventKind.CAPACITY)
     events = [
         NodeEvent(
             draw(st.integers(0, 25)) * SECOND,
@@ -308,7 +308,7 @@ def draw_workload(draw: Any, make: Any) -> Workload:
         for _ in range(draw(st.integers(0, 4)))
     ]
     if draw(st.booleans()):
-        events.append(NodeEvent(30 * SECOND, NodeChange.REMOVE, nodes[0]))
+        events.append(NodeEvent(30 * SECOND, NodeEventKind.REMOVE, nodes[0]))
     return cast(Workload, make.workload(nodes, applications, sorted(events, key=lambda event: event.at)))
 
 

@@ -16,7 +16,14 @@ from yunikorn.resources import Resource
 from yunikorn.simulation.decisions import FolderRecorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
-from yunikorn.simulation.workload import Application, Node, NodeChange, NodeEvent, TaskGroup, Workload
+from yunikorn.simulation.workload import (
+    NodeEvent,
+    NodeEventKind,
+    Workload,
+    WorkloadApplication,
+    WorkloadNode,
+    WorkloadTaskGroup,
+)
 
 CONFIG = """
 partitions:
@@ -41,7 +48,7 @@ def times(most: int) -> st.SearchStrategy[int]:
 
 
 groups = st.builds(
-    TaskGroup,
+    WorkloadTaskGroup,
     name=st.sampled_from(["x", "y"]),
     count=st.integers(1, 4),
     resources=st.integers(1, 3).map(lambda vcore: Resource(vcore=1000 * vcore)),
@@ -53,11 +60,11 @@ tasks = st.lists(groups, min_size=1, max_size=2, unique_by=lambda group: group.n
 
 
 @st.composite
-def applications(draw: st.DrawFn, number: int) -> Application:
+def applications(draw: st.DrawFn, number: int) -> WorkloadApplication:
     """One that may be a gang, may have limited time, and may give up when it is preempted."""
     gang = draw(st.sampled_from(["", "", "Atomic", "Soft", "Hard"]))
     held = gang in ("Soft", "Hard")
-    return Application(
+    return WorkloadApplication(
         id=f"app-{number}",
         submit=draw(times(20)),
         tasks=draw(tasks),
@@ -73,13 +80,15 @@ def applications(draw: st.DrawFn, number: int) -> Application:
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
     """A crowd on a few nodes, one of which may leave."""
-    nodes = [Node(f"n{number}", Resource(vcore=draw(st.integers(2, 4)) * 1000)) for number in range(2)]
+    nodes = [
+        WorkloadNode(f"n{number}", Resource(vcore=draw(st.integers(2, 4)) * 1000)) for number in range(2)
+    ]
     crowd = [draw(applications(number)) for number in range(draw(st.integers(2, 10)))]
     events = []
     if draw(st.booleans()):
-        events.append(NodeEvent(draw(times(30)), NodeChange.REMOVE, nodes[0]))
-        late = Node("late", Resource(vcore=4000))
-        events.append(NodeEvent(events[0].at + draw(times(5)), NodeChange.ADD, late))
+        events.append(NodeEvent(draw(times(30)), NodeEventKind.REMOVE, nodes[0]))
+        late = WorkloadNode("late", Resource(vcore=4000))
+        events.append(NodeEvent(events[0].at + draw(times(5)), NodeEventKind.ADD, late))
     ordered = sorted(crowd, key=lambda application: application.submit)
     return Workload("generated", "scenario", nodes, ordered, events)
 

@@ -18,7 +18,7 @@ from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario import read_scenario
 from yunikorn.simulation.swf import SwfOptions, read_swf
-from yunikorn.simulation.workload import Node, Workload
+from yunikorn.simulation.workload import Workload, WorkloadNode
 
 CONFIG = """
 partitions:
@@ -137,7 +137,7 @@ def test_the_jobs_of_a_trace_are_gangs_if_so_wanted() -> None:
 class Crowd(Fates):
     """Watches besides that no node is over its capacity."""
 
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[WorkloadNode]) -> None:
         super().__init__()
         self._free = {node.name: dict(node.resources) for node in nodes}
 

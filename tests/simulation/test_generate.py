@@ -15,7 +15,7 @@ from yunikorn.errors import UsageError
 from yunikorn.registry import Registry
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.scenario import read_cluster, read_scenario
-from yunikorn.simulation.workload import FOREVER, Application, NodeChange, Workload
+from yunikorn.simulation.workload import FOREVER, NodeEventKind, Workload, WorkloadApplication
 
 CONFIG = """
 partitions:
@@ -67,7 +67,7 @@ def read(text: str, seed: int | None = None) -> Workload:
     return read_scenario(text, "file", "file", seed=seed)
 
 
-def of(workload: Workload, stem: str) -> list[Application]:
+def of(workload: Workload, stem: str) -> list[WorkloadApplication]:
     """The applications of one entry."""
     return [app for app in workload.applications if app.id.startswith(f"{stem}-")]
 
@@ -258,7 +258,9 @@ def test_nodes_fail_and_come_back(tmp_path: Path, registry: Registry) -> None:
     assert [event.at for event in workload.events] == sorted(event.at for event in workload.events)
     for name in ("n-1", "n-2"):
         mine = [event for event in workload.events if event.node.name == name]
-        assert [event.change for event in mine] == [NodeChange.REMOVE, NodeChange.ADD] * (len(mine) // 2)
+        assert [event.change for event in mine] == [NodeEventKind.REMOVE, NodeEventKind.ADD] * (
+            len(mine) // 2
+        )
         for lost, back in zip(mine[::2], mine[1::2], strict=True):
             assert 60 * SECOND <= back.at - lost.at <= 300 * SECOND
             assert lost.at <= 7200 * SECOND

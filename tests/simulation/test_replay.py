@@ -24,7 +24,14 @@ from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.swf import SwfOptions
-from yunikorn.simulation.workload import Application, Node, NodeChange, NodeEvent, TaskGroup, Workload
+from yunikorn.simulation.workload import (
+    NodeEvent,
+    NodeEventKind,
+    Workload,
+    WorkloadApplication,
+    WorkloadNode,
+    WorkloadTaskGroup,
+)
 
 CONFIG = """
 partitions:
@@ -183,7 +190,7 @@ sizes = st.builds(
     st.integers(0, 4),
 )
 groups = st.builds(
-    TaskGroup,
+    WorkloadTaskGroup,
     name=st.sampled_from(["x", "y"]),
     count=st.integers(1, 5),
     resources=sizes,
@@ -196,11 +203,13 @@ groups = st.builds(
 def workloads(draw: st.DrawFn) -> Workload:
     """Small clusters with more work than room, with nodes that come, go, drain and shrink."""
     nodes = [
-        Node(f"n{number}", Resource(vcore=draw(st.integers(1, 4)) * 1000, memory=draw(st.integers(1, 8))))
+        WorkloadNode(
+            f"n{number}", Resource(vcore=draw(st.integers(1, 4)) * 1000, memory=draw(st.integers(1, 8)))
+        )
         for number in range(draw(st.integers(1, 4)))
     ]
     applications = [
-        Application(
+        WorkloadApplication(
             id=f"a{number}",
             submit=draw(st.integers(0, 20)) * SECOND,
             tasks=tuple(draw(st.lists(groups, min_size=1, max_size=2, unique_by=lambda group: group.name))),
@@ -210,14 +219,14 @@ def workloads(draw: st.DrawFn) -> Workload:
         for number in range(draw(st.integers(1, 10)))
     ]
     events = []
-    for change in draw(st.lists(st.sampled_from([NodeChange.DRAIN, NodeChange.RESUME]), max_size=3)):
+    for change in draw(st.lists(st.sampled_from([NodeEventKind.DRAIN, NodeEventKind.RESUME]), max_size=3)):
         events.append(NodeEvent(draw(st.integers(0, 25)) * SECOND, change, draw(st.sampled_from(nodes))))
     if draw(st.booleans()):
-        late = Node("late", Resource(vcore=2000, memory=4))
+        late = WorkloadNode("late", Resource(vcore=2000, memory=4))
         events += [
-            NodeEvent(3 * SECOND, NodeChange.ADD, late),
-            NodeEvent(9 * SECOND, NodeChange.CAPACITY, late, Resource(vcore=4000, memory=9)),
-            NodeEvent(draw(st.integers(10, 20)) * SECOND, NodeChange.REMOVE, late),
+            NodeEvent(3 * SECOND, NodeEventKind.ADD, late),
+            NodeEvent(9 * SECOND, NodeEventKind.CAPACITY, late, Resource(vcore=4000, memory=9)),
+            NodeEvent(draw(st.integers(10, 20)) * SECOND, NodeEventKind.REMOVE, late),
         ]
     return Workload(
         "generated",

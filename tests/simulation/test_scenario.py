@@ -8,7 +8,7 @@ from yunikorn.clock import SECOND
 from yunikorn.resources import Resource
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.scenario import read_cluster, read_scenario
-from yunikorn.simulation.workload import Node, NodeChange, TaskGroup, Workload
+from yunikorn.simulation.workload import NodeEventKind, Workload, WorkloadNode, WorkloadTaskGroup
 
 WHOLE = """
 name: everything
@@ -67,7 +67,7 @@ def test_everything_that_can_be_said() -> None:
     workload = read(WHOLE)
     assert (workload.name, workload.format) == ("everything", "scenario")
     assert [node.name for node in workload.nodes] == ["small-1", "small-2", "big"]
-    assert workload.nodes[0] == Node(
+    assert workload.nodes[0] == WorkloadNode(
         "small-1", Resource(vcore=2000, memory=4 * 2**30, gpu=1), {"zone": "a"}, "default"
     )
     assert workload.nodes[2].resources == {"vcore": 500}
@@ -81,21 +81,23 @@ def test_everything_that_can_be_said() -> None:
     assert (first.tags, first.partition) == ({"namespace": "dev"}, "default")
     assert workload.applications[1].user == "nobody"
     assert first.tasks == (
-        TaskGroup("driver", 1, Resource(vcore=1000, memory=2**30), 3600 * SECOND, -5, {"role": "driver"}),
-        TaskGroup("task-2", 10, Resource(vcore=100), 2_500_000_000),
+        WorkloadTaskGroup(
+            "driver", 1, Resource(vcore=1000, memory=2**30), 3600 * SECOND, -5, {"role": "driver"}
+        ),
+        WorkloadTaskGroup("task-2", 10, Resource(vcore=100), 2_500_000_000),
     )
 
 
 def test_events_are_in_order_of_time_and_know_their_node() -> None:
     events = read(WHOLE).events
     assert [(event.at // SECOND, event.change, event.node.name) for event in events] == [
-        (30, NodeChange.DRAIN, "small-1"),
-        (120, NodeChange.RESUME, "small-1"),
-        (180, NodeChange.ADD, "new"),
-        (240, NodeChange.CAPACITY, "new"),
-        (300, NodeChange.REMOVE, "new"),
+        (30, NodeEventKind.DRAIN, "small-1"),
+        (120, NodeEventKind.RESUME, "small-1"),
+        (180, NodeEventKind.ADD, "new"),
+        (240, NodeEventKind.CAPACITY, "new"),
+        (300, NodeEventKind.REMOVE, "new"),
     ]
-    assert events[2].node == Node("new", Resource(vcore=9000), {"zone": "b"})
+    assert events[2].node == WorkloadNode("new", Resource(vcore=9000), {"zone": "b"})
     assert events[3].resources == {"vcore": 10_000}
 
 

@@ -21,7 +21,13 @@ from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario import read_scenario
 from yunikorn.simulation.scenario_file import FileApplications, open_scenario_file
 from yunikorn.simulation.scenario_writer import scenario_lines
-from yunikorn.simulation.workload import FOREVER, Application, Node, TaskGroup, Workload
+from yunikorn.simulation.workload import (
+    FOREVER,
+    Workload,
+    WorkloadApplication,
+    WorkloadNode,
+    WorkloadTaskGroup,
+)
 
 
 def again(workload: Workload) -> Workload:
@@ -61,19 +67,21 @@ names = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), m
 @given(st.lists(names, min_size=4, max_size=4, unique=True))
 def test_names_of_any_kind_survive(texts: list[str]) -> None:
     first, second, third, fourth = texts
-    group = TaskGroup(first, 2, Resource({"vcore": 1, "x/y": 3}), FOREVER, tags={second: third, "no": "~"})
-    application = Application(
+    group = WorkloadTaskGroup(
+        first, 2, Resource({"vcore": 1, "x/y": 3}), FOREVER, tags={second: third, "no": "~"}
+    )
+    application = WorkloadApplication(
         fourth, 1, (group,), queue=first, user=second, groups=(third,), tags={fourth: first, "n": ""}
     )
-    node = Node(third, Resource({"vcore": 1}), {first: second, "on": "yes"}, partition=fourth)
+    node = WorkloadNode(third, Resource({"vcore": 1}), {first: second, "on": "yes"}, partition=fourth)
     workload = Workload(first, "scenario", [node], [application])
     same(workload, again(workload))
 
 
 def test_an_example_of_what_is_written() -> None:
-    group = TaskGroup("t", 1, Resource(vcore=500, memory=2**30), 90_500_000_000, priority=0)
-    application = Application("a", 0, (group,), queue="root.a", user="ann")
-    node = Node("n", Resource(vcore=4000), {"zone": "a"})
+    group = WorkloadTaskGroup("t", 1, Resource(vcore=500, memory=2**30), 90_500_000_000, priority=0)
+    application = WorkloadApplication("a", 0, (group,), queue="root.a", user="ann")
+    node = WorkloadNode("n", Resource(vcore=4000), {"zone": "a"})
     lines = list(
         scenario_lines(Workload("w", "scenario", [node], [application, attrs.evolve(application, id="b")]))
     )

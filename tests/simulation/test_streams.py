@@ -59,10 +59,10 @@ class Census:
 
 
 COUNTED = {
-    "yunikorn.simulation.workload.Application",
+    "yunikorn.simulation.workload.WorkloadApplication",
     "yunikorn.simulation.rm_state.Submitted",
     "yunikorn.simulation.rm_state.Running",
-    "yunikorn.objects.application.Application",
+    "yunikorn.objects.application.WorkloadApplication",
     "yunikorn.interface.messages.Allocation",
 }
 

@@ -14,9 +14,9 @@ from yunikorn.resources import Resource
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.swf import SwfOptions, read_swf
-from yunikorn.simulation.workload import Node, Workload
+from yunikorn.simulation.workload import Workload, WorkloadNode
 
-NODES = [Node("n", Resource(vcore=8000, memory=2**30))]
+NODES = [WorkloadNode("n", Resource(vcore=8000, memory=2**30))]
 
 
 def line(
@@ -37,7 +37,9 @@ def line(
     return " ".join(str(field) for field in [*fields, 5, queue, 2, -1, -1])
 
 
-def read(*lines: str, nodes: list[Node] | None = None, strict: bool = False, **options: str) -> Workload:
+def read(
+    *lines: str, nodes: list[WorkloadNode] | None = None, strict: bool = False, **options: str
+) -> Workload:
     """The workload of these lines."""
     text = "\n".join(lines)
     return read_swf(
@@ -168,7 +170,7 @@ def test_memory_is_kb_per_processor_requested_before_used() -> None:
 
 
 def test_memory_is_left_out_where_nodes_have_none() -> None:
-    bare = [*NODES, Node("bare", Resource(vcore=1000))]
+    bare = [*NODES, WorkloadNode("bare", Resource(vcore=1000))]
     assert read(line(used=100), nodes=bare).applications[0].tasks[0].resources == {"vcore": 1000}
     assert read(line(used=100), memory="none").applications[0].tasks[0].resources == {"vcore": 1000}
 
@@ -207,6 +209,6 @@ def test_the_whole_of_a_real_trace_is_read(traces: Path) -> None:
     workload = read_workload(traces / "swf" / "hpc2n.swf")
     assert len(workload.applications) == 3170
     assert len(workload.nodes) == 120
-    assert workload.nodes[0] == Node("seth-001", Resource(vcore=2000, memory=2**30))
+    assert workload.nodes[0] == WorkloadNode("seth-001", Resource(vcore=2000, memory=2**30))
     assert sum(application.size for application in workload.applications) == 63_965
     assert workload.counts == {"run times unknown, requested time taken": 25}

@@ -9,7 +9,7 @@ from yunikorn.reporting.node_rows import NodeRows
 from yunikorn.reporting.partition_observation import PartitionObservation
 from yunikorn.resources import grow
 from yunikorn.simulation.oversized import partition_name
-from yunikorn.simulation.workload import NodeChange, NodeEvent
+from yunikorn.simulation.workload import NodeEvent, NodeEventKind
 
 
 class ClusterObservation:
@@ -34,7 +34,7 @@ class ClusterObservation:
     def change(self, event: NodeEvent) -> None:
         """A node joined, changed or left."""
         name, moment = event.node.name, event.at
-        if event.change is NodeChange.ADD:
+        if event.change is NodeEventKind.ADD:
             partition = self.partition(event.node.partition)
             number = self._numbers.get(name)
             if number is None:
@@ -45,16 +45,16 @@ class ClusterObservation:
             self._resize(room, partition, moment, 1)
             return
         room, partition = self._nodes[name]
-        if event.change is NodeChange.REMOVE:
+        if event.change is NodeEventKind.REMOVE:
             self._resize(room, partition, moment, -1)
             partition.rooms.remove(name)
             del self._nodes[name]
-        elif event.change is NodeChange.CAPACITY:
+        elif event.change is NodeEventKind.CAPACITY:
             self._resize(room, partition, moment, -1)
             partition.rooms.resize(room, event.resources)
             self._resize(room, partition, moment, 1)
         else:
-            room.switch(event.change is NodeChange.RESUME)
+            room.switch(event.change is NodeEventKind.RESUME)
             partition.touched = True
 
     def _resize(self, room: Room, partition: PartitionObservation, moment: int, sign: int) -> None:

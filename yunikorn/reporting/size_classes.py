@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from yunikorn.simulation.workload import Application
+from yunikorn.simulation.workload import WorkloadApplication
 
 CLASSES = (
     (10_000, "up to 0.01 %"),
@@ -34,7 +34,7 @@ def dominant_share(amount: Mapping[str, int], capacity: Mapping[str, int]) -> fl
     return max(shares, default=0.0)
 
 
-def size_class(plan: Application, capacity: Mapping[str, int]) -> str:
+def size_class(plan: WorkloadApplication, capacity: Mapping[str, int]) -> str:
     """The class of an application in a partition of this capacity; one of `NAMES`."""
     total = plan.total
     for parts, name in CLASSES:

@@ -10,13 +10,13 @@ scheduling and their convergence", JSSPP 2001. What preemption and lost nodes co
 from __future__ import annotations
 
 from yunikorn.clock import SECOND
-from yunikorn.simulation.workload import FOREVER, Application
+from yunikorn.simulation.workload import FOREVER, WorkloadApplication
 
 BOUND = 10 * SECOND
 """Run times below it count as this long (ns)."""
 
 
-def own_time(plan: Application) -> int | None:
+def own_time(plan: WorkloadApplication) -> int | None:
     """How long it runs if all its tasks start at once (ns); None if it never ends by itself."""
     longest = 0
     for group in plan.tasks:

@@ -10,7 +10,7 @@ import attrs
 from yunikorn.errors import UsageError
 from yunikorn.resources import Resource
 from yunikorn.simulation.arrivals import Changed
-from yunikorn.simulation.workload import FOREVER, Application, Node, NodeChange, Workload
+from yunikorn.simulation.workload import FOREVER, NodeEventKind, Workload, WorkloadApplication, WorkloadNode
 
 Kind = tuple[str, Resource, frozenset[tuple[str, str]]]
 
@@ -55,7 +55,7 @@ class Adjustments:
         gone = {node.name for node in workload.nodes} - {node.name for node in kept}
         events = []
         for event in workload.events:
-            if event.change is NodeChange.ADD:
+            if event.change is NodeEventKind.ADD:
                 gone.discard(event.node.name)
             if event.node.name not in gone:
                 events.append(event)
@@ -68,7 +68,7 @@ class Adjustments:
         workload.events = [attrs.evolve(event, at=self._sooner(event.at)) for event in workload.events]
         workload.reloads = [attrs.evolve(event, at=self._sooner(event.at)) for event in workload.reloads]
 
-    def _change(self, application: Application) -> Application:
+    def _change(self, application: WorkloadApplication) -> WorkloadApplication:
         tasks = application.tasks
         if self.hold:
             tasks = tuple(attrs.evolve(group, runtime=FOREVER) for group in tasks)
@@ -78,13 +78,13 @@ class Adjustments:
         return moment * self.speed_up.denominator // self.speed_up.numerator
 
 
-def thin_out(nodes: Sequence[Node], fraction: Fraction) -> list[Node]:
+def thin_out(nodes: Sequence[WorkloadNode], fraction: Fraction) -> list[WorkloadNode]:
     """The first nodes of each kind, `fraction` of it, in their order; at least one node altogether.
 
     Alike are nodes of one partition with equal resources and attributes. Of each kind the whole part is kept;
     the kinds with the largest rests keep one more until `fraction` of all are reached, the first come first.
     """
-    kinds: dict[Kind, list[Node]] = {}
+    kinds: dict[Kind, list[WorkloadNode]] = {}
     for node in nodes:
         key = (node.partition, node.resources, frozenset(node.attributes.items()))
         kinds.setdefault(key, []).append(node)

@@ -7,26 +7,26 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import overload
 
-from yunikorn.simulation.workload import Application
+from yunikorn.simulation.workload import WorkloadApplication
 
 
-class Arrivals(Sequence[Application]):
+class Arrivals(Sequence[WorkloadApplication]):
     """A sequence that is gone through from its beginning, each time made anew and each time equal.
 
     Whoever looks up one by its number goes through all before it.
     """
 
     @abstractmethod
-    def __iter__(self) -> Iterator[Application]:
+    def __iter__(self) -> Iterator[WorkloadApplication]:
         """From the first to the last, in order of time."""
 
     @overload
-    def __getitem__(self, index: int) -> Application: ...
+    def __getitem__(self, index: int) -> WorkloadApplication: ...
 
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Application]: ...
+    def __getitem__(self, index: slice) -> Sequence[WorkloadApplication]: ...
 
-    def __getitem__(self, index: int | slice) -> Application | Sequence[Application]:
+    def __getitem__(self, index: int | slice) -> WorkloadApplication | Sequence[WorkloadApplication]:
         if isinstance(index, slice):
             return list(self)[index]
         place = index + len(self) if index < 0 else index
@@ -38,12 +38,16 @@ class Arrivals(Sequence[Application]):
 class Changed(Arrivals):
     """The applications of another sequence, each of them changed."""
 
-    def __init__(self, inner: Sequence[Application], change: Callable[[Application], Application]) -> None:
+    def __init__(
+        self,
+        inner: Sequence[WorkloadApplication],
+        change: Callable[[WorkloadApplication], WorkloadApplication],
+    ) -> None:
         self._inner = inner
         self._change = change
 
     def __len__(self) -> int:
         return len(self._inner)
 
-    def __iter__(self) -> Iterator[Application]:
+    def __iter__(self) -> Iterator[WorkloadApplication]:
         return map(self._change, self._inner)

@@ -28,7 +28,7 @@ from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.rm_state import Submitted
 from yunikorn.simulation.statistics import seconds
-from yunikorn.simulation.workload import NodeChange, NodeEvent
+from yunikorn.simulation.workload import NodeEvent, NodeEventKind
 
 DECISIONS = "decisions.jsonl"
 NODES = "nodes.jsonl"
@@ -93,7 +93,7 @@ class FolderRecorder(Recorder):
 
     def node_changed(self, event: NodeEvent) -> None:
         """A line in nodes.jsonl."""
-        capacity = event.resources if event.change is NodeChange.CAPACITY else event.node.resources
+        capacity = event.resources if event.change is NodeEventKind.CAPACITY else event.node.resources
         self._write(
             self._nodes,
             {
@@ -101,7 +101,7 @@ class FolderRecorder(Recorder):
                 "event": event.change.value,
                 "node": event.node.name,
                 "partition": partition_name(event.node.partition),
-                "resources": {} if event.change is NodeChange.REMOVE else dict(sorted(capacity.items())),
+                "resources": {} if event.change is NodeEventKind.REMOVE else dict(sorted(capacity.items())),
                 "after": self._lines,
             },
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from yunikorn.simulation.reloads import ConfigEvent
-from yunikorn.simulation.workload import Application, NodeEvent, Workload
+from yunikorn.simulation.workload import NodeEvent, Workload, WorkloadApplication
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class EventQueue(Generic[T]):
             candidates.append(self._next_application.submit)
         return min(candidates, default=None)
 
-    def arrivals(self, moment: int) -> list[Application]:
+    def arrivals(self, moment: int) -> list[WorkloadApplication]:
         """The applications that arrive at `moment`, in order; they leave the agenda."""
         found = []
         while (application := self._next_application) is not None and application.submit <= moment:

@@ -22,7 +22,7 @@ from yunikorn.simulation.rm_requests import PLACEHOLDER
 from yunikorn.simulation.rm_state import Running, Submitted
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.statistics import seconds
-from yunikorn.simulation.workload import Application, Workload
+from yunikorn.simulation.workload import Workload, WorkloadApplication
 from yunikorn.suggestions import suggest
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class ExplainRequest:
     """Why an application waits, at a moment (ns), or when the simulation ends."""
 
-    plan: Application
+    plan: WorkloadApplication
     moment: int | None = None
 
 
@@ -57,7 +57,9 @@ def parse_questions(texts: Sequence[str], workload: Workload, until: int | None)
     return questions
 
 
-def _parse(text: str, plans: dict[str, Application], workload: Workload, until: int | None) -> ExplainRequest:
+def _parse(
+    text: str, plans: dict[str, WorkloadApplication], workload: Workload, until: int | None
+) -> ExplainRequest:
     name, at, time = text.rpartition("@")
     if text in plans or not at:
         name, at = text, ""
@@ -145,7 +147,7 @@ class ExplainRequests:
             self._answers[number] = self._answer(question.plan)
         return [self._answers[number] for number in sorted(self._answers)]
 
-    def _answer(self, plan: Application) -> ExplainAnswer:
+    def _answer(self, plan: WorkloadApplication) -> ExplainAnswer:
         now, fate, record = self._clock.now(), self.fates[plan.id], self.books.live.get(plan.id)
         found: dict[str, Explanation] = {}
         if record is not None:
@@ -163,7 +165,9 @@ class ExplainRequests:
         )
 
 
-def _state(plan: Application, record: Submitted, requests: list[WaitingRequest], fate: Fate, now: int) -> str:
+def _state(
+    plan: WorkloadApplication, record: Submitted, requests: list[WaitingRequest], fate: Fate, now: int
+) -> str:
     running = f"{record.running} of its tasks run" if record.running else "none of its tasks runs"
     if not requests:
         return f"does not wait: {running}{fate.never}"
@@ -171,7 +175,7 @@ def _state(plan: Application, record: Submitted, requests: list[WaitingRequest],
     return f"{waiting} waiting, {running}; it was submitted {spell_duration(now - plan.submit)} before"
 
 
-def _elsewhere(plan: Application, fate: Fate) -> str:
+def _elsewhere(plan: WorkloadApplication, fate: Fate) -> str:
     if not fate.ended:
         return f"does not wait: it is submitted at {spell_duration(plan.submit)}"
     return f"does not wait: {fate.ended}{fate.never}"

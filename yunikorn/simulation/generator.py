@@ -19,7 +19,7 @@ from yunikorn.simulation.arrival_processes import Process
 from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.distributions import Choice, Constant, Distribution, Uniform
 from yunikorn.simulation.rng import Rng, Streams, streams
-from yunikorn.simulation.workload import NO_TAGS, Application, TaskGroup
+from yunikorn.simulation.workload import NO_TAGS, WorkloadApplication, WorkloadTaskGroup
 
 MANY = 10_000_000
 """So many applications one entry makes at most."""
@@ -68,7 +68,7 @@ class TaskPlan:
 class Plan:
     """An entry of a description: applications of one kind."""
 
-    pattern: Application
+    pattern: WorkloadApplication
     """What they have in common; its id begins theirs, and its `submit` is when the first can come."""
     process: Process
     tasks: tuple[TaskPlan, ...]
@@ -93,7 +93,7 @@ class Plan:
             return self.count
         return sum(1 for _ in self.moments(of))
 
-    def applications(self, of: Streams, size: int) -> Iterator[Application]:
+    def applications(self, of: Streams, size: int) -> Iterator[WorkloadApplication]:
         """All of them; `size` is how many there are."""
         pattern = self.pattern
         width = len(str(size))
@@ -101,7 +101,7 @@ class Plan:
         choose = {key: (choice, of(key)) for key, choice in self._choices()}
         for number, moment in enumerate(self.moments(of), 1):
             drawn = {key: choice.draw(rng) for key, (choice, rng) in choose.items()}
-            yield Application(
+            yield WorkloadApplication(
                 id=f"{pattern.id}-{number:0{width}}",
                 submit=moment,
                 tasks=tuple([group.draw() for group in groups]),
@@ -136,9 +136,9 @@ class _Group:
         self._amounts = [(kind, amounts, of(f"{name} {kind}")) for kind, amounts in drawn.items()]
         self._known: dict[tuple[int, ...], Resource] = {}
 
-    def draw(self) -> TaskGroup:
+    def draw(self) -> WorkloadTaskGroup:
         plan = self._plan
-        return TaskGroup(
+        return WorkloadTaskGroup(
             plan.name,
             plan.count.draw(self._count),
             self._resources(),
@@ -165,7 +165,7 @@ class _Group:
 class Generated(Arrivals):
     """The applications of all plans, and those that are `given` one by one, in order of time."""
 
-    def __init__(self, given: Sequence[Application], plans: Sequence[Plan], seed: int) -> None:
+    def __init__(self, given: Sequence[WorkloadApplication], plans: Sequence[Plan], seed: int) -> None:
         self._given = given
         self._plans = plans
         self._streams = streams(seed)
@@ -178,7 +178,7 @@ class Generated(Arrivals):
     def __len__(self) -> int:
         return len(self._given) + sum(self.sizes)
 
-    def __iter__(self) -> Iterator[Application]:
+    def __iter__(self) -> Iterator[WorkloadApplication]:
         made = [
             plan.applications(self._of(plan), size)
             for plan, size in zip(self._plans, self.sizes, strict=True)

@@ -11,7 +11,7 @@ import re
 from yunikorn.errors import Problem
 from yunikorn.resources import Resource
 from yunikorn.simulation.input_error import InputError
-from yunikorn.simulation.workload import Node
+from yunikorn.simulation.workload import WorkloadNode
 
 KB = 1024
 MAX_NODES = 1_000_000
@@ -19,9 +19,9 @@ _HEADER = re.compile(r"[;#]\s*(MaxNodes|MaxProcs)\s*:\s*(\d{1,18})(?!\d)", re.IG
 _WHOLE = re.compile(r"-?\d+(\.0*)?\Z")
 
 
-def read_machines(text: str, file: str) -> list[Node]:
+def read_machines(text: str, file: str) -> list[WorkloadNode]:
     """The nodes of a `.machines` file; raises `InputError` with every bad line."""
-    nodes: list[Node] = []
+    nodes: list[WorkloadNode] = []
     problems: list[Problem] = []
     names: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -40,7 +40,7 @@ def read_machines(text: str, file: str) -> list[Node]:
     return nodes
 
 
-def nodes_from_header(text: str) -> list[Node]:
+def nodes_from_header(text: str) -> list[WorkloadNode]:
     """The nodes that the header lines MaxNodes and MaxProcs of a trace tell of; none without them.
 
     Processors are spread evenly, the first nodes taking one more where they do not divide. Without
@@ -58,7 +58,7 @@ def nodes_from_header(text: str) -> list[Node]:
         return []
     each, more = divmod(processors, count)
     return [
-        Node(name, Resource(vcore=1000 * (each + (index < more))))
+        WorkloadNode(name, Resource(vcore=1000 * (each + (index < more))))
         for index, name in enumerate(numbered("node", count))
     ]
 
@@ -71,12 +71,12 @@ def numbered(name: str, count: int) -> list[str]:
     return [f"{name}-{index:0{width}}" for index in range(1, count + 1)]
 
 
-def _alike(name: str, count: int, processors: int, memory: int) -> list[Node]:
+def _alike(name: str, count: int, processors: int, memory: int) -> list[WorkloadNode]:
     amounts = {"vcore": 1000 * processors}
     if memory > 0:
         amounts["memory"] = KB * memory
     resources = Resource(amounts)
-    return [Node(each, resources) for each in numbered(name, count)]
+    return [WorkloadNode(each, resources) for each in numbered(name, count)]
 
 
 def _fault(fields: list[str], names: dict[str, int]) -> str:

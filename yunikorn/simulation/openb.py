@@ -27,7 +27,13 @@ from yunikorn.simulation.openb_nodes import (
 )
 from yunikorn.simulation.templates import UNKNOWN, check_templates
 from yunikorn.simulation.trace_line import BadLine
-from yunikorn.simulation.workload import NO_TAGS, Application, Node, TaskGroup, Workload
+from yunikorn.simulation.workload import (
+    NO_TAGS,
+    Workload,
+    WorkloadApplication,
+    WorkloadNode,
+    WorkloadTaskGroup,
+)
 
 POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 FIELDS = ("qos", "phase", "kind")
@@ -65,7 +71,7 @@ class OpenbOptions:
 
 
 def read_openb(
-    text: str, file: str, name: str, options: OpenbOptions, nodes: list[Node], *, strict: bool = False
+    text: str, file: str, name: str, options: OpenbOptions, nodes: list[WorkloadNode], *, strict: bool = False
 ) -> Workload:
     """The workload of a list of pods, on `nodes`.
 
@@ -106,7 +112,7 @@ class _Pods:
     """From rows to applications; equal values are shared, so that a long trace stays small."""
 
     def __init__(self, options: OpenbOptions) -> None:
-        self.applications: list[Application] = []
+        self.applications: list[WorkloadApplication] = []
         self.counts: Counter[str] = Counter()
         self._options = options
         self._lines: dict[str, int] = {}
@@ -131,10 +137,10 @@ class _Pods:
         tags = {SELECTOR: f"{MODEL} in ({', '.join(models.split('|'))})"} if models else NO_TAGS
         kind = "cpu" if not gpus else "gpus" if gpus > 1 else "share" if milli < 1000 else "gpu"
         self.applications.append(
-            Application(
+            WorkloadApplication(
                 id=name,
                 submit=created,
-                tasks=(TaskGroup("pod", 1, resources, runtime, tags=tags),),
+                tasks=(WorkloadTaskGroup("pod", 1, resources, runtime, tags=tags),),
                 queue=self._fill(self._options.queue, row, kind),
                 user=self._fill(self._options.user, row, kind),
             )

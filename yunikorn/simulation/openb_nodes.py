@@ -11,7 +11,7 @@ from yunikorn.resources import Resource
 from yunikorn.simulation.csv_rows import Row, read_rows
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.trace_line import BadLine
-from yunikorn.simulation.workload import Node
+from yunikorn.simulation.workload import WorkloadNode
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu")
 MODEL = "gpu-model"
@@ -37,9 +37,9 @@ def gpu_amount(gpus: int, milli: int, counting: str) -> dict[str, int]:
     return {"gpu-milli": gpus * milli} if counting == SHARE else {"gpu": gpus}
 
 
-def read_openb_nodes(text: str, file: str, counting: str = SHARE) -> list[Node]:
+def read_openb_nodes(text: str, file: str, counting: str = SHARE) -> list[WorkloadNode]:
     """The nodes of a file; raises `InputError` with every bad line."""
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, WorkloadNode] = {}
     problems: list[Problem] = []
     for row in read_rows(text, file, NODE_COLUMNS):
         if isinstance(row, Problem):
@@ -57,7 +57,7 @@ def read_openb_nodes(text: str, file: str, counting: str = SHARE) -> list[Node]:
     return list(nodes.values())
 
 
-def _read_node(row: Row, counting: str) -> Node:
+def _read_node(row: Row, counting: str) -> WorkloadNode:
     name = row.text("sn")
     if not name:
         raise BadLine("expected a name in column sn, got nothing")
@@ -67,4 +67,4 @@ def _read_node(row: Row, counting: str) -> Node:
         **gpu_amount(row.whole("gpu", MAX_GPUS, "a number of GPUs"), 1000, counting),
     }
     model = row.text("model")
-    return Node(name, Resource(amounts), {MODEL: model} if model else {})
+    return WorkloadNode(name, Resource(amounts), {MODEL: model} if model else {})

@@ -10,13 +10,13 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.simulation.rm_state import SentAsk, Submitted
-from yunikorn.simulation.workload import Application, TaskGroup
+from yunikorn.simulation.workload import WorkloadApplication, WorkloadTaskGroup
 
 PLACEHOLDER = "~placeholder"
 """Ends the key of an ask that keeps room for the tasks of its group."""
 
 
-def submission(plan: Application) -> AddApplicationRequest:
+def submission(plan: WorkloadApplication) -> AddApplicationRequest:
     """The application without its asks; of a gang also how it wants to be placed."""
     request = AddApplicationRequest(
         plan.id,
@@ -31,7 +31,7 @@ def submission(plan: Application) -> AddApplicationRequest:
     return request
 
 
-def ask_for(plan: Application, key: str, group: TaskGroup, count: int) -> AllocationAsk:
+def ask_for(plan: WorkloadApplication, key: str, group: WorkloadTaskGroup, count: int) -> AllocationAsk:
     """An ask for `count` tasks of a group."""
     return AllocationAsk(
         key,
@@ -59,7 +59,7 @@ def ask_for_places(record: Submitted, moment: int) -> list[AllocationAsk]:
     return [ask_for_place(record, group, group.count, moment) for group in record.plan.tasks]
 
 
-def ask_for_place(record: Submitted, group: TaskGroup, count: int, moment: int) -> AllocationAsk:
+def ask_for_place(record: Submitted, group: WorkloadTaskGroup, count: int, moment: int) -> AllocationAsk:
     """An ask for `count` placeholders of a group, entered into the application's record."""
     again = f"~{record.places_lost}" if record.places_lost else ""
     key = f"{group.name}{PLACEHOLDER}{again}"

@@ -6,7 +6,7 @@ import attrs
 
 from yunikorn.errors import YunikornError
 from yunikorn.interface.messages import Allocation
-from yunikorn.simulation.workload import Application, TaskGroup
+from yunikorn.simulation.workload import WorkloadApplication, WorkloadTaskGroup
 
 
 class ProtocolError(YunikornError):
@@ -18,7 +18,7 @@ class SentAsk:
     """A request for tasks of one group, as it was sent."""
 
     key: str
-    group: TaskGroup
+    group: WorkloadTaskGroup
     waiting: int
     """How many of its tasks, or placeholders, have no place yet."""
     asked: int
@@ -29,7 +29,7 @@ class SentAsk:
 class Submitted:
     """An application that was submitted and has not come to its end."""
 
-    plan: Application
+    plan: WorkloadApplication
     unfinished: int
     """Tasks that have neither ended nor been refused."""
     asks: dict[str, SentAsk] = attrs.Factory(dict)
@@ -60,7 +60,7 @@ class Submitted:
         """How many tasks have no place."""
         return self.unfinished - self.running
 
-    def ask(self, key: str, group: TaskGroup, count: int, moment: int) -> SentAsk:
+    def ask(self, key: str, group: WorkloadTaskGroup, count: int, moment: int) -> SentAsk:
         """Note a request for `count` tasks of `group`."""
         self.asks[key] = SentAsk(key, group, count, moment)
         return self.asks[key]

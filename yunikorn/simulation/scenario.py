@@ -21,7 +21,7 @@ from yunikorn.simulation.scenario_file import open_scenario_file
 from yunikorn.simulation.scenario_generate import read_plans
 from yunikorn.simulation.scenario_nodes import read_events, read_nodes, read_reloads
 from yunikorn.simulation.source import read_content, yaml_text
-from yunikorn.simulation.workload import Application, Node, NodeEvent, Workload
+from yunikorn.simulation.workload import NodeEvent, Workload, WorkloadApplication, WorkloadNode
 
 KEYS = ("name", "seed", "nodes", "events", "failures", "applications", "generate")
 CLUSTER_KEYS = ("name", "seed", "nodes", "events", "failures")
@@ -31,7 +31,7 @@ CLUSTER_KEYS = ("name", "seed", "nodes", "events", "failures")
 class Cluster:
     """Nodes, what happens to them, and configurations that are brought in."""
 
-    nodes: list[Node]
+    nodes: list[WorkloadNode]
     events: list[NodeEvent] = attrs.Factory(list)
     reloads: list[ConfigEvent] = attrs.Factory(list)
 
@@ -42,7 +42,7 @@ def read_scenario(
     name: str,
     cluster: Cluster | None = None,
     seed: int | None = None,
-    listed: Sequence[Application] | None = None,
+    listed: Sequence[WorkloadApplication] | None = None,
 ) -> Workload:
     """The workload of a scenario; raises `InputError` with every problem found.
 
@@ -76,7 +76,7 @@ def read_scenario(
     )
 
 
-def _read_arrivals(document: Table, seed: int) -> Sequence[Application]:
+def _read_arrivals(document: Table, seed: int) -> Sequence[WorkloadApplication]:
     wrong = len(document.findings.problems)
     applications = read_applications(document)
     applications.sort(key=lambda application: application.submit)

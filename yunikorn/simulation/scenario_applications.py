@@ -16,7 +16,7 @@ from yunikorn.simulation.scenario_values import (
     read_runtime,
     read_time,
 )
-from yunikorn.simulation.workload import PREEMPTED, Application, TaskGroup
+from yunikorn.simulation.workload import PREEMPTED, WorkloadApplication, WorkloadTaskGroup
 
 APPLICATION_KEYS = (
     "id",
@@ -42,9 +42,9 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 MAX_COUNT = 10_000_000
 
 
-def read_applications(document: Table) -> list[Application]:
+def read_applications(document: Table) -> list[WorkloadApplication]:
     """The applications in the order of the text; an id that is given twice is a problem."""
-    found: dict[str, Application] = {}
+    found: dict[str, WorkloadApplication] = {}
     for table in document.tables("applications"):
         for application in _read_alike(table):
             if application.id and application.id in found:
@@ -56,7 +56,7 @@ def read_applications(document: Table) -> list[Application]:
     return list(found.values())
 
 
-def _read_alike(table: Table) -> Iterator[Application]:
+def _read_alike(table: Table) -> Iterator[WorkloadApplication]:
     table.only(APPLICATION_KEYS)
     count = read_count(table, MAX_COUNT)
     every = read_time(table, "every", 0)
@@ -67,9 +67,9 @@ def _read_alike(table: Table) -> Iterator[Application]:
         yield attrs.evolve(application, id=name, submit=application.submit + index * every)
 
 
-def read_pattern(table: Table, queue: str, user: str) -> Application:
+def read_pattern(table: Table, queue: str, user: str) -> WorkloadApplication:
     """What an entry says of applications, but for their tasks, `queue` and `user`."""
-    return Application(
+    return WorkloadApplication(
         id=read_name(table, "id"),
         submit=read_time(table, "submit", 0),
         tasks=(),
@@ -92,7 +92,7 @@ def _read_choice(table: Table, key: str, known: tuple[str, ...]) -> str:
     return text
 
 
-def check_times(table: Table, application: Application) -> None:
+def check_times(table: Table, application: WorkloadApplication) -> None:
     """An application has one time: for its placeholders if it has any, else for itself."""
     if application.patience and not application.has_placeholders:
         what_to_do = f"say gang: {SOFT} or gang: {HARD}, or leave it out"
@@ -106,9 +106,9 @@ def check_times(table: Table, application: Application) -> None:
         )
 
 
-def _read_tasks(application: Table) -> tuple[TaskGroup, ...]:
+def _read_tasks(application: Table) -> tuple[WorkloadTaskGroup, ...]:
     wrong = len(application.findings.problems)
-    groups: dict[str, TaskGroup] = {}
+    groups: dict[str, WorkloadTaskGroup] = {}
     for number, table in enumerate(application.tables("tasks"), 1):
         table.only(TASK_KEYS)
         name = table.text("name") or f"task-{number}"
@@ -116,7 +116,7 @@ def _read_tasks(application: Table) -> tuple[TaskGroup, ...]:
             table.findings.problem(
                 table.spot("name"), f"tasks of this application are already called '{name}'"
             )
-        groups[name] = TaskGroup(
+        groups[name] = WorkloadTaskGroup(
             name=name,
             count=read_count(table, MAX_COUNT),
             resources=read_resources(table, "a task"),

@@ -10,7 +10,7 @@ from yunikorn.simulation.generator import Amounts
 from yunikorn.simulation.rng import Streams
 from yunikorn.simulation.scenario_draws import TIME, read_amounts
 from yunikorn.simulation.scenario_values import read_name, read_time
-from yunikorn.simulation.workload import Node, NodeChange, NodeEvent
+from yunikorn.simulation.workload import NodeEvent, NodeEventKind, WorkloadNode
 from yunikorn.suggestions import suggest
 
 KEYS = ("nodes", "every", "down", "until")
@@ -18,7 +18,9 @@ MANY = 200_000
 """So many events one entry makes at most."""
 
 
-def read_failures(document: Table, nodes: list[Node], busy: Collection[str], of: Streams) -> list[NodeEvent]:
+def read_failures(
+    document: Table, nodes: list[WorkloadNode], busy: Collection[str], of: Streams
+) -> list[NodeEvent]:
     """What becomes of the nodes that the entries name; `busy` ones have events that are written out."""
     found: list[NodeEvent] = []
     taken = dict.fromkeys(busy, "events of its own")
@@ -41,7 +43,7 @@ def read_failures(document: Table, nodes: list[Node], busy: Collection[str], of:
     return found
 
 
-def _read_nodes(table: Table, nodes: list[Node], taken: dict[str, str]) -> list[Node]:
+def _read_nodes(table: Table, nodes: list[WorkloadNode], taken: dict[str, str]) -> list[WorkloadNode]:
     pattern = read_name(table, "nodes")
     names = [node.name for node in nodes]
     chosen = [node for node in nodes if fnmatchcase(node.name, pattern)]
@@ -60,7 +62,7 @@ def _read_nodes(table: Table, nodes: list[Node], taken: dict[str, str]) -> list[
 
 
 def _lose(
-    node: Node, every: Amounts, down: Amounts, until: int, of: Streams, most: int
+    node: WorkloadNode, every: Amounts, down: Amounts, until: int, of: Streams, most: int
 ) -> Iterator[NodeEvent]:
     up, away = of(f"failures {node.name}"), of(f"repairs {node.name}")
     moment = 0
@@ -69,6 +71,6 @@ def _lose(
         moment += max(every.draw(up), 1)
         if moment > until:
             return
-        yield NodeEvent(moment, NodeChange.REMOVE, node)
+        yield NodeEvent(moment, NodeEventKind.REMOVE, node)
         moment += down.draw(away)
-        yield NodeEvent(moment, NodeChange.ADD, node)
+        yield NodeEvent(moment, NodeEventKind.ADD, node)

@@ -26,7 +26,7 @@ from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.scenario_applications import INT32_MAX, INT32_MIN, MAX_COUNT, NOBODY
 from yunikorn.simulation.scenario_values import ALWAYS, parse_time
 from yunikorn.simulation.source import GZIP
-from yunikorn.simulation.workload import FOREVER, NO_TAGS, PREEMPTED, Application, TaskGroup
+from yunikorn.simulation.workload import FOREVER, NO_TAGS, PREEMPTED, WorkloadApplication, WorkloadTaskGroup
 
 START = "applications:"
 ENTRY = '- {"'
@@ -73,7 +73,7 @@ class FileApplications(Arrivals):
     def __len__(self) -> int:
         return self._size
 
-    def __iter__(self) -> Iterator[Application]:
+    def __iter__(self) -> Iterator[WorkloadApplication]:
         left = self._size
         try:
             with _open(self._path) as file:
@@ -105,7 +105,7 @@ def _read_head(file: Iterator[str]) -> str:
     raise Unusual
 
 
-def _entries(lines: Iterator[str]) -> Iterator[Application]:
+def _entries(lines: Iterator[str]) -> Iterator[WorkloadApplication]:
     form = _Form()
     for line in lines:
         if line.startswith(ENTRY):
@@ -125,7 +125,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _check(applications: Iterator[Application]) -> int:
+def _check(applications: Iterator[WorkloadApplication]) -> int:
     """How many there are; raises `Unusual` unless they are in order of time and have names of their own."""
     names: set[str] = set()
     latest = 0
@@ -148,10 +148,10 @@ class _Form:
     def __init__(self) -> None:
         self._amounts: dict[tuple[tuple[str, str], ...], Resource] = {}
 
-    def application(self, found: dict[str, Any]) -> Application:
+    def application(self, found: dict[str, Any]) -> WorkloadApplication:
         """Raises `Unusual` for anything but plain values that make sense."""
         try:
-            made = Application(
+            made = WorkloadApplication(
                 id=_text(found.pop("id")),
                 submit=_time(found.pop("submit", "0")),
                 tasks=tuple([self._group(each) for each in found.pop("tasks")]),
@@ -171,10 +171,10 @@ class _Form:
             raise Unusual
         return made
 
-    def _group(self, found: dict[str, Any]) -> TaskGroup:
+    def _group(self, found: dict[str, Any]) -> WorkloadTaskGroup:
         runtime = _text(found.pop("runtime"))
         priority = found.pop("priority", None)
-        made = TaskGroup(
+        made = WorkloadTaskGroup(
             name=_text(found.pop("name")),
             count=int(found.pop("count", "1")),
             resources=self._resources(found.pop("resources")),
@@ -201,7 +201,7 @@ class _Form:
         return known
 
 
-def _makes_sense(made: Application) -> bool:
+def _makes_sense(made: WorkloadApplication) -> bool:
     names = {group.name for group in made.tasks}
     one_time = not made.timeout if made.has_placeholders else not made.patience
     return (

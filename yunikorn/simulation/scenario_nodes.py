@@ -16,22 +16,22 @@ from yunikorn.simulation.machines import MAX_NODES, numbered
 from yunikorn.simulation.reloads import ConfigEvent
 from yunikorn.simulation.scenario_values import read_count, read_name, read_resources, read_time
 from yunikorn.simulation.source import read_content, yaml_text
-from yunikorn.simulation.workload import Node, NodeChange, NodeEvent
+from yunikorn.simulation.workload import NodeEvent, NodeEventKind, WorkloadNode
 from yunikorn.suggestions import suggest
 
 NODE_KEYS = ("name", "count", "resources", "attributes", "partition")
 CONFIG_KEYS = ("at", "config")
 EVENT_KEYS = ("at", "node", "action", "resources", "attributes", "partition")
 _MEANINGFUL = {
-    NodeChange.ADD: ("resources", "attributes", "partition"),
-    NodeChange.CAPACITY: ("resources",),
+    NodeEventKind.ADD: ("resources", "attributes", "partition"),
+    NodeEventKind.CAPACITY: ("resources",),
 }
-ACTIONS = tuple(change.value for change in NodeChange)
+ACTIONS = tuple(change.value for change in NodeEventKind)
 
 
-def read_nodes(document: Table) -> list[Node]:
+def read_nodes(document: Table) -> list[WorkloadNode]:
     """The nodes that are there from the start; a name that is given twice is a problem."""
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, WorkloadNode] = {}
     for table in document.tables("nodes"):
         table.only(NODE_KEYS)
         name = read_name(table, "name")
@@ -44,9 +44,9 @@ def read_nodes(document: Table) -> list[Node]:
     return list(nodes.values())
 
 
-def _read_node(table: Table, name: str) -> Node:
+def _read_node(table: Table, name: str) -> WorkloadNode:
     resources = read_resources(table, "a node")
-    return Node(name, resources, table.pairs("attributes"), table.text("partition"))
+    return WorkloadNode(name, resources, table.pairs("attributes"), table.text("partition"))
 
 
 @attrs.frozen
@@ -54,36 +54,38 @@ class _EventText:
     """An event as it stands in the text; whether its node is there is known when all are sorted."""
 
     at: int
-    change: NodeChange
+    change: NodeEventKind
     name: str
     table: Table
     resources: Resource
-    joining: Node | None
+    joining: WorkloadNode | None
     """Of a node that joins; None for one that comes back as it was."""
 
 
-def read_events(document: Table, nodes: list[Node]) -> list[NodeEvent]:
+def read_events(document: Table, nodes: list[WorkloadNode]) -> list[NodeEvent]:
     """What happens to nodes, in order of time; an event of a node that is not there is a problem."""
     tables = [table for table in document.tables("events") if "config" not in table.node.entries]
     written = [_read_event(table) for table in tables]
     present = {node.name: node for node in nodes}
-    gone: dict[str, Node] = {}
+    gone: dict[str, WorkloadNode] = {}
     events = []
     for entry in sorted(filter(None, written), key=lambda entry: entry.at):
         node = _check_presence(entry, present, gone)
         if node is None:
             continue
         events.append(NodeEvent(entry.at, entry.change, node, entry.resources))
-        if entry.change is NodeChange.REMOVE:
+        if entry.change is NodeEventKind.REMOVE:
             gone[node.name] = present.pop(node.name)
         else:
             present[node.name] = node
     return events
 
 
-def _check_presence(entry: _EventText, present: dict[str, Node], gone: dict[str, Node]) -> Node | None:
+def _check_presence(
+    entry: _EventText, present: dict[str, WorkloadNode], gone: dict[str, WorkloadNode]
+) -> WorkloadNode | None:
     node = present.get(entry.name)
-    if entry.change is NodeChange.ADD:
+    if entry.change is NodeEventKind.ADD:
         joining = entry.joining or gone.get(entry.name)
         if joining is None:
             what = "required, but missing: a node that was not there before needs resources"
@@ -116,10 +118,10 @@ def _read_event(table: Table) -> _EventText | None:
         )
     if action not in ACTIONS:
         return None
-    change = NodeChange(action)
-    says_more = any(key in table for key in _MEANINGFUL[NodeChange.ADD])
-    joining = _read_node(table, name) if change is NodeChange.ADD and says_more else None
-    resources = read_resources(table, "a change of capacity") if change is NodeChange.CAPACITY else NOTHING
+    change = NodeEventKind(action)
+    says_more = any(key in table for key in _MEANINGFUL[NodeEventKind.ADD])
+    joining = _read_node(table, name) if change is NodeEventKind.ADD and says_more else None
+    resources = read_resources(table, "a change of capacity") if change is NodeEventKind.CAPACITY else NOTHING
     for key in ("resources", "attributes", "partition"):
         if key in table and key not in _MEANINGFUL.get(change, ()):
             table.findings.problem(table.spot(key), f"means nothing with the action '{action}'")

@@ -13,12 +13,12 @@ from yunikorn.clock import SECOND
 from yunikorn.simulation.scenario_values import ALWAYS
 from yunikorn.simulation.workload import (
     FOREVER,
-    Application,
-    Node,
-    NodeChange,
     NodeEvent,
-    TaskGroup,
+    NodeEventKind,
     Workload,
+    WorkloadApplication,
+    WorkloadNode,
+    WorkloadTaskGroup,
 )
 
 
@@ -66,25 +66,25 @@ def _quote(text: str) -> str:
     )
 
 
-def _node(node: Node) -> dict[str, Any]:
+def _node(node: WorkloadNode) -> dict[str, Any]:
     return {"name": node.name, "resources": _amount(node.resources), **_more(node)}
 
 
-def _more(node: Node) -> dict[str, Any]:
+def _more(node: WorkloadNode) -> dict[str, Any]:
     found = {"attributes": dict(node.attributes), "partition": node.partition}
     return {key: value for key, value in found.items() if value}
 
 
 def _event(event: NodeEvent) -> dict[str, Any]:
     found = {"at": _time(event.at), "node": event.node.name, "action": event.change.value}
-    if event.change is NodeChange.ADD:
+    if event.change is NodeEventKind.ADD:
         return {**found, "resources": _amount(event.node.resources), **_more(event.node)}
-    if event.change is NodeChange.CAPACITY:
+    if event.change is NodeEventKind.CAPACITY:
         return {**found, "resources": _amount(event.resources)}
     return found
 
 
-def _application(application: Application) -> dict[str, Any]:
+def _application(application: WorkloadApplication) -> dict[str, Any]:
     found = {
         "id": application.id,
         "submit": _time(application.submit) if application.submit else "",
@@ -102,7 +102,7 @@ def _application(application: Application) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def _tasks(group: TaskGroup) -> dict[str, Any]:
+def _tasks(group: WorkloadTaskGroup) -> dict[str, Any]:
     found = {
         "name": group.name,
         "count": group.count if group.count != 1 else "",

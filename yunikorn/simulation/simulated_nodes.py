@@ -17,28 +17,30 @@ from yunikorn.interface.messages import (
 from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder
-from yunikorn.simulation.workload import Node, NodeChange, NodeEvent
+from yunikorn.simulation.workload import NodeEvent, NodeEventKind, WorkloadNode
 
 NODE_PARTITION = "si/node-partition"
 
 _ACTIONS = {
-    NodeChange.DRAIN: NodeAction.DRAIN_NODE,
-    NodeChange.RESUME: NodeAction.DRAIN_TO_SCHEDULABLE,
-    NodeChange.REMOVE: NodeAction.DECOMMISSION,
-    NodeChange.CAPACITY: NodeAction.UPDATE,
+    NodeEventKind.DRAIN: NodeAction.DRAIN_NODE,
+    NodeEventKind.RESUME: NodeAction.DRAIN_TO_SCHEDULABLE,
+    NodeEventKind.REMOVE: NodeAction.DECOMMISSION,
+    NodeEventKind.CAPACITY: NodeAction.UPDATE,
 }
 
 
 class SimulatedNodes:
     """Tells the core what happens to nodes, and enters what it agreed to."""
 
-    def __init__(self, nodes: list[Node], counters: Counters, recorder: Recorder, clock: Clock) -> None:
+    def __init__(
+        self, nodes: list[WorkloadNode], counters: Counters, recorder: Recorder, clock: Clock
+    ) -> None:
         self._counters = counters
         self._recorder = recorder
         self._clock = clock
-        self._events = [NodeEvent(clock.now(), NodeChange.ADD, node) for node in reversed(nodes)]
+        self._events = [NodeEvent(clock.now(), NodeEventKind.ADD, node) for node in reversed(nodes)]
         """What is still to be told, the next one last."""
-        self._present: dict[str, Node] = {}
+        self._present: dict[str, WorkloadNode] = {}
         self._sent: list[NodeEvent] = []
         self._rejected: set[str] = set()
         self._failed: set[str] = set()
@@ -55,9 +57,9 @@ class SimulatedNodes:
         changed: set[str] = set()
         while events:
             event = events[-1]
-            if changed and (event.change is NodeChange.ADD or event.node.name in changed):
+            if changed and (event.change is NodeEventKind.ADD or event.node.name in changed):
                 return
-            if event.change is NodeChange.ADD:
+            if event.change is NodeEventKind.ADD:
                 request.new_schedulable_nodes.append(
                     NewNodeInfo(event.node.name, _attributes(event.node), event.node.resources)
                 )
@@ -68,7 +70,7 @@ class SimulatedNodes:
                         event.node.name,
                         _ACTIONS[event.change],
                         _attributes(event.node),
-                        event.resources if event.change is NodeChange.CAPACITY else None,
+                        event.resources if event.change is NodeEventKind.CAPACITY else None,
                     )
                 )
             self._sent.append(events.pop())
@@ -85,7 +87,7 @@ class SimulatedNodes:
     def settle(self) -> None:
         """After an update: enter the changes that the core agreed to."""
         for event in self._sent:
-            refused = self._rejected if event.change is NodeChange.ADD else self._failed
+            refused = self._rejected if event.change is NodeEventKind.ADD else self._failed
             if event.node.name not in refused:
                 self._enter(event)
         self._sent.clear()
@@ -97,31 +99,31 @@ class SimulatedNodes:
         partitions = {partition_name(node.partition) for node in self._present.values()}
         gone = {partition for partition in partitions if is_gone(partition)}
         for node in [node for node in self._present.values() if partition_name(node.partition) in gone]:
-            self._enter(NodeEvent(self._clock.now(), NodeChange.REMOVE, node))
+            self._enter(NodeEvent(self._clock.now(), NodeEventKind.REMOVE, node))
 
     def _enter(self, event: NodeEvent) -> None:
         name = event.node.name
         capacity = self._counters.capacity(event.node.partition)
         moment = self._clock.now()
         before = self._present.pop(name, None)
-        if event.change is NodeChange.ADD:
+        if event.change is NodeEventKind.ADD:
             self._present[name] = event.node
             self._counters.nodes += 1
             capacity.change(moment, event.node.resources, 1)
         elif before is None:
             return
-        elif event.change is NodeChange.CAPACITY:
+        elif event.change is NodeEventKind.CAPACITY:
             self._present[name] = attrs.evolve(before, resources=event.resources)
             capacity.change(moment, before.resources, -1)
             capacity.change(moment, event.resources, 1)
-        elif event.change is NodeChange.REMOVE:
+        elif event.change is NodeEventKind.REMOVE:
             capacity.change(moment, before.resources, -1)
         else:
             self._present[name] = before
         self._recorder.node_changed(attrs.evolve(event, at=moment, node=before or event.node))
 
 
-def _attributes(node: Node) -> dict[str, str]:
+def _attributes(node: WorkloadNode) -> dict[str, str]:
     found = dict(node.attributes)
     if node.partition:
         found[NODE_PARTITION] = node.partition

@@ -27,7 +27,7 @@ from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_requests import add_application, ask_for, ask_for_place, ask_for_tasks
 from yunikorn.simulation.rm_state import ProtocolError, Running, SentAsk, Submitted
 from yunikorn.simulation.simulated_nodes import SimulatedNodes
-from yunikorn.simulation.workload import FAIL, FOREVER, Application, Node, TaskGroup
+from yunikorn.simulation.workload import FAIL, FOREVER, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 
 RM_ID = "simulation"
 
@@ -54,7 +54,7 @@ class SimulatedRM:
         counters: Counters,
         recorder: Recorder,
         clock: Clock,
-        nodes: list[Node],
+        nodes: list[WorkloadNode],
         limits: LimitWaits,
         preempted: str,
     ) -> None:
@@ -77,7 +77,7 @@ class SimulatedRM:
         self._clock = clock
         self._limits = limits
         self._preempted = preempted
-        self._placeholders: dict[tuple[str, str], tuple[Allocation, Submitted, TaskGroup]] = {}
+        self._placeholders: dict[tuple[str, str], tuple[Allocation, Submitted, WorkloadTaskGroup]] = {}
         self._gathering: dict[str, Submitted] = {}
         """By application: gangs that wait for their placeholders before they ask for real tasks."""
         self._asks: list[AllocationAsk] = []
@@ -116,7 +116,7 @@ class SimulatedRM:
         for record in self.live.values():
             self._limits.moved(record, moment)
 
-    def _submit(self, plan: Application, moment: int, request: UpdateRequest) -> None:
+    def _submit(self, plan: WorkloadApplication, moment: int, request: UpdateRequest) -> None:
         record = self.live[plan.id] = Submitted(plan, plan.size)
         add_application(request, record, moment)
         if plan.has_placeholders:
@@ -276,7 +276,7 @@ class SimulatedRM:
         else:
             self._ask_again(owner, task.ask.group, moment)
 
-    def _ask_again(self, owner: Submitted, group: TaskGroup, moment: int) -> None:
+    def _ask_again(self, owner: Submitted, group: WorkloadTaskGroup, moment: int) -> None:
         owner.restarts += 1
         self._counters.restarts += 1
         ask = owner.ask(f"{group.name}~{owner.restarts}", group, 1, moment)

@@ -21,7 +21,7 @@ from yunikorn.simulation.job_table import JobTable
 from yunikorn.simulation.machines import KB, MAX_NODES, nodes_from_header
 from yunikorn.simulation.templates import UNKNOWN, check_templates
 from yunikorn.simulation.trace_line import BadLine, Job, parse_line
-from yunikorn.simulation.workload import Application, Node, TaskGroup, Workload
+from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 
 DEFAULT_RUNTIME = 3600
 """Seconds that a job runs of which neither run time nor requested time is known."""
@@ -63,7 +63,7 @@ class SwfOptions:
 
 
 def read_swf(
-    text: str, file: str, name: str, options: SwfOptions, nodes: list[Node], *, strict: bool = False
+    text: str, file: str, name: str, options: SwfOptions, nodes: list[WorkloadNode], *, strict: bool = False
 ) -> Workload:
     """The workload of a trace; without `nodes` those of its header.
 
@@ -143,7 +143,7 @@ def _backwards(submit: float, latest: float) -> str:
     )
 
 
-def _memory_unit(unit: str, jobs: Iterable[Job], nodes: list[Node], remarks: list[str]) -> int:
+def _memory_unit(unit: str, jobs: Iterable[Job], nodes: list[WorkloadNode], remarks: list[str]) -> int:
     """Bytes per unit of the memory columns, 0 to leave memory out.
 
     It is left out unless every node has memory: a task that asks for memory fits on no node without.
@@ -177,13 +177,13 @@ class SwfApplications(Arrivals):
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def __iter__(self) -> Iterator[Application]:
+    def __iter__(self) -> Iterator[WorkloadApplication]:
         return map(self._application, self._jobs)
 
-    def _application(self, job: Job) -> Application:
+    def _application(self, job: Job) -> WorkloadApplication:
         group = self._fill(self._options.group, job)
-        tasks = TaskGroup("task", job.processors, self._resource(job.memory), _runtime(job))
-        return Application(
+        tasks = WorkloadTaskGroup("task", job.processors, self._resource(job.memory), _runtime(job))
+        return WorkloadApplication(
             id=f"job-{job.number}",
             submit=_nanoseconds(job.submit) - self._origin,
             tasks=(tasks,),

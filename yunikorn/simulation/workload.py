@@ -26,7 +26,7 @@ PREEMPTED = (RESTART, FAIL)
 
 
 @attrs.frozen(slots=True)
-class Node:
+class WorkloadNode:
     """A node as it registers."""
 
     name: str
@@ -36,7 +36,7 @@ class Node:
     """Empty is the default partition."""
 
 
-class NodeChange(enum.Enum):
+class NodeEventKind(enum.Enum):
     """What can happen to a node."""
 
     ADD = "add"
@@ -51,14 +51,14 @@ class NodeEvent:
     """Something happens to a node; `resources` is the new amount of a `CAPACITY` change."""
 
     at: int
-    change: NodeChange
-    node: Node
+    change: NodeEventKind
+    node: WorkloadNode
     """The node as it is when it joins; of an earlier one for all other changes."""
     resources: Resource = NOTHING
 
 
 @attrs.frozen(slots=True)
-class TaskGroup:
+class WorkloadTaskGroup:
     """Equal tasks of an application: how many, what each takes and how long each runs."""
 
     name: str
@@ -73,12 +73,12 @@ class TaskGroup:
 
 
 @attrs.frozen(slots=True)
-class Application:
+class WorkloadApplication:
     """An application that arrives at `submit` and asks for all of its tasks at once."""
 
     id: str
     submit: int
-    tasks: tuple[TaskGroup, ...]
+    tasks: tuple[WorkloadTaskGroup, ...]
     queue: str = ""
     user: str = ""
     groups: tuple[str, ...] = ()
@@ -120,8 +120,8 @@ class Workload:
 
     name: str
     format: str
-    nodes: list[Node]
-    applications: Sequence[Application]
+    nodes: list[WorkloadNode]
+    applications: Sequence[WorkloadApplication]
     events: list[NodeEvent] = attrs.Factory(list)
     remarks: list[str] = attrs.Factory(list)
     """What the user should know about the input: bad lines, replaced values, in the order found."""
@@ -135,11 +135,11 @@ class Workload:
     seed: int | None = None
     """What it was drawn from; None if nothing was."""
 
-    def all_nodes(self) -> Iterator[Node]:
+    def all_nodes(self) -> Iterator[WorkloadNode]:
         """Every node that is ever there, in each capacity that it ever has."""
         yield from self.nodes
         for event in self.events:
-            if event.change is NodeChange.ADD:
+            if event.change is NodeEventKind.ADD:
                 yield event.node
-            elif event.change is NodeChange.CAPACITY:
+            elif event.change is NodeEventKind.CAPACITY:
                 yield attrs.evolve(event.node, resources=event.resources)
