@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yunikorn.config import document
-from yunikorn.config.document import MAX_DEPTH, Mapping, Node, Scalar, compose, decode
+from yunikorn.config.document import MAX_DEPTH, Mapping, Scalar, YamlNode, compose, decode
 from yunikorn.config.reading import plain_data
 from yunikorn.errors import ConfigError, Problem
 
 
-def root(text: str) -> Node:
+def root(text: str) -> YamlNode:
     node, problems = compose(text)
     assert problems == []
     assert node is not None

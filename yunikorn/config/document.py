@@ -28,7 +28,7 @@ NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 
 @attrs.define(eq=False)
-class Node:
+class YamlNode:
     """A part of the text, with its place (counted from 1)."""
 
     line: int
@@ -36,7 +36,7 @@ class Node:
 
 
 @attrs.define(eq=False)
-class Scalar(Node):
+class Scalar(YamlNode):
     """A single text."""
 
     text: str
@@ -50,24 +50,24 @@ class Scalar(Node):
 
 
 @attrs.define(eq=False)
-class Listing(Node):
+class Listing(YamlNode):
     """A list."""
 
-    items: list[Node] = attrs.field(factory=list)
+    items: list[YamlNode] = attrs.field(factory=list)
 
 
 @attrs.define(eq=False)
-class Mapping(Node):
+class Mapping(YamlNode):
     """A mapping with text keys, in the order of the text; merged keys come last."""
 
-    entries: dict[str, Node] = attrs.field(factory=dict)
+    entries: dict[str, YamlNode] = attrs.field(factory=dict)
     marks: dict[str, Any] = attrs.field(factory=dict)
     """Where the keys stand, as the parser says it; few are ever asked for."""
 
-    def key(self, name: str) -> Node:
+    def key(self, name: str) -> YamlNode:
         """The place of a key."""
         mark = self.marks[name]
-        return Node(mark.line + 1, mark.column + 1)
+        return YamlNode(mark.line + 1, mark.column + 1)
 
 
 def decode(data: bytes) -> str:
@@ -83,7 +83,7 @@ def decode(data: bytes) -> str:
         ) from None
 
 
-def compose(text: str) -> tuple[Node | None, list[Problem]]:
+def compose(text: str) -> tuple[YamlNode | None, list[Problem]]:
     """The first document of `text` (None if there is none), and the problems inside it.
 
     Raises `ConfigError` when the text is no YAML at all.
@@ -101,7 +101,7 @@ def compose(text: str) -> tuple[Node | None, list[Problem]]:
         loader.dispose()
 
 
-def show(node: Node) -> str:
+def show(node: YamlNode) -> str:
     """A node as a message names it."""
     if isinstance(node, Scalar):
         return "nothing" if node.is_null else quote(node.text)
@@ -124,7 +124,7 @@ _SPECIAL = NULLS | {"<<"}
 class _Anchored:
     """What an alias can name."""
 
-    node: Node
+    node: YamlNode
     weight: int = 1
     """How many nodes it holds, aliases followed."""
     height: int = 1
@@ -138,7 +138,7 @@ class _Composer:
     def __init__(self, next_event: Callable[[], Any]) -> None:
         self.problems: list[Problem] = []
         self._next = next_event
-        self._takes: dict[type, Callable[[Any], Node]] = {
+        self._takes: dict[type, Callable[[Any], YamlNode]] = {
             yaml.ScalarEvent: self._scalar,
             yaml.MappingStartEvent: self._mapping,
             yaml.SequenceStartEvent: self._listing,
@@ -156,7 +156,7 @@ class _Composer:
         self._height = 1
         """The levels of the node that was built last."""
 
-    def compose(self) -> Node | None:
+    def compose(self) -> YamlNode | None:
         root = None
         while not isinstance(event := self._next(), (yaml.DocumentEndEvent, yaml.StreamEndEvent)):
             take = self._takes.get(event.__class__)
@@ -176,7 +176,7 @@ class _Composer:
 
     def _listing(self, event: Any) -> Listing:
         mark, takes, next_event = event.start_mark, self._takes, self._next
-        items: list[Node] = []
+        items: list[YamlNode] = []
         listing = Listing(mark.line + 1, mark.column + 1, items)
         around, anchored, height = self._before, self._open(event, listing), 0
         while (event := next_event()).__class__ is not yaml.SequenceEndEvent:
@@ -189,7 +189,7 @@ class _Composer:
     def _mapping(self, event: Any) -> Mapping:
         text: Any = yaml.ScalarEvent
         mark, takes, next_event = event.start_mark, self._takes, self._next
-        entries: dict[str, Node] = {}
+        entries: dict[str, YamlNode] = {}
         mapping = Mapping(mark.line + 1, mark.column + 1, entries, {})
         marks, merged = mapping.marks, None
         around, anchored, height = self._before, self._open(event, mapping), 0
@@ -215,7 +215,7 @@ class _Composer:
         self._close(anchored, around, height + 1)
         return mapping
 
-    def _odd_pair(self, mapping: Mapping, event: Any, merged: Node | None) -> Node | None:
+    def _odd_pair(self, mapping: Mapping, event: Any, merged: YamlNode | None) -> YamlNode | None:
         """A key that may not be a text, or not a new one, and its value; returns what is to be merged."""
         key = self._takes[event.__class__](event)
         height = self._height
@@ -259,7 +259,7 @@ class _Composer:
         self._nodes += 1
         self._height = height
 
-    def _alias(self, event: Any) -> Node:
+    def _alias(self, event: Any) -> YamlNode:
         mark, named = event.start_mark, self._anchors.get(event.anchor)
         if named is None:
             _fail(mark, f"the alias *{event.anchor} names nothing: no &{event.anchor} before it")
@@ -274,7 +274,7 @@ class _Composer:
         self._height = named.height
         return named.node
 
-    def _merge(self, mapping: Mapping, value: Node) -> None:
+    def _merge(self, mapping: Mapping, value: YamlNode) -> None:
         for source in value.items if isinstance(value, Listing) else [value]:
             if not isinstance(source, Mapping):
                 self._problem(source, f"'<<' merges a mapping or a list of mappings, got {show(source)}")
@@ -284,7 +284,7 @@ class _Composer:
                     mapping.entries[key] = inherited
                     mapping.marks[key] = source.marks[key]
 
-    def _problem(self, node: Node, message: str) -> None:
+    def _problem(self, node: YamlNode, message: str) -> None:
         self.problems.append(Problem("", message, node.line, node.column))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 
 import attrs
 
-from yunikorn.config.document import NULLS, Listing, Mapping, Node, Scalar, quote, show
+from yunikorn.config.document import NULLS, Listing, Mapping, Scalar, YamlNode, quote, show
 from yunikorn.errors import Problem, printable
 from yunikorn.suggestions import suggest
 
@@ -31,7 +31,7 @@ class Spot:
     """A place in the text: its path, and what stands there."""
 
     path: str
-    node: Node
+    node: YamlNode
 
 
 class Findings:
@@ -77,7 +77,7 @@ class Table:
         """Whether the key is given, and not as nothing."""
         return self.get(key) is not None
 
-    def get(self, key: str) -> Node | None:
+    def get(self, key: str) -> YamlNode | None:
         """What the key has; None when it is missing or nothing."""
         node = self.node.entries.get(key)
         if isinstance(node, Scalar) and node.plain and node.text in NULLS:
@@ -179,7 +179,7 @@ class Table:
         path = self._below(key)
         return [Spot(f"{path}[{index}]", node) for index, node in entries]
 
-    def _entries(self, key: str) -> list[tuple[int, Node]] | None:
+    def _entries(self, key: str) -> list[tuple[int, YamlNode]] | None:
         node = self.get(key)
         if node is None:
             return None
@@ -226,7 +226,7 @@ class Table:
                 self._problem(key, f"expected a text, got {show(node)}")
 
 
-def read_integer(node: Node) -> int:
+def read_integer(node: YamlNode) -> int:
     """A whole number as YuniKorn's YAML has it, `10`, `1_000`, `0x1F` or `1e3`; raises `ValueError`.
 
     Unlike there a fraction is refused instead of cut off, and so is a leading zero, which means octal
@@ -249,7 +249,7 @@ def read_integer(node: Node) -> int:
     raise ValueError(f"expected a whole number, got {show(node)}")
 
 
-def read_number(node: Node) -> float:
+def read_number(node: YamlNode) -> float:
     """A finite number as YuniKorn's YAML has it; raises `ValueError`."""
     text = _number_text(node, "a number")
     if _NO_NUMBER.match(text):
@@ -262,7 +262,7 @@ def read_number(node: Node) -> float:
     return value
 
 
-def plain_data(node: Node) -> object:
+def plain_data(node: YamlNode) -> object:
     """A node as mappings, lists and text, with None for nothing: what `Registry.make` reads options from."""
     if isinstance(node, Scalar):
         return None if node.is_null else node.text
@@ -284,7 +284,7 @@ def descend(spot: Spot, below: str) -> Spot:
     return Spot((spot.path + below).lstrip("."), node)
 
 
-def _step(node: Node, rest: str) -> tuple[Node, str] | None:
+def _step(node: YamlNode, rest: str) -> tuple[YamlNode, str] | None:
     if isinstance(node, Mapping) and rest[0] == ".":
         # Keys may have dots themselves, so the longest that fits is meant.
         for key in sorted(node.entries, key=len, reverse=True):
@@ -299,11 +299,11 @@ def _step(node: Node, rest: str) -> tuple[Node, str] | None:
     return None
 
 
-def _given(node: Listing) -> list[Node]:
+def _given(node: Listing) -> list[YamlNode]:
     return [item for item in node.items if not (isinstance(item, Scalar) and item.is_null)]
 
 
-def _number_text(node: Node, wanted: str) -> str:
+def _number_text(node: YamlNode, wanted: str) -> str:
     if not isinstance(node, Scalar):
         raise ValueError(f"expected {wanted}, got {show(node)}")
     if not node.plain:

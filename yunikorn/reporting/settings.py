@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import yaml
 
-from yunikorn.config.document import Listing, Mapping, Node, Scalar, compose
+from yunikorn.config.document import Listing, Mapping, YamlNode, Scalar, compose
 from yunikorn.config.load import check_config
 from yunikorn.config.properties import KNOWN, POLICIES
 from yunikorn.errors import ConfigError, UsageError
@@ -118,7 +118,7 @@ def check_change(text: str, settings: Sequence[Setting], registry: Registry) -> 
 # -- the tree ---------------------------------------------------------------------------------------------
 
 
-def _to_yaml(node: Node) -> yaml.Node:
+def _to_yaml(node: YamlNode) -> yaml.Node:
     if isinstance(node, Mapping):
         pairs = [(_text(key, plain=False), _to_yaml(value)) for key, value in node.entries.items()]
         return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=False)
