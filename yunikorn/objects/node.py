@@ -28,9 +28,9 @@ class Node:
         "id",
         "is_dirty",
         "occupied",
+        "position",
         "reported",
         "reservations",
-        "seat",
         "state",
         "unfit",
         "version",
@@ -56,7 +56,7 @@ class Node:
         """Asks that wait for room here; while there are any, no other ask may come."""
         self.version = 0
         """Counts the changes of its room and attributes."""
-        self.seat: Any = None
+        self.position: Any = None
         """Its place in the order that most requests look at, kept by the scheduling layer."""
         self.is_dirty = False
         """Whether it changed since the node orders were last brought up to date."""

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import yaml
 
-from yunikorn.config.document import Listing, Mapping, YamlNode, Scalar, compose
+from yunikorn.config.document import Listing, Mapping, Scalar, YamlNode, compose
 from yunikorn.config.load import check_config
 from yunikorn.config.properties import KNOWN, POLICIES
 from yunikorn.errors import ConfigError, UsageError

@@ -40,12 +40,12 @@ Border = tuple[Any, ...]
 """What parts two neighbours: less than whatever stands behind it, and no less than what is before."""
 
 
-class Block:
+class NodeBlock:
     """A short run of nodes."""
 
     __slots__ = ("entries", "group", "unfit")
 
-    def __init__(self, group: Group, entries: list[Entry], unfit: int) -> None:
+    def __init__(self, group: NodeGroup, entries: list[Entry], unfit: int) -> None:
         self.group = group
         self.entries = entries
         self.unfit = unfit
@@ -60,12 +60,12 @@ class Block:
         self.unfit |= unfit
 
 
-class Group:
+class NodeGroup:
     """A run of blocks."""
 
     __slots__ = ("blocks", "borders", "unfit")
 
-    def __init__(self, blocks: list[Block], borders: list[Border], unfit: int) -> None:
+    def __init__(self, blocks: list[NodeBlock], borders: list[Border], unfit: int) -> None:
         self.blocks = blocks
         self.borders = borders
         self.unfit = unfit
@@ -78,14 +78,14 @@ class Group:
         self.unfit |= unfit
 
 
-class Seat:
+class NodePosition:
     """Where one node stands in an order."""
 
     __slots__ = ("block", "entry", "order")
     __deletable__ = ("entry",)  # mypyc asks to be told
 
     entry: Entry
-    block: Block
+    block: NodeBlock
 
     def __init__(self, order: NodeOrder) -> None:
         self.order: NodeOrder | None = order
@@ -108,13 +108,13 @@ class NodeOrder:
         self._failures = failures
         self._ask_classes = ask_classes
         self.ask_class = ask_class
-        only = Group([], [], 0)
-        self._first = Block(only, [], 0)
+        only = NodeGroup([], [], 0)
+        self._first = NodeBlock(only, [], 0)
         """The block before all others."""
         only.blocks.append(self._first)
         self._groups = [only]
         self._borders: list[Border] = []
-        self._seats: dict[str, Seat] = {}
+        self._seats: dict[str, NodePosition] = {}
         self.seen = 0
         """How much of the log of changes it knows, where it reads one (see `catch_up`)."""
         self._dozing: dict[str, tuple[Node, bool]] = {}
@@ -179,21 +179,21 @@ class NodeOrder:
         if (type(score) is not float and type(score) is not int) or score != score:
             score = self.score(node)
         node_id = node.id
-        seat: Seat | None = node.seat
-        if seat is None or seat.order is not self:
-            seat = self._seats.get(node_id)
-        if seat is None:
-            seat = self._seats[node_id] = Seat(self)
-            if node.seat is None and self.ask_class is None:
+        position: NodePosition | None = node.position
+        if position is None or position.order is not self:
+            position = self._seats.get(node_id)
+        if position is None:
+            position = self._seats[node_id] = NodePosition(self)
+            if node.position is None and self.ask_class is None:
                 # Mostly there is but one order: then nobody has to look the seat up by name.
-                node.seat = seat
-            seat.entry = entry = (score, node_id, node, seat)
-            seat.block = self._insert(entry)
+                node.position = position
+            position.entry = entry = (score, node_id, node, position)
+            position.block = self._insert(entry)
         else:
-            old = seat.entry
+            old = position.entry
             if score != old[0]:
-                seat.entry = entry = (score, node_id, node, seat)
-                block = seat.block
+                position.entry = entry = (score, node_id, node, position)
+                block = position.block
                 entries = block.entries
                 last = entries[-1]
                 del entries[0 if entries[0] is old else bisect_left(entries, old)]
@@ -205,10 +205,10 @@ class NodeOrder:
                 else:
                     if not entries:
                         self._drop(block)
-                    seat.block = self._insert(entry)
+                    position.block = self._insert(entry)
             elif not gained:
                 return
-        block = seat.block
+        block = position.block
         group = block.group
         unfit = block.unfit | group.unfit
         if unfit:
@@ -243,7 +243,7 @@ class NodeOrder:
         for node, gained in dozing.values():
             self.put(node, gained)
 
-    def _insert(self, entry: Entry) -> Block:
+    def _insert(self, entry: Entry) -> NodeBlock:
         where = bisect_left(self._borders, entry)
         group = self._groups[where]
         at = bisect_left(group.borders, entry)
@@ -256,15 +256,15 @@ class NodeOrder:
                 return upper
         return block
 
-    def _split(self, group: Group, at: int, where: int) -> Block:
+    def _split(self, group: NodeGroup, at: int, where: int) -> NodeBlock:
         block = group.blocks[at]
         entries = block.entries
         half = len(entries) // 2
-        upper = Block(group, entries[half:], block.unfit)
+        upper = NodeBlock(group, entries[half:], block.unfit)
         del entries[half:]
         for entry in upper.entries:
-            seat: Seat = entry[3]
-            seat.block = upper
+            position: NodePosition = entry[3]
+            position.block = upper
         group.blocks.insert(at + 1, upper)
         group.borders.insert(at, entries[-1][:2])
         if len(group.blocks) > GROUP:
@@ -274,7 +274,7 @@ class NodeOrder:
     def _split_group(self, where: int) -> None:
         group = self._groups[where]
         half = len(group.blocks) // 2
-        upper = Group(group.blocks[half:], group.borders[half:], group.unfit)
+        upper = NodeGroup(group.blocks[half:], group.borders[half:], group.unfit)
         for block in upper.blocks:
             block.group = upper
         self._groups.insert(where + 1, upper)
@@ -284,28 +284,28 @@ class NodeOrder:
     def remove(self, node_id: str) -> None:
         """Take a node out; harmless when it is not in."""
         self._dozing.pop(node_id, None)
-        seat = self._seats.pop(node_id, None)
-        if seat is not None:
-            entries = seat.block.entries
-            node: Node = seat.entry[2]
-            del entries[bisect_left(entries, seat.entry)]
-            if node.seat is seat:
-                node.seat = None
+        position = self._seats.pop(node_id, None)
+        if position is not None:
+            entries = position.block.entries
+            node: Node = position.entry[2]
+            del entries[bisect_left(entries, position.entry)]
+            if node.position is position:
+                node.position = None
             # It names its seat, and its seat names it.
-            del seat.entry
-            seat.order = None
+            del position.entry
+            position.order = None
             if not entries:
-                self._drop(seat.block)
+                self._drop(position.block)
 
     def dissolve(self) -> None:
         """Nobody looks at it any more: the nodes forget their seats in it."""
-        for seat in self._seats.values():
-            seat.order = None
-            node: Node = seat.entry[2]
-            if node.seat is seat:
-                node.seat = None
+        for position in self._seats.values():
+            position.order = None
+            node: Node = position.entry[2]
+            if node.position is position:
+                node.position = None
 
-    def _drop(self, block: Block) -> None:
+    def _drop(self, block: NodeBlock) -> None:
         """A block has no node left: it goes, and its group if it was the last there; one always stays."""
         group = block.group
         if len(group.blocks) > 1:
@@ -351,7 +351,7 @@ class NodeOrder:
         return None
 
     def _scan(
-        self, block: Block, ask_class: AskClass, ask: Ask, predicates: PredicateChain | None
+        self, block: NodeBlock, ask_class: AskClass, ask: Ask, predicates: PredicateChain | None
     ) -> Node | None:
         """The first node of the block that will do; if there is none the block learns what lasts of that."""
         bit, pairs = ask_class.bit, ask_class.pairs
