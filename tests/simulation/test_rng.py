@@ -22,7 +22,6 @@ from yunikorn.simulation.arrival_processes import (
     Uniformly,
 )
 from yunikorn.simulation.distributions import (
-    Choice,
     Constant,
     Distribution,
     Exponential,
@@ -31,6 +30,7 @@ from yunikorn.simulation.distributions import (
     Pareto,
     Uniform,
     Weibull,
+    WeightedChoice,
     zipf_weights,
 )
 from yunikorn.simulation.exact_math import exp, ln, power
@@ -117,7 +117,7 @@ def test_the_bell_has_the_width_it_should_have() -> None:
 
 def test_choices_follow_their_weights_and_ranks() -> None:
     rng = streams(3)("test")
-    choice = Choice(["a", "b", "c"], [5, 0, 3])
+    choice = WeightedChoice(["a", "b", "c"], [5, 0, 3])
     drawn = [choice.draw(rng) for _ in range(MANY)]
     assert drawn.count("b") == 0
     assert drawn.count("a") / MANY == pytest.approx(5 / 8, rel=0.03)

@@ -128,7 +128,7 @@ PLAIN = frozenset({"sigma", "shape"})
 """Options that are plain numbers."""
 
 
-class Choice(Generic[T]):
+class WeightedChoice(Generic[T]):
     """One of some values, each as likely as its weight."""
 
     def __init__(self, values: Sequence[T], weights: Iterable[float]) -> None:

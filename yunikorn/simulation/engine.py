@@ -46,7 +46,7 @@ PATIENCE = 24 * 3600 * SECOND
 """How long the core's timers are followed when nothing else is to come and nothing changes (ns)."""
 
 
-class Callback(Protocol):
+class CoreCallback(Protocol):
     """What the core answers to."""
 
     def recv_update_response(self, response: UpdateResponse) -> None:
@@ -58,7 +58,7 @@ class Core(Protocol):
     """The scheduler interface, as far as a simulation needs it."""
 
     def register_resource_manager(
-        self, request: RegisterResourceManagerRequest, callback: Callback
+        self, request: RegisterResourceManagerRequest, callback: CoreCallback
     ) -> RegisterResourceManagerResponse:
         """A resource manager introduces itself."""
         ...

@@ -17,7 +17,7 @@ import attrs
 from yunikorn.resources import Resource
 from yunikorn.simulation.arrival_processes import Process
 from yunikorn.simulation.arrivals import Arrivals
-from yunikorn.simulation.distributions import Choice, Constant, Distribution, Uniform
+from yunikorn.simulation.distributions import Constant, Distribution, Uniform, WeightedChoice
 from yunikorn.simulation.rng import Rng, Streams, streams
 from yunikorn.simulation.workload import NO_TAGS, WorkloadApplication, WorkloadTaskGroup
 
@@ -56,10 +56,10 @@ class TaskPlan:
 
     name: str
     count: Amounts
-    resources: Mapping[str, Amounts] | Choice[Resource]
+    resources: Mapping[str, Amounts] | WeightedChoice[Resource]
     """Each type drawn by itself, or all together from a choice of sizes."""
     runtime: Amounts
-    priority: Choice[int] | None = None
+    priority: WeightedChoice[int] | None = None
     tags: Mapping[str, str] = NO_TAGS
     timeout: int = 0
 
@@ -76,8 +76,8 @@ class Plan:
     """How many come at most."""
     during: int | None = None
     """For how long (ns) they come; None is until there are `count`."""
-    queue: Choice[str] | None = None
-    user: Choice[str] | None = None
+    queue: WeightedChoice[str] | None = None
+    user: WeightedChoice[str] | None = None
 
     def moments(self, of: Streams) -> Iterator[int]:
         """When they arrive."""
@@ -116,7 +116,7 @@ class Plan:
                 preempted=pattern.preempted,
             )
 
-    def _choices(self) -> Iterator[tuple[str, Choice[str]]]:
+    def _choices(self) -> Iterator[tuple[str, WeightedChoice[str]]]:
         if self.queue is not None:
             yield "queue", self.queue
         if self.user is not None:
@@ -132,7 +132,7 @@ class _Group:
         self._count, self._runtime, self._priority, self._size = (
             of(f"{name} {what}") for what in ("count", "runtime", "priority", "size")
         )
-        drawn = {} if isinstance(plan.resources, Choice) else plan.resources
+        drawn = {} if isinstance(plan.resources, WeightedChoice) else plan.resources
         self._amounts = [(kind, amounts, of(f"{name} {kind}")) for kind, amounts in drawn.items()]
         self._known: dict[tuple[int, ...], Resource] = {}
 
@@ -150,7 +150,7 @@ class _Group:
 
     def _resources(self) -> Resource:
         sizes = self._plan.resources
-        if isinstance(sizes, Choice):
+        if isinstance(sizes, WeightedChoice):
             return sizes.draw(self._size)
         key = tuple([amounts.draw(rng) for _, amounts, rng in self._amounts])
         found = self._known.get(key)

@@ -13,7 +13,7 @@ from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.machines import read_machines
 from yunikorn.simulation.openb import POD_COLUMNS, OpenbOptions, read_openb
 from yunikorn.simulation.openb_nodes import NODE_COLUMNS, SHARE, read_openb_nodes
-from yunikorn.simulation.scenario import Cluster, read_cluster, read_scenario, read_scenario_file
+from yunikorn.simulation.scenario import ScenarioCluster, read_cluster, read_scenario, read_scenario_file
 from yunikorn.simulation.source import read_content, trace_text, yaml_text
 from yunikorn.simulation.swf import SwfOptions, read_swf
 from yunikorn.simulation.workload import Workload
@@ -70,7 +70,7 @@ def read_workload(
     else:
         beside = path.with_name(f"{path.name}.machines")
         if cluster is None:
-            cluster = read_node_file(beside) if beside.is_file() else Cluster([])
+            cluster = read_node_file(beside) if beside.is_file() else ScenarioCluster([])
         workload = read_swf(text, str(path), path.name, swf or SwfOptions(), cluster.nodes, strict=strict)
     return attrs.evolve(workload, events=cluster.events, reloads=cluster.reloads)
 
@@ -90,16 +90,16 @@ def _by_extension(path: Path) -> str | None:
     return _BY_EXTENSION.get(extensions[-1]) if extensions else None
 
 
-def read_node_file(path: Path, gpus: str = SHARE) -> Cluster:
+def read_node_file(path: Path, gpus: str = SHARE) -> ScenarioCluster:
     """Nodes, and perhaps node events, from a `.machines`, a YAML or an openb file; raises `InputError`.
 
     `gpus` says how an openb file's GPUs are counted.
     """
     content = read_content(path)
     if _is_nodes(content):
-        return Cluster(read_openb_nodes(trace_text(content, str(path)), str(path), gpus))
+        return ScenarioCluster(read_openb_nodes(trace_text(content, str(path)), str(path), gpus))
     if path.suffix.lower() == ".machines" or _starts_with_columns(content):
-        return Cluster(read_machines(trace_text(content, str(path)), str(path)))
+        return ScenarioCluster(read_machines(trace_text(content, str(path)), str(path)))
     return read_cluster(yaml_text(content, str(path)), str(path))
 
 

@@ -28,7 +28,7 @@ CLUSTER_KEYS = ("name", "seed", "nodes", "events", "failures")
 
 
 @attrs.frozen
-class Cluster:
+class ScenarioCluster:
     """Nodes, what happens to them, and configurations that are brought in."""
 
     nodes: list[WorkloadNode]
@@ -40,7 +40,7 @@ def read_scenario(
     text: str,
     file: str,
     name: str,
-    cluster: Cluster | None = None,
+    cluster: ScenarioCluster | None = None,
     seed: int | None = None,
     listed: Sequence[WorkloadApplication] | None = None,
 ) -> Workload:
@@ -95,7 +95,9 @@ def _read_arrivals(document: Table, seed: int) -> Sequence[WorkloadApplication]:
     return generated
 
 
-def read_scenario_file(path: Path, cluster: Cluster | None = None, seed: int | None = None) -> Workload:
+def read_scenario_file(
+    path: Path, cluster: ScenarioCluster | None = None, seed: int | None = None
+) -> Workload:
     """The workload of a scenario in a file, as `read_scenario`; a long one is not held as a whole."""
     written = open_scenario_file(path)
     # A head that draws applications has to know all that are listed.
@@ -104,7 +106,7 @@ def read_scenario_file(path: Path, cluster: Cluster | None = None, seed: int | N
     return read_scenario(yaml_text(read_content(path), str(path)), str(path), path.name, cluster, seed)
 
 
-def read_cluster(text: str, file: str) -> Cluster:
+def read_cluster(text: str, file: str) -> ScenarioCluster:
     """Nodes and events of a YAML file that has nothing else; raises `InputError`."""
     document = _open(text, file)
     document.only(CLUSTER_KEYS)
@@ -134,7 +136,7 @@ def _raise_problems(document: Table, file: str) -> None:
         raise InputError(file, ordered)
 
 
-def _read_cluster(document: Table, file: str, seed: int) -> Cluster:
+def _read_cluster(document: Table, file: str, seed: int) -> ScenarioCluster:
     wrong = len(document.findings.problems)
     nodes = read_nodes(document)
     events = read_events(document, nodes)
@@ -143,4 +145,4 @@ def _read_cluster(document: Table, file: str, seed: int) -> Cluster:
     busy = {event.node.name for event in events}
     events += read_failures(document, nodes, busy, streams(seed))
     events.sort(key=lambda event: event.at)
-    return Cluster(nodes, events, read_reloads(document, Path(file).parent))
+    return ScenarioCluster(nodes, events, read_reloads(document, Path(file).parent))

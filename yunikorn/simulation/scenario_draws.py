@@ -16,9 +16,9 @@ from yunikorn.resources import INT64_MAX, Resource
 from yunikorn.simulation.distributions import (
     DISTRIBUTIONS,
     PLAIN,
-    Choice,
     Constant,
     Distribution,
+    WeightedChoice,
     zipf_weights,
 )
 from yunikorn.simulation.generator import Amounts
@@ -133,7 +133,7 @@ def _read_option(table: Table, option: str, unit: Unit) -> float | None:
 
 
 def _read_limits(table: Table, unit: Unit, found: Distribution) -> Amounts:
-    chosen = isinstance(found, Choice)
+    chosen = isinstance(found, WeightedChoice)
     usual = 1 if chosen else unit.step
     step = round(_parse(table, "step", unit.parse) or usual) if "step" in table else usual
     usual_low = 0 if chosen or unit is TIME else step
@@ -160,7 +160,7 @@ def _parse(table: Table, key: str, parse: Callable[[str], T]) -> T | None:
 
 def _read_choice(
     table: Table, name: str, parse: Callable[[str], T], more: tuple[str, ...] = ()
-) -> Choice[T] | None:
+) -> WeightedChoice[T] | None:
     if name == ZIPF:
         table.only(("distribution", "values", "exponent", *more))
         values = [_value(table, text, parse) for text, _ in table.texts("values")]
@@ -187,7 +187,7 @@ def _value(table: Table, text: str, parse: Callable[[str], T]) -> T | None:
         return None
 
 
-def _choice(table: Table, values: list[T | None], weights: list[float]) -> Choice[T] | None:
+def _choice(table: Table, values: list[T | None], weights: list[float]) -> WeightedChoice[T] | None:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return None
@@ -195,7 +195,7 @@ def _choice(table: Table, values: list[T | None], weights: list[float]) -> Choic
         what = "expected a list of values, or a mapping of values to their weights, at least one above 0"
         table.findings.problem(table.spot("values"), what)
         return None
-    return Choice(known, weights)
+    return WeightedChoice(known, weights)
 
 
 def _read_weight(table: Table, key: str) -> float:
@@ -205,7 +205,7 @@ def _read_weight(table: Table, key: str) -> float:
     return max(weight or 0.0, 0.0)
 
 
-def read_names(table: Table, key: str) -> str | Choice[str]:
+def read_names(table: Table, key: str) -> str | WeightedChoice[str]:
     """A text at `key`, or a choice of texts: `values`, or `count` numbered ones that begin with `names`."""
     if not isinstance(table.get(key), Mapping):
         return table.text(key)
@@ -221,14 +221,14 @@ def read_names(table: Table, key: str) -> str | Choice[str]:
     count = inner.integer("count", 1, MANY_NAMES) or 1
     exponent = inner.number("exponent") if "exponent" in inner else 1.0
     weights = zipf_weights(count, min(max(exponent or 0.0, 0.0), 20.0)) if name == ZIPF else [1.0] * count
-    return Choice(numbered(inner.text("names"), count), weights)
+    return WeightedChoice(numbered(inner.text("names"), count), weights)
 
 
-def read_priorities(table: Table, key: str, low: int, high: int) -> Choice[int] | None:
+def read_priorities(table: Table, key: str, low: int, high: int) -> WeightedChoice[int] | None:
     """A whole number at `key`, or a choice of them; None when it is missing."""
     if not isinstance(table.get(key), Mapping):
         value = table.integer(key, low, high) if key in table else None
-        return None if value is None else Choice([value], [1.0])
+        return None if value is None else WeightedChoice([value], [1.0])
     inner = table.table(key)
     assert inner is not None
     name = inner.text("distribution")
@@ -248,7 +248,7 @@ def read_priorities(table: Table, key: str, low: int, high: int) -> Choice[int] 
 # -- sizes --------------------------------------------------------------------------------------------
 
 
-def read_sizes(table: Table) -> dict[str, Amounts] | Choice[Resource]:
+def read_sizes(table: Table) -> dict[str, Amounts] | WeightedChoice[Resource]:
     """What a task takes: `resources`, each type drawn by itself, or a choice of `sizes` with a `weight`."""
     if "sizes" in table:
         if "resources" in table:
@@ -265,7 +265,7 @@ def read_sizes(table: Table) -> dict[str, Amounts] | Choice[Resource]:
     return {name: read_amounts(amounts, name, quantity(name)) for name in amounts.node.entries}
 
 
-def _read_sizes(table: Table) -> Choice[Resource]:
+def _read_sizes(table: Table) -> WeightedChoice[Resource]:
     sizes, weights = [], []
     for inner in table.tables("sizes"):
         inner.only(("weight", "resources"))
@@ -273,5 +273,5 @@ def _read_sizes(table: Table) -> Choice[Resource]:
         weights.append(_read_weight(inner, "weight") if "weight" in inner else 1.0)
     if not sum(weights):
         table.findings.problem(table.spot("sizes"), "expected a list of sizes, at least one with a weight")
-        return Choice([Resource()], [1.0])
-    return Choice(sizes, weights)
+        return WeightedChoice([Resource()], [1.0])
+    return WeightedChoice(sizes, weights)
