@@ -14,7 +14,7 @@ from yunikorn.config.filters import FilterConfig
 from yunikorn.config.schema import RuleConfig
 from yunikorn.registry import Registry
 from yunikorn.resources import NOTHING
-from yunikorn.scheduling.placement import Placement, PlacementChain
+from yunikorn.scheduling.placement import PlacementChain, PlacementResult
 
 
 @attrs.frozen
@@ -109,10 +109,10 @@ def make_tree() -> type[Tree]:
 
 
 @pytest.fixture
-def place(registry: Registry) -> Callable[..., Placement]:
+def place(registry: Registry) -> Callable[..., PlacementResult]:
     """Places an application: `place(rules, tree, user=..., tags=...)`."""
 
-    def run(rules: Sequence[Mapping[str, Any]], tree: Tree, **facts: Any) -> Placement:
+    def run(rules: Sequence[Mapping[str, Any]], tree: Tree, **facts: Any) -> PlacementResult:
         if "user" in facts:
             facts.setdefault("groups", (facts["user"],))
         return PlacementChain([rule(written) for written in rules], registry, tree).place(App(**facts))

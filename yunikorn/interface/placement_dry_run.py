@@ -22,7 +22,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.session import Session
 from yunikorn.objects.core_context import CoreContext
-from yunikorn.scheduling.placement import Placement, Step
+from yunikorn.scheduling.placement import PlacementResult, Step
 from yunikorn.scheduling.plugin_failures import PluginFailures
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class PlacementDryRun:
         loaded = attrs.evolve(load_config(config, registry), sinks=())
         self._session = Session(RM_ID, self, loaded, registry, CoreContext.on(clock), PluginFailures())
         self._refusals: list[str] = []
-        self._placement = Placement()
+        self._placement = PlacementResult()
         for partition in self._session.partitions:
             partition.placement.observer = self._observe
 
@@ -66,7 +66,7 @@ class PlacementDryRun:
         """What the scheduler says about the submission."""
         self._refusals += [refused.reason for refused in response.rejected_applications]
 
-    def _observe(self, app: Application, placement: Placement) -> None:
+    def _observe(self, app: Application, placement: PlacementResult) -> None:
         self._placement = placement
 
     def ask(
@@ -79,7 +79,7 @@ class PlacementDryRun:
         partition: str = "",
     ) -> PlacementAnswer:
         """Submit an application and tell what became of it."""
-        self._refusals, self._placement = [], Placement()
+        self._refusals, self._placement = [], PlacementResult()
         request = AddApplicationRequest(
             app_id,
             queue,

@@ -18,7 +18,7 @@ import attrs
 
 from yunikorn.config.names import RECOVERY, ROOT
 from yunikorn.config.schema import RuleConfig
-from yunikorn.scheduling.placement_rule import BoundRule, Choice, PlacedQueue, QueueTree
+from yunikorn.scheduling.placement_rule import BoundRule, PlacedQueue, PlacementTree, RuleResult
 from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.scheduling.plugin_objects import PluginObjects
 from yunikorn.scheduling.user_groups import is_forced
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from yunikorn.api import Application
     from yunikorn.registry import Registry
 
-__all__ = ["PlacedQueue", "Placement", "PlacementChain", "QueueTree", "Step"]
+__all__ = ["PlacedQueue", "PlacementChain", "PlacementResult", "PlacementTree", "Step"]
 
 NO_MATCH = "application rejected: no placement rule matched"
 FALLBACK_QUEUE = f"{ROOT}.default"
@@ -56,7 +56,7 @@ class Step:
 
 
 @attrs.frozen(slots=True)
-class Placement:
+class PlacementResult:
     """Where an application goes, or in `reason` why nowhere."""
 
     queue: str = ""
@@ -79,7 +79,7 @@ class PlacementChain:
         self,
         rules: Sequence[RuleConfig],
         registry: Registry,
-        tree: QueueTree,
+        tree: PlacementTree,
         failures: PluginFailures | None = None,
         objects: PluginObjects | None = None,
     ) -> None:
@@ -87,17 +87,17 @@ class PlacementChain:
         objects = PluginObjects(registry) if objects is None else objects
         self._rules = [BoundRule(rule, registry, tree, failures, objects) for rule in rules or IMPLICIT]
         self._tree = tree
-        self.observer: Callable[[Application, Placement], None] | None = None
+        self.observer: Callable[[Application, PlacementResult], None] | None = None
         """Told every placement with its steps, for whoever explains it."""
 
-    def place(self, app: Application) -> Placement:
+    def place(self, app: Application) -> PlacementResult:
         """Find the queue for `app`; "nowhere" is an answer, with the reason."""
         placement = self._run(app)
         if self.observer is not None:
             self.observer(app, placement)
         return placement
 
-    def _run(self, app: Application) -> Placement:
+    def _run(self, app: Application) -> PlacementResult:
         forced = is_forced(app.tags)
         steps: list[Step] = []
         for number, rule in enumerate(self._rules, 1):
@@ -106,27 +106,27 @@ class PlacementChain:
                 choice = self._admit(choice.queue, app, forced)
             steps.append(_step(number, rule.name, choice, rule.title))
             if choice.queue:
-                return Placement(choice.queue, rule.name, "", tuple(steps))
+                return PlacementResult(choice.queue, rule.name, "", tuple(steps))
             if choice.failed and not forced:
-                return Placement("", rule.name, choice.reason, tuple(steps))
+                return PlacementResult("", rule.name, choice.reason, tuple(steps))
         return self._last_resort(app, forced, steps)
 
-    def _admit(self, path: str, app: Application, forced: bool) -> Choice:
+    def _admit(self, path: str, app: Application, forced: bool) -> RuleResult:
         if forced and path == RECOVERY_QUEUE:
-            return Choice(path)
+            return RuleResult(path)
         queue = self._tree.queue(path)
         gate = queue if queue is not None else self._nearest(path)
         if gate is None or not gate.submit_allowed(app.user, app.groups):
             where = path if queue is not None or gate is None else f"{gate.path}, where {path} would be made"
-            return Choice(reason=f"user '{app.user}' may not submit to {where}")
+            return RuleResult(reason=f"user '{app.user}' may not submit to {where}")
         obstacle = self._tree.obstacle(path) if queue is None else ""
         if obstacle:
-            return Choice(reason=f"queue {path} cannot be made: {obstacle}")
+            return RuleResult(reason=f"queue {path} cannot be made: {obstacle}")
         if queue is not None and not queue.is_leaf:
-            return Choice(reason=f"queue {path} is a parent queue, applications run in leaf queues")
+            return RuleResult(reason=f"queue {path} is a parent queue, applications run in leaf queues")
         if queue is not None and queue.state == "Draining":
-            return Choice(reason=f"queue {path} is being removed")
-        return Choice(path)
+            return RuleResult(reason=f"queue {path} is being removed")
+        return RuleResult(path)
 
     def _nearest(self, path: str) -> PlacedQueue | None:
         while "." in path:
@@ -136,20 +136,22 @@ class PlacementChain:
                 return queue
         return None
 
-    def _last_resort(self, app: Application, forced: bool, steps: list[Step]) -> Placement:
+    def _last_resort(self, app: Application, forced: bool, steps: list[Step]) -> PlacementResult:
         if forced:
-            choice = Choice(RECOVERY_QUEUE)
+            choice = RuleResult(RECOVERY_QUEUE)
         elif self._tree.queue(FALLBACK_QUEUE) is None:
-            choice = Choice(reason=f"the application is not forced, and there is no queue {FALLBACK_QUEUE}")
+            choice = RuleResult(
+                reason=f"the application is not forced, and there is no queue {FALLBACK_QUEUE}"
+            )
         else:
             choice = self._admit(FALLBACK_QUEUE, app, forced)
         steps.append(_step(len(steps) + 1, RECOVERY_RULE, choice, RECOVERY_RULE))
         if choice.queue:
-            return Placement(choice.queue, RECOVERY_RULE, "", tuple(steps))
+            return PlacementResult(choice.queue, RECOVERY_RULE, "", tuple(steps))
         said = "; ".join(f"{step.title}: {step.reason}" for step in steps)
-        return Placement("", "", f"{NO_MATCH} ({said})", tuple(steps))
+        return PlacementResult("", "", f"{NO_MATCH} ({said})", tuple(steps))
 
 
-def _step(number: int, rule: str, choice: Choice, title: str) -> Step:
+def _step(number: int, rule: str, choice: RuleResult, title: str) -> Step:
     outcome = "match" if choice.queue else "error" if choice.failed else "no match"
     return Step(number, rule, outcome, choice.queue, choice.reason, title)

@@ -50,7 +50,7 @@ class PlacedQueue(Protocol):
         ...
 
 
-class QueueTree(Protocol):
+class PlacementTree(Protocol):
     """The queues of a partition, as far as placement looks at them."""
 
     def queue(self, path: str) -> PlacedQueue | None:
@@ -63,7 +63,7 @@ class QueueTree(Protocol):
 
 
 @attrs.frozen(slots=True)
-class Choice:
+class RuleResult:
     """What a rule says: a queue's path in lower case, or in `reason` why none."""
 
     queue: str = ""
@@ -79,7 +79,7 @@ class BoundRule:
         self,
         config: RuleConfig,
         registry: Registry,
-        tree: QueueTree,
+        tree: PlacementTree,
         failures: PluginFailures,
         objects: PluginObjects,
     ) -> None:
@@ -95,27 +95,27 @@ class BoundRule:
         self._tree = tree
         self._failures = failures
 
-    def choose(self, app: Application) -> Choice:
+    def choose(self, app: Application) -> RuleResult:
         """The queue for `app` as far as this rule can tell; access is not looked at."""
         if self._filter is not None and not self._filter.allows(app.user, app.groups):
-            return Choice(reason=f"its filter does not let user '{app.user}' through")
+            return RuleResult(reason=f"its filter does not let user '{app.user}' through")
         try:
             name = self._place(app)
             if name is not None and not isinstance(name, str):
                 raise TypeError(f"it returned {name!r} instead of a queue name or None")
         except CONTAINED as error:
             blame = self._failures.report(self._origin, "placing", error, f"application '{app.id}'")
-            return Choice(reason=str(blame), failed=True)
+            return RuleResult(reason=str(blame), failed=True)
         if not name:
-            return Choice(reason="it names no queue for this application")
+            return RuleResult(reason="it names no queue for this application")
         return self._complete(name, app)
 
-    def _complete(self, name: str, app: Application) -> Choice:
+    def _complete(self, name: str, app: Application) -> RuleResult:
         if name.lower() == COMPLETE:
-            return Choice(ROOT)
+            return RuleResult(ROOT)
         for level in name.split("."):
             if not is_queue_name(level):
-                return Choice(reason=f"invalid queue name '{name}': {_fault_of(level)}", failed=True)
+                return RuleResult(reason=f"invalid queue name '{name}': {_fault_of(level)}", failed=True)
         if not name.lower().startswith(COMPLETE):
             above = self._above(app)
             if not above.queue:
@@ -123,18 +123,18 @@ class BoundRule:
             name = f"{above.queue}.{name}"
         path = name.lower()
         if not self._create and self._tree.queue(path) is None:
-            return Choice(reason=f"queue {path} does not exist, and the rule does not create it")
-        return Choice(path)
+            return RuleResult(reason=f"queue {path} does not exist, and the rule does not create it")
+        return RuleResult(path)
 
-    def _above(self, app: Application) -> Choice:
+    def _above(self, app: Application) -> RuleResult:
         if self.parent is None:
-            return Choice(ROOT)
+            return RuleResult(ROOT)
         choice = self.parent.choose(app)
         if not choice.queue:
             return attrs.evolve(choice, reason=f"parent rule {self.parent.title}: {choice.reason}")
         queue = self._tree.queue(choice.queue)
         if queue is not None and queue.is_leaf:
-            return Choice(reason=f"parent rule returned a leaf queue: {queue.path}")
+            return RuleResult(reason=f"parent rule returned a leaf queue: {queue.path}")
         return choice
 
 
