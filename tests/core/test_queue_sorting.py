@@ -11,7 +11,7 @@ from yunikorn_policies import shares
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
-from yunikorn.objects.queue import Cluster, Queue
+from yunikorn.objects.queue import ClusterSize, Queue
 from yunikorn.resources import Resource
 
 
@@ -41,7 +41,7 @@ def standing(
     quota: dict[str, int] | None = None,
     total: dict[str, int] | None = None,
 ) -> float:
-    cluster = Cluster()
+    cluster = ClusterSize()
     cluster.set(Resource(total or {}))
     top = Queue("root", None, cluster, is_leaf=False, managed=True)
     leaf = Queue("a", top, cluster, is_leaf=True, managed=True)

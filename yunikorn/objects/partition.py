@@ -14,7 +14,7 @@ from yunikorn.objects.node import Node
 from yunikorn.objects.outbox import AskRelease, Outbox, Refusal, Release
 from yunikorn.objects.partition_gangs import PartitionGangs
 from yunikorn.objects.pending_class import PendingClasses
-from yunikorn.objects.queue import Cluster, Queue
+from yunikorn.objects.queue import ClusterSize, Queue
 from yunikorn.objects.queue_tree import QueueTree
 from yunikorn.objects.run_index import runs_elsewhere
 from yunikorn.objects.termination import TerminationType
@@ -47,7 +47,7 @@ class Partition:
         self.state = PARTITION.initial
         self.event_recorder = EventRecorder(clock)
         self.outbox = Outbox()
-        self.cluster = Cluster()
+        self.cluster = ClusterSize()
         self._capacity: Tally = {}
         """Of all nodes together."""
         self.ask_classes = AskClasses()

@@ -25,7 +25,7 @@ RECOVERY = "root.@recovery@"
 """The queue of applications that must be taken although no rule places them (facts §5.1)."""
 
 
-class Cluster:
+class ClusterSize:
     """The size of a partition, shared by its queues."""
 
     __slots__ = ("stop_starts", "times_full", "total", "version")
@@ -89,7 +89,7 @@ class Queue(QueueMember):
     )
 
     def __init__(
-        self, name: str, parent: Queue | None, cluster: Cluster, *, is_leaf: bool, managed: bool
+        self, name: str, parent: Queue | None, cluster: ClusterSize, *, is_leaf: bool, managed: bool
     ) -> None:
         super().__init__(name, INT32_MIN)
         self.name = name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.config.names import is_queue_name
 from yunikorn.config.properties import InForce, read_settings
-from yunikorn.objects.queue import RECOVERY, ROOT, Cluster, Queue
+from yunikorn.objects.queue import RECOVERY, ROOT, ClusterSize, Queue
 from yunikorn.resources import NOTHING
 from yunikorn.states import ACTIVE, DRAINING, QUEUE, STOPPED
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class QueueTree:
     """All queues of a partition by path."""
 
-    def __init__(self, config: QueueConfig, cluster: Cluster, event_recorder: EventRecorder) -> None:
+    def __init__(self, config: QueueConfig, cluster: ClusterSize, event_recorder: EventRecorder) -> None:
         self.cluster = cluster
         self.event_recorder = event_recorder
         self.changed: list[Queue] = []
