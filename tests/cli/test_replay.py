@@ -13,7 +13,7 @@ from tests.core.kit import RM, configuration, queue
 from yunikorn.cli.main import main
 from yunikorn.clock import ManualClock
 from yunikorn.interface.recording_scheduler import RecordingScheduler
-from yunikorn.recording.recorder import Recorder
+from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.registry import Registry
 
 Call = Callable[..., tuple[int, str, str]]
@@ -35,7 +35,7 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
 def recording(tmp_path: Path, registry: Registry) -> Path:
     """A node, an application, and three asks, of which a quota lets in two."""
     file = tmp_path / "run.jsonl"
-    recorder = Recorder(file, print)
+    recorder = RecordingWriter(file, print)
     text = configuration(queue("a", resources={"max": {"memory": 2}}))
     rm = RM(text, scheduler=RecordingScheduler(recorder, registry, ManualClock(1_700_000_000_000_000_000)))
     rm.node(memory=9)

@@ -19,9 +19,9 @@ from yunikorn.clock import ManualClock
 from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.json_form import to_json
-from yunikorn.recording.reader import parse_recording
-from yunikorn.recording.recorder import Recorder
-from yunikorn.recording.replay import Replay
+from yunikorn.recording.recording_reader import parse_recording
+from yunikorn.recording.recording_writer import RecordingWriter
+from yunikorn.recording.replayer import Replay
 from yunikorn.registry import Registry
 from yunikorn.simulation.engine import Simulation
 from yunikorn.simulation.reader import read_workload
@@ -37,7 +37,7 @@ def record_scenario(name: str, file: Path, registry: Registry) -> None:
     """Run a scenario of `scenarios/` through the simulator on a recorded core."""
     folder = HERE / "scenarios" / name
     clock = ManualClock()
-    core = RecordingScheduler(Recorder(file, print), registry, clock)
+    core = RecordingScheduler(RecordingWriter(file, print), registry, clock)
     workload = read_workload(folder / "workload.yaml")
     Simulation(workload, core, clock, config=(folder / "queues.yaml").read_text()).run()
     core.close()

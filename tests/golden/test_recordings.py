@@ -13,8 +13,8 @@ import pytest
 
 from tests.golden.record import RECORDINGS, recorders
 from tests.recording.listening import Ear
-from yunikorn.recording.reader import parse_recording
-from yunikorn.recording.replay import Replay
+from yunikorn.recording.recording_reader import parse_recording
+from yunikorn.recording.replayer import Replay
 from yunikorn.registry import Registry
 
 

@@ -33,7 +33,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.objects.timeouts import Timeouts
-from yunikorn.recording.recorder import Recorder
+from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 
@@ -119,7 +119,7 @@ class Life:
 
     def __init__(self, seed: int, file: Path, registry: Registry) -> None:
         self.dice = random.Random(seed)
-        self.recorder = Recorder(file, _never)
+        self.recorder = RecordingWriter(file, _never)
         self.clock = ManualClock(START)
         self.registry = registry
         self.size = 4

@@ -7,8 +7,8 @@ from typing import Any
 
 from tests.core.kit import configuration, queue
 from tests.recording.listening import Ear
-from yunikorn.recording.reader import parse_recording
-from yunikorn.recording.replay import Replay
+from yunikorn.recording.recording_reader import parse_recording
+from yunikorn.recording.replayer import Replay
 from yunikorn.registry import Registry
 
 TWO_QUEUES = configuration(queue("a"), queue("b"))

@@ -14,8 +14,8 @@ from yunikorn.clock import SECOND
 from yunikorn.interface.messages import SchedulerAction, UpdateResponse
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.json_form import to_json
-from yunikorn.recording.reader import parse_recording
-from yunikorn.recording.replay import Replay
+from yunikorn.recording.recording_reader import parse_recording
+from yunikorn.recording.replayer import Replay
 from yunikorn.registry import Registry
 
 USER = {"user": "ann"}

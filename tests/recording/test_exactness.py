@@ -11,9 +11,9 @@ from tests.recording.listening import Ear
 from tests.recording.living import Life
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.interface.recording_scheduler import RecordingScheduler
-from yunikorn.recording.reader import read_recording
-from yunikorn.recording.recorder import Recorder
-from yunikorn.recording.replay import Replay
+from yunikorn.recording.recording_reader import read_recording
+from yunikorn.recording.recording_writer import RecordingWriter
+from yunikorn.recording.replayer import Replay
 from yunikorn.registry import Registry
 
 
@@ -66,7 +66,7 @@ def test_recording_changes_nothing(tmp_path: Path, registry: Registry) -> None:
 
 def test_a_recording_may_be_gone_on_with_by_hand(tmp_path: Path, registry: Registry) -> None:
     file = tmp_path / "run.jsonl"
-    rm = RM(scheduler=RecordingScheduler(Recorder(file, print), registry, ManualClock(10**18)))
+    rm = RM(scheduler=RecordingScheduler(RecordingWriter(file, print), registry, ManualClock(10**18)))
     rm.node(memory=1)
     rm.app()
     rm.ask(memory=1)

@@ -14,9 +14,9 @@ from tests.recording.listening import Ear
 from tests.recording.test_recorder import recorded, silent
 from yunikorn.cli.main import main
 from yunikorn.errors import UsageError
-from yunikorn.recording.reader import parse_recording
-from yunikorn.recording.recorder import Recorder
-from yunikorn.recording.replay import Replay
+from yunikorn.recording.recording_reader import parse_recording
+from yunikorn.recording.recording_writer import RecordingWriter
+from yunikorn.recording.replayer import Replay
 from yunikorn.registry import Registry
 
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs locks and permissions of files")
@@ -29,17 +29,17 @@ def test_a_second_recorder_is_refused_and_changes_nothing(tmp_path: Path, regist
     rm.node(memory=1)
     before = file.read_bytes()
     with pytest.raises(UsageError, match=r"run\.jsonl: another process records into this file"):
-        Recorder(file, silent)
+        RecordingWriter(file, silent)
     assert file.read_bytes() == before
     recorder.close()
-    Recorder(file, silent).close()
+    RecordingWriter(file, silent).close()
 
 
 @UNIX
 def test_the_lock_ends_with_the_process(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     script = (
-        "import sys; from pathlib import Path; from yunikorn.recording.recorder import Recorder\n"
+        "import sys; from pathlib import Path; from yunikorn.recording.recording_writer import Recorder\n"
         "keep = Recorder(Path(sys.argv[1]), print); print('there', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
@@ -51,10 +51,10 @@ def test_the_lock_ends_with_the_process(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == b"there\n"
         with pytest.raises(UsageError, match="another process records"):
-            Recorder(file, silent)
+            RecordingWriter(file, silent)
         process.kill()
         process.wait()
-    Recorder(file, silent).close()
+    RecordingWriter(file, silent).close()
 
 
 @UNIX
@@ -67,7 +67,7 @@ def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path, registr
     rm.node(memory=1)
     recorder.close()
     file.chmod(0o644)
-    Recorder(file, silent).close()
+    RecordingWriter(file, silent).close()
     assert file.stat().st_mode & 0o777 == 0o600
 
 
@@ -77,7 +77,7 @@ def test_the_permissions_of_something_else_are_left_alone(tmp_path: Path) -> Non
     file.write_text("root:x:0:0\n")
     file.chmod(0o644)
     with pytest.raises(UsageError, match="is there, and is no recording"):
-        Recorder(file, silent)
+        RecordingWriter(file, silent)
     assert file.stat().st_mode & 0o777 == 0o644
 
 

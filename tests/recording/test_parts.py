@@ -16,9 +16,9 @@ from yunikorn.cli.main import main
 from yunikorn.clock import ManualClock
 from yunikorn.errors import UsageError
 from yunikorn.interface.recording_scheduler import RecordingScheduler
-from yunikorn.recording.reader import RecordingError, read_recording
-from yunikorn.recording.recorder import Recorder
-from yunikorn.recording.replay import Replay
+from yunikorn.recording.recording_reader import RecordingError, read_recording
+from yunikorn.recording.recording_writer import RecordingWriter
+from yunikorn.recording.replayer import Replay
 from yunikorn.registry import Registry
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be renamed there")
@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "run.jsonl"
 
 
-def begin(recorder: Recorder, registry: Registry) -> RM:
+def begin(recorder: RecordingWriter, registry: Registry) -> RM:
     """An RM with a core that is recorded, and a node."""
     rm = RM(scheduler=RecordingScheduler(recorder, registry, ManualClock(10**18)))
     rm.node(memory=100)
@@ -61,7 +61,7 @@ def parts(file: Path) -> list[Path]:
 
 
 def test_a_recording_that_grows_is_continued_in_another_file(file: Path, registry: Registry) -> None:
-    recorder = Recorder(file, silent, largest=2000)
+    recorder = RecordingWriter(file, silent, largest=2000)
     rm = begin(recorder, registry)
     for number in range(40):
         work(rm, number)
@@ -84,7 +84,7 @@ def test_a_recording_that_grows_is_continued_in_another_file(file: Path, registr
 
 def test_a_core_that_begins_in_a_full_file_begins_another_one(file: Path, registry: Registry) -> None:
     for largest in (1000, 10**6, 500):
-        recorder = Recorder(file, silent, largest=largest)
+        recorder = RecordingWriter(file, silent, largest=largest)
         rm = begin(recorder, registry)
         for number in range(5):
             work(rm, number)
@@ -102,7 +102,7 @@ def test_a_core_that_begins_in_a_full_file_begins_another_one(file: Path, regist
 def test_a_part_that_is_there_is_never_overwritten(file: Path, registry: Registry) -> None:
     kept = file.with_name(f"{file.name}.7")
     kept.write_text("precious")
-    recorder = Recorder(file, silent, largest=500)
+    recorder = RecordingWriter(file, silent, largest=500)
     rm = begin(recorder, registry)
     for number in range(5):
         work(rm, number)
@@ -114,7 +114,7 @@ def test_a_part_that_is_there_is_never_overwritten(file: Path, registry: Registr
 
 
 def test_a_renamed_file_is_left_and_another_one_begun(file: Path, registry: Registry) -> None:
-    recorder = Recorder(file, silent)
+    recorder = RecordingWriter(file, silent)
     rm = begin(recorder, registry)
     work(rm, 1)
     old = file.with_name("yesterday.jsonl")
@@ -128,13 +128,13 @@ def test_a_renamed_file_is_left_and_another_one_begun(file: Path, registry: Regi
     assert contents(file)[0]["at"] == 2
     _, ear = replayed(registry, old, file)
     assert [key for key, _ in ear.placed()] == ["k1", "k2", "k3"]
-    Recorder(old, silent).close()
+    RecordingWriter(old, silent).close()
 
 
 def test_an_empty_file_that_the_renamer_made_is_used_and_closed_to_others(
     file: Path, registry: Registry
 ) -> None:
-    recorder = Recorder(file, silent)
+    recorder = RecordingWriter(file, silent)
     rm = begin(recorder, registry)
     old = file.with_name("yesterday.jsonl")
     file.rename(old)
@@ -147,7 +147,7 @@ def test_an_empty_file_that_the_renamer_made_is_used_and_closed_to_others(
 
 
 def test_a_file_that_was_not_renamed_stays(file: Path, registry: Registry) -> None:
-    recorder = Recorder(file, silent)
+    recorder = RecordingWriter(file, silent)
     rm = begin(recorder, registry)
     recorder.reopen(rm.clock.now())
     work(rm, 1)
@@ -161,13 +161,13 @@ def test_where_no_other_file_can_be_begun_the_recording_goes_on_in_the_old_one(
     file: Path, registry: Registry, obstacle: str
 ) -> None:
     warnings: list[str] = []
-    recorder = Recorder(file, warnings.append)
+    recorder = RecordingWriter(file, warnings.append)
     rm = begin(recorder, registry)
     old = file.with_name("yesterday.jsonl")
     file.rename(old)
     other = None
     if obstacle == "another recorder":
-        other = Recorder(file, silent)
+        other = RecordingWriter(file, silent)
     elif obstacle == "something else":
         file.write_text("precious")
     else:
@@ -192,7 +192,7 @@ def test_a_file_that_cannot_be_renamed_grows_on_and_that_is_said_once(
         raise PermissionError(13, "Permission denied")
 
     warnings: list[str] = []
-    recorder = Recorder(file, warnings.append, largest=500)
+    recorder = RecordingWriter(file, warnings.append, largest=500)
     rm = begin(recorder, registry)
     monkeypatch.setattr(os, "rename", refuse)
     for number in range(10):
@@ -208,7 +208,7 @@ def test_a_file_that_cannot_be_renamed_grows_on_and_that_is_said_once(
 
 def three_parts(file: Path, registry: Registry) -> list[Path]:
     """A recording in three files."""
-    recorder = Recorder(file, silent)
+    recorder = RecordingWriter(file, silent)
     rm = begin(recorder, registry)
     for number in (1, 2):
         work(rm, number)
@@ -248,7 +248,7 @@ def test_a_file_that_is_named_twice_is_refused(file: Path, registry: Registry) -
 
 def test_the_end_of_a_former_core_is_left_out_with_a_remark(file: Path, registry: Registry) -> None:
     files = three_parts(file, registry)
-    recorder = Recorder(file, silent)
+    recorder = RecordingWriter(file, silent)
     work(begin(recorder, registry), 4)
     recorder.close()
     for path in files[:2]:
@@ -266,7 +266,7 @@ def test_a_part_of_another_recording_is_refused(file: Path, registry: Registry, 
     files = three_parts(file, registry)
     (tmp_path / "other").mkdir()
     other = tmp_path / "other" / "run.jsonl"
-    recorder = Recorder(other, silent)
+    recorder = RecordingWriter(other, silent)
     RM(scheduler=RecordingScheduler(recorder, registry, ManualClock(5)))
     recorder.close()
     with pytest.raises(RecordingError, match="name the files before it as well, oldest first"):

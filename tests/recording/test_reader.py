@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from yunikorn.errors import UsageError, YunikornError
 from yunikorn.interface.messages import UpdateRequest
-from yunikorn.recording.reader import Recording, RecordingError, parse_recording, read_recording
 from yunikorn.recording.recorded_entry import KINDS
+from yunikorn.recording.recording_reader import Recording, RecordingError, parse_recording, read_recording
 
 
 def read(*lines: str) -> Recording:

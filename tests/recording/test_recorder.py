@@ -27,9 +27,9 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.objects.timeouts import Timeouts
-from yunikorn.recording.reader import read_recording
-from yunikorn.recording.recorder import Recorder
-from yunikorn.recording.replay import Replay
+from yunikorn.recording.recording_reader import read_recording
+from yunikorn.recording.recording_writer import RecordingWriter
+from yunikorn.recording.replayer import Replay
 from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 
@@ -50,9 +50,9 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "run.jsonl"
 
 
-def recorded(file: Path, registry: Registry, **options: Any) -> tuple[RM, Recorder]:
+def recorded(file: Path, registry: Registry, **options: Any) -> tuple[RM, RecordingWriter]:
     """An RM with a core that is recorded."""
-    recorder = Recorder(file, silent)
+    recorder = RecordingWriter(file, silent)
     return RM(scheduler=RecordingScheduler(recorder, registry, ManualClock(), **options)), recorder
 
 
@@ -135,22 +135,22 @@ def test_a_recording_is_continued_behind_a_line_that_was_cut_off(file: Path, reg
 def test_a_file_of_something_else_is_left_alone(file: Path) -> None:
     file.write_text("partitions: []\n", "utf-8")
     with pytest.raises(UsageError, match=r"run\.jsonl: is there, and is no recording: name another file"):
-        Recorder(file, silent)
+        RecordingWriter(file, silent)
     assert file.read_text("utf-8") == "partitions: []\n"
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot be written: No such file or directory"):
-        Recorder(tmp_path / "nowhere" / "run.jsonl", silent)
+        RecordingWriter(tmp_path / "nowhere" / "run.jsonl", silent)
     with pytest.raises(UsageError, match=r"cannot be written: Is a directory"):
-        Recorder(tmp_path, silent)
+        RecordingWriter(tmp_path, silent)
 
 
 def test_when_the_disk_is_full_the_core_goes_on_and_it_is_said_once(
     file: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warnings: list[str] = []
-    recorder = Recorder(file, warnings.append)
+    recorder = RecordingWriter(file, warnings.append)
     rm = RM(scheduler=RecordingScheduler(recorder, registry, ManualClock()))
 
     def full(descriptor: int, data: bytes) -> int:
@@ -191,7 +191,7 @@ def test_what_no_message_can_say_leaves_a_gap_that_is_told(file: Path, registry:
 
 def test_a_beginning_says_what_the_core_began_with(file: Path, registry: Registry) -> None:
     groups = Configurations({"": "", "batch": b"\xff"}, allow_rm_config=False)
-    recorder = Recorder(file, silent)
+    recorder = RecordingWriter(file, silent)
     clock = ManualClock(5 * SECOND + 1)
     scheduler = RecordingScheduler(
         recorder, registry, clock, Timeouts(session=None, starting=90 * SECOND), groups
@@ -249,7 +249,7 @@ class Asked(Deaf):
 def test_answers_are_recorded_also_those_that_are_none(
     file: Path, registry: Registry, answer: object
 ) -> None:
-    recorder = Recorder(file, silent)
+    recorder = RecordingWriter(file, silent)
     scheduler = RecordingScheduler(recorder, registry, ManualClock())
     rm = RM(scheduler=scheduler, rm_id="other")
     scheduler.register_resource_manager(

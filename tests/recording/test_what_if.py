@@ -13,9 +13,9 @@ from tests.recording.script import app, ask, node, play, register
 from yunikorn.clock import ManualClock
 from yunikorn.interface.messages import TerminationType
 from yunikorn.interface.recording_scheduler import RecordingScheduler
-from yunikorn.recording.reader import read_recording
-from yunikorn.recording.recorder import Recorder
-from yunikorn.recording.replay import Replay
+from yunikorn.recording.recording_reader import read_recording
+from yunikorn.recording.recording_writer import RecordingWriter
+from yunikorn.recording.replayer import Replay
 from yunikorn.registry import Registry
 
 
@@ -41,7 +41,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def rm(file: Path, registry: Registry) -> RM:
     """An RM with a core that is recorded, `root.a` having a quota of 2."""
-    recorder = Recorder(file, print)
+    recorder = RecordingWriter(file, print)
     return RM(limited(2), scheduler=RecordingScheduler(recorder, registry, ManualClock(10**18)))
 
 
@@ -95,7 +95,7 @@ def test_an_end_of_what_is_not_there_is_counted(rm: RM, file: Path, registry: Re
 def test_what_is_preempted_now_is_confirmed_although_nobody_did_then(file: Path, registry: Registry) -> None:
     tree = [queue("a", resources={"guaranteed": {"memory": 4}}), queue("b")]
     off, on = (configuration(*tree, preemption={"enabled": enabled}) for enabled in (False, True))
-    recorder = Recorder(file, print)
+    recorder = RecordingWriter(file, print)
     rm = RM(off, scheduler=RecordingScheduler(recorder, registry, ManualClock(10**18)))
     rm.node(memory=4)
     rm.app("big", "root.b")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from yunikorn.interface.messages import UpdateResponse
     from yunikorn.recording.counts import Counts
     from yunikorn.recording.recorded_entry import RecordedEntry
-    from yunikorn.recording.replay import Replay
+    from yunikorn.recording.replayer import Replay
 
 DIFFERENT = 1
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -44,8 +44,8 @@ def command(files: tuple[Path, ...], config: Path | None, as_json: bool, quiet: 
     difference is named. Under another one it is a what-if. docs/replay.md describes the format.
     """
     try:
-        from yunikorn.recording.reader import read_recording
-        from yunikorn.recording.replay import Replay
+        from yunikorn.recording.recording_reader import read_recording
+        from yunikorn.recording.replayer import Replay
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "google":
             raise

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from yunikorn.errors import UsageError
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateConfigurationResponse
-from yunikorn.recording.entries import GroupConfiguration, RecordedAnswer
 from yunikorn.recording.recorded_entry import RecordedEntry
+from yunikorn.recording.recording_entries import GroupConfiguration, RecordedAnswer
 
 Place = tuple[str, str, str, str, bool]
 """RM, application, allocation key, node, and whether to place it or to keep the node."""

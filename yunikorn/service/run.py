@@ -33,7 +33,7 @@ from yunikorn.service.stop_signals import StopSignals
 from yunikorn.service.watchdog import Watchdog, keep_watch
 
 if TYPE_CHECKING:
-    from yunikorn.recording.recorder import Recorder
+    from yunikorn.recording.recording_writer import RecordingWriter
 
 _log = logging.getLogger("yunikorn.service")
 
@@ -248,13 +248,13 @@ def given_texts(options: Options) -> Texts:
     return texts
 
 
-def _recorder(options: Options) -> Recorder | None:
+def _recorder(options: Options) -> RecordingWriter | None:
     if options.record is None:
         return None
     try:
-        from yunikorn.recording.recorder import Recorder
+        from yunikorn.recording.recording_writer import RecordingWriter
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "google":
             raise
         raise UsageError("--record needs the package protobuf: pip install 'yunikorn[grpc]'") from error
-    return Recorder(options.record, _log.error, options.record_size)
+    return RecordingWriter(options.record, _log.error, options.record_size)

@@ -27,7 +27,7 @@ class Difference:
         return f"{self.place}: {self.what}" if self.place else self.what
 
 
-class Comparison:
+class ReplayComparison:
     """Compares response by response, up to the first difference: what follows differs for that reason."""
 
     def __init__(self, *, wanted: bool) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 
 from yunikorn.errors import Problem, UsageError, YunikornError, printable
-from yunikorn.recording.entries import Part
 from yunikorn.recording.recorded_entry import OF_NONE, UPDATES, RecordedEntry, read_line
+from yunikorn.recording.recording_entries import Part
 
 SHOWN = 20
 """So many problems are written out; the number of the others is said."""

@@ -25,9 +25,9 @@ from yunikorn.interface.wire import callbacks, v0_11
 from yunikorn.interface.wire.json_form import to_json
 from yunikorn.interface.wire.malformed import REFUSED, MalformedMessage
 from yunikorn.objects.timeouts import Timeouts
-from yunikorn.recording.entries import VERSION
 from yunikorn.recording.file_lock import FileIsLocked, is_at, keep_to_owner, open_locked
 from yunikorn.recording.moments import write_date, write_seconds
+from yunikorn.recording.recording_entries import VERSION
 
 Content = dict[str, Any]
 
@@ -39,7 +39,7 @@ UNSAYABLE = (MalformedMessage, *REFUSED)
 """What an embedding program may hand over that is no message; it leaves a gap in the recording."""
 
 
-class Recorder:
+class RecordingWriter:
     """A `RecordingSink` that is a file.
 
     Every line is handed to the operating system at once: when the process is killed, the last line may be

@@ -26,8 +26,6 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.objects.timeouts import Timeouts
-from yunikorn.recording.comparison import Comparison
-from yunikorn.recording.entries import Beginning, RecordedAnswer
 from yunikorn.recording.moments import read_date
 from yunikorn.recording.recorded_answers import (
     OneConfiguration,
@@ -37,6 +35,8 @@ from yunikorn.recording.recorded_answers import (
     recreated,
 )
 from yunikorn.recording.recorded_entry import UPDATES, RecordedEntry
+from yunikorn.recording.recording_entries import Beginning, RecordedAnswer
+from yunikorn.recording.replay_comparison import ReplayComparison
 from yunikorn.recording.replayed_rm import ReplayedRM
 from yunikorn.registry import Registry
 
@@ -76,7 +76,7 @@ class Replay:
     ) -> None:
         """With `config` it is a what-if: everybody has that configuration."""
         self._lines, self._registry, self._listener, self._config = entries, registry, listener, config
-        self.comparison = Comparison(wanted=config is None)
+        self.comparison = ReplayComparison(wanted=config is None)
         self.answers = RecordedAnswers(entries)
         self._next = 0
         """The first line that has not been played."""
