@@ -33,7 +33,7 @@ PARTS = (
     ("which node: order and search", ("node_order.py", "node_orders.py", "fit_index.py")),
     (
         "telling the resource manager",
-        ("interface/delivery.py", "outbox.py", "session.py", "stand.py", "<attrs"),
+        ("interface/delivery.py", "outbox.py", "client_session.py", "stand.py", "<attrs"),
     ),
     ("rm_state", ("yunikorn/objects/",)),
     ("the cycle itself", ("yunikorn/",)),

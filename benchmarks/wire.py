@@ -14,7 +14,7 @@ from benchmarks.failure import BenchmarkFailure
 from benchmarks.service_process import ServiceProcess
 from benchmarks.stand import ResourceManager
 from benchmarks.workload import RM, Workload
-from yunikorn.interface.client import BY_SUBJECT, ONE_STREAM, AsyncClient, Options
+from yunikorn.interface.client import BY_SUBJECT, ONE_STREAM, AsyncClient, ClientOptions
 from yunikorn.interface.client.layouts import Layout
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 
@@ -44,7 +44,7 @@ async def _converse(workload: Workload, layout: Layout, service: ServiceProcess)
     updates = list(workload.ask_updates())
     async with (
         asyncio.timeout(PATIENCE),
-        AsyncClient(service.address, registration, rm, options=Options(layout=layout)) as client,
+        AsyncClient(service.address, registration, rm, options=ClientOptions(layout=layout)) as client,
     ):
         await client.update(UpdateRequest(RM, new_schedulable_nodes=workload.node_infos()))
         await client.update(UpdateRequest(RM, new_applications=workload.application_requests()))

@@ -9,7 +9,7 @@ import random
 import attrs
 
 from benchmarks.failure import BenchmarkFailure
-from yunikorn.interface.client import AsyncClient, Options
+from yunikorn.interface.client import AsyncClient, ClientOptions
 from yunikorn.interface.client.layouts import Layout
 from yunikorn.interface.constants import REQUIRED_NODE_TAG
 from yunikorn.interface.messages import (
@@ -72,7 +72,7 @@ class Manager:
 
     async def connect(self, address: str) -> None:
         """Start: the first time, or again with what it knows."""
-        options = Options(layout=self._layout, patience=PATIENCE, delays=lambda: itertools.repeat(0.2))
+        options = ClientOptions(layout=self._layout, patience=PATIENCE, delays=lambda: itertools.repeat(0.2))
         request = RegisterResourceManagerRequest(self.rm_id, version="soak")
         self._client = AsyncClient(address, request, self, options=options)
         await self._client.start()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.client.shim import Shim, holds
 from tests.service.stand import Stand, serve
-from yunikorn.interface.client import AsyncClient, Options
+from yunikorn.interface.client import AsyncClient, ClientOptions
 from yunikorn.interface.messages import AllocationAsk, RegisterResourceManagerRequest, UpdateRequest
 from yunikorn.registry import Registry
 
@@ -19,7 +19,7 @@ LARGE = UpdateRequest("", asks=[AllocationAsk("x", "app", tags={"padding": "x" *
 
 def test_updates_wait_for_a_scheduler_that_is_busy_and_end_with_the_session(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
-        client = AsyncClient(stand.address, RM, Shim(), options=Options(waiting=2))
+        client = AsyncClient(stand.address, RM, Shim(), options=ClientOptions(waiting=2))
         await client.start()
         free, busy = threading.Event(), asyncio.Event()
         loop = asyncio.get_running_loop()

@@ -13,12 +13,11 @@ import pytest
 from tests.client.shim import Shim
 from tests.service.stand import HERE, Stand, serve
 from yunikorn.errors import UsageError
-from yunikorn.interface.client import AsyncClient, ConnectionLost, Options, Tls
+from yunikorn.interface.client import AsyncClient, ClientOptions, ClientTls, ConnectionLost
 from yunikorn.interface.client.blocking import Client
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.registry import Registry
-from yunikorn.service.settings import Settings
-from yunikorn.service.settings import Tls as ServedTls
+from yunikorn.service.settings import ServerTls, Settings
 
 RM = RegisterResourceManagerRequest("rm")
 EXTENSIONS = "subjectAltName=DNS:scheduler.test,IP:127.0.0.1"
@@ -47,25 +46,25 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_both_sides_know_each_other(registry: Registry, papers: Path) -> None:
-    served = ServedTls(papers / "scheduler.pem", papers / "scheduler.key", papers / "ca.pem")
-    known = Tls(papers / "ca.pem", papers / "client.pem", papers / "client.key")
+    served = ServerTls(papers / "scheduler.pem", papers / "scheduler.key", papers / "ca.pem")
+    known = ClientTls(papers / "ca.pem", papers / "client.pem", papers / "client.key")
 
     async def story(stand: Stand) -> None:
         shim = Shim()
-        async with AsyncClient(stand.address, RM, shim, options=Options(tls=known)):
+        async with AsyncClient(stand.address, RM, shim, options=ClientOptions(tls=known)):
             await shim.until(lambda: len(shim.running) == 3)
         named = attrs.evolve(known, name="scheduler.test")
-        async with AsyncClient(stand.address, RM, Shim(), options=Options(tls=named)) as client:
+        async with AsyncClient(stand.address, RM, Shim(), options=ClientOptions(tls=named)) as client:
             assert client.connected
 
     serve(registry, story, Settings(HERE, tls=served))
 
 
 def test_a_stranger_is_not_let_in_and_sees_why(registry: Registry, papers: Path) -> None:
-    served = ServedTls(papers / "scheduler.pem", papers / "scheduler.key", papers / "ca.pem")
+    served = ServerTls(papers / "scheduler.pem", papers / "scheduler.key", papers / "ca.pem")
 
     async def story(stand: Stand) -> None:
-        for options in (Options(tls=Tls(papers / "ca.pem")), Options()):
+        for options in (ClientOptions(tls=ClientTls(papers / "ca.pem")), ClientOptions()):
             stranger = Client(stand.address, RM, options=options)
             with pytest.raises(ConnectionLost, match="no session after"):
                 await asyncio.to_thread(stranger.start, 0.5)
@@ -74,11 +73,11 @@ def test_a_stranger_is_not_let_in_and_sees_why(registry: Registry, papers: Path)
 
 
 def test_papers_that_are_none_are_named(tmp_path: Path) -> None:
-    def refused(tls: Tls, reason: str) -> None:
+    def refused(tls: ClientTls, reason: str) -> None:
         with pytest.raises(UsageError, match=reason):
-            Client("127.0.0.1:1", RM, options=Options(tls=tls)).start(5)
+            Client("127.0.0.1:1", RM, options=ClientOptions(tls=tls)).start(5)
 
     (tmp_path / "text").write_text("hello", "utf-8")
-    refused(Tls(tmp_path / "none"), r"Tls\.authority: .*none cannot be read: No such file")
-    refused(Tls(tmp_path / "text"), r"Tls\.authority: .*text is not in PEM form")
-    refused(Tls(key=tmp_path / "text"), "certificate and key belong together")
+    refused(ClientTls(tmp_path / "none"), r"Tls\.authority: .*none cannot be read: No such file")
+    refused(ClientTls(tmp_path / "text"), r"Tls\.authority: .*text is not in PEM form")
+    refused(ClientTls(key=tmp_path / "text"), "certificate and key belong together")

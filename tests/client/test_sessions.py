@@ -15,13 +15,13 @@ from tests.service.kit import CONFIG
 from tests.service.stand import Stand, serve
 from yunikorn.clock import Clock, SystemClock
 from yunikorn.errors import UsageError
-from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.client import (
     BY_SUBJECT,
     ONE_STREAM,
     AsyncClient,
+    ClientOptions,
     ConnectionLost,
-    Options,
     Refused,
     TakenOver,
 )
@@ -40,7 +40,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
 from yunikorn.interface.wire.malformed import MalformedMessage
 from yunikorn.registry import Registry
-from yunikorn.service.refusals import Refusal
+from yunikorn.service.call_refusals import CallRefusal
 from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings
 from yunikorn.states import PAUSED, RUNNING, STOPPED
@@ -54,9 +54,9 @@ def at_once() -> Iterator[float]:
     return itertools.repeat(0.0)
 
 
-def options(layout: Layout = ONE_STREAM) -> Options:
+def options(layout: Layout = ONE_STREAM) -> ClientOptions:
     """A client that is never tired of trying."""
-    return Options(layout=layout, delays=at_once)
+    return ClientOptions(layout=layout, delays=at_once)
 
 
 def used(core: Scheduler) -> dict[str, int]:
@@ -103,7 +103,7 @@ def test_it_comes_back_and_nothing_is_lost_or_doubled(
                 code = {"broken": "UNAVAILABLE", "not reading": "RESOURCE_EXHAUSTED"}[trouble]
                 remote = stand.server.registrations.current["rm"]
                 for line in list(remote.lines.values()):
-                    line.end(Refusal(grpc.StatusCode[code], "just so"))
+                    line.end(CallRefusal(grpc.StatusCode[code], "just so"))
             await holds(lambda: shim.reports == 2)
             shim.wanted.append("task-3")
             await client.update(UpdateRequest("rm", asks=[ask("task-3")]))
@@ -141,7 +141,7 @@ def test_it_survives_the_end_of_the_scheduler(registry: Registry, layout: Layout
 
     async def run() -> None:
         shim = Shim()
-        client = AsyncClient(address, RM, shim, options=Options(layout=layout), sleep=sleep)
+        client = AsyncClient(address, RM, shim, options=ClientOptions(layout=layout), sleep=sleep)
         starting = asyncio.create_task(client.start())
         await holds(lambda: len(waited) >= 3)
         assert waited[:3] == [0.1, 0.2, 0.4]
@@ -209,7 +209,7 @@ def test_responses_can_be_iterated_and_a_loss_without_a_report_ends_them(registr
             while len(placed) < 3:
                 placed += (await anext(responses)).new_allocations
             assert sorted(one.node_id for one in placed) == ["n1", "n1", "n2"]
-            stand.server.registrations.current["rm"].end(Refusal(grpc.StatusCode.UNAVAILABLE, "gone"))
+            stand.server.registrations.current["rm"].end(CallRefusal(grpc.StatusCode.UNAVAILABLE, "gone"))
             with pytest.raises(ConnectionLost, match=r"there is no report: .*gone"):
                 async for _ in responses:
                     pass
@@ -248,7 +248,7 @@ def test_of_two_clients_with_one_id_the_second_stays(registry: Registry) -> None
 
 def test_updates_that_cannot_be_sent_are_refused_at_once(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
-        small = Options(delays=at_once, message_bytes=100)
+        small = ClientOptions(delays=at_once, message_bytes=100)
         async with AsyncClient(stand.address, RM, options=small) as client:
             with pytest.raises(UsageError, match="'other' in an update of the client of 'rm'"):
                 await client.update(UpdateRequest("other"))

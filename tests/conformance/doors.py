@@ -11,9 +11,9 @@ from typing import Self
 
 from tests.service.kit import PATIENCE
 from yunikorn.clock import Clock, ManualClock
-from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.callback import Callback
-from yunikorn.interface.client import BY_SUBJECT, ONE_STREAM, Client, Options
+from yunikorn.interface.client import BY_SUBJECT, ONE_STREAM, Client, ClientOptions
 from yunikorn.interface.client.layouts import Layout
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
@@ -176,7 +176,7 @@ class OverGrpc(Door):
             self._client.disconnect()
         self._fenced = Fenced(callback)
         request = RegisterResourceManagerRequest("rm")
-        self._client = Client(self._address, request, self._fenced, options=Options(layout=self.layout))
+        self._client = Client(self._address, request, self._fenced, options=ClientOptions(layout=self.layout))
         self._client.start(PATIENCE)
 
     def tell(self, request: UpdateRequest) -> None:

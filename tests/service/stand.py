@@ -11,7 +11,7 @@ import grpc.aio
 
 from tests.service.kit import CONFIG, PATIENCE
 from yunikorn.clock import Clock, SystemClock
-from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler

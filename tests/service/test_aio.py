@@ -11,7 +11,7 @@ import pytest
 from tests.service.kit import CONFIG, PATIENCE, work
 from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
-from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.callback import implements
 from yunikorn.interface.loop_callback import LoopCallback
 from yunikorn.interface.messages import (

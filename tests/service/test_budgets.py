@@ -22,7 +22,7 @@ from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
 from yunikorn.scheduling.plugin_failures import PluginFailure
-from yunikorn.service import demo, run
+from yunikorn.service import demo, service
 from yunikorn.service.budgets import Budgets
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.settings import Budget, Settings
@@ -228,12 +228,12 @@ def test_a_service_looks_and_sums_up_when_it_ends(
                 os.kill(os.getpid(), signal.SIGTERM)
             return None
 
-    monkeypatch.setattr(run, "Budgets", Watched)
+    monkeypatch.setattr(service, "Budgets", Watched)
     config = tmp_path / "demo.yaml"
     config.write_text(f"{demo.CONFIG}    predicates: [tarpit]\n", "utf-8")
     settings = Settings(budget=Budget(call=0.0, interval=0.001, looks=10**9))
-    options = run.Options(ConfigFiles([f"demo={config}"]), settings, None, demo=True)
-    assert run.serve(options, with_plugins(predicates=[Tarpit]), lambda _: None) == 0
+    options = service.ServiceOptions(ConfigFiles([f"demo={config}"]), settings, None, demo=True)
+    assert service.serve(options, with_plugins(predicates=[Tarpit]), lambda _: None) == 0
     told = [one for one in caplog.records if one.name == "yunikorn.plugins"]
     assert [one.levelname for one in told] == ["ERROR", "WARNING"]
     assert told[0].getMessage().startswith(f"plugin {ORIGIN}: taking long in check: one call held the core")

@@ -27,7 +27,7 @@ from yunikorn.errors import UsageError
 from yunikorn.registry import Registry
 from yunikorn.service.certificates import ServerCertificates
 from yunikorn.service.handshakes import Handshakes
-from yunikorn.service.settings import Settings, Tls
+from yunikorn.service.settings import ServerTls, Settings
 
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
@@ -52,9 +52,9 @@ def renew(certificates: Certificates) -> None:
     leaf.private_key_pem.write_to_path(certificates.key)
 
 
-def tls_of(certificates: Certificates) -> Tls:
+def tls_of(certificates: Certificates) -> ServerTls:
     """Certificates, without an authority for clients."""
-    return Tls(certificates.certificate, certificates.key)
+    return ServerTls(certificates.certificate, certificates.key)
 
 
 def test_certificates_are_replaced_while_streams_go_on(
@@ -88,7 +88,7 @@ def test_another_authority_for_clients_holds_for_new_connections(
         with pytest.raises(grpc.aio.AioRpcError):
             await register_over(certificates.channel(stand.address, known))
 
-    tls = Tls(certificates.certificate, certificates.key, certificates.client_authority)
+    tls = ServerTls(certificates.certificate, certificates.key, certificates.client_authority)
     serve(registry, story, Settings(HERE, tls))
 
 
@@ -125,7 +125,9 @@ def test_a_key_of_another_certificate_is_refused_at_the_start(certificates: Cert
 def test_an_authority_that_is_none_is_refused(certificates: Certificates) -> None:
     certificates.client_authority.write_text("-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----\n")
     with pytest.raises(UsageError, match=r"--tls-client-ca .*clients\.pem cannot be used"):
-        ServerCertificates(Tls(certificates.certificate, certificates.key, certificates.client_authority))
+        ServerCertificates(
+            ServerTls(certificates.certificate, certificates.key, certificates.client_authority)
+        )
 
 
 def give_key(certificates: Certificates, key: Any) -> None:

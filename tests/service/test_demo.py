@@ -10,13 +10,13 @@ import pytest
 from tests.service.kit import PATIENCE
 from yunikorn.clock import SystemClock
 from yunikorn.config.load import check_config
-from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
 from yunikorn.registry import Registry
-from yunikorn.service import demo, run
+from yunikorn.service import demo, service
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.settings import Settings
 
@@ -68,7 +68,7 @@ def test_a_core_that_dies_ends_the_service_with_a_status_of_its_own(
         def update(self, request: UpdateRequest) -> None:
             raise ArithmeticError("the books are wrong")
 
-    monkeypatch.setattr(run, "Scheduler", Buggy)
-    options = run.Options(ConfigFiles([]), Settings(), None, demo=True)
-    assert run.serve(options, registry, lambda _: None) == 70
+    monkeypatch.setattr(service, "Scheduler", Buggy)
+    options = service.ServiceOptions(ConfigFiles([]), Settings(), None, demo=True)
+    assert service.serve(options, registry, lambda _: None) == 70
     assert "the core has died: ArithmeticError: the books are wrong" in caplog.text

@@ -23,8 +23,8 @@ from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.generated import callbacks_pb2 as wire
 from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, SCHEDULER, UPDATE, path
 from yunikorn.registry import Registry
+from yunikorn.service.call_refusals import CallRefusal
 from yunikorn.service.endings import OPEN_FILES
-from yunikorn.service.refusals import Refusal
 from yunikorn.service.settings import Patience, Settings
 
 Code = grpc.StatusCode
@@ -137,7 +137,7 @@ def test_callbacks_that_are_given_up_while_the_core_takes_them_are_not_asked(
 def test_a_call_that_grpc_cannot_end_loses_its_connection(
     registry: Registry, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(Refusal, "details", property(lambda _: Unsendable("no")))
+    monkeypatch.setattr(CallRefusal, "details", property(lambda _: Unsendable("no")))
 
     async def story(stand: Stand) -> None:
         await stand.register()

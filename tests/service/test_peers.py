@@ -20,7 +20,7 @@ from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.generated import callbacks_pb2 as wire
 from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 from yunikorn.registry import Registry
-from yunikorn.service.settings import Settings, Tls
+from yunikorn.service.settings import ServerTls, Settings
 
 Code = grpc.StatusCode
 
@@ -34,7 +34,7 @@ class Certificates:
         server.cert_chain_pems[0].write_to_path(folder / "server.pem")
         server.private_key_pem.write_to_path(folder / "server.key")
         self.authority.cert_pem.write_to_path(folder / "ca.pem")
-        self.tls = Tls(folder / "server.pem", folder / "server.key", folder / "ca.pem")
+        self.tls = ServerTls(folder / "server.pem", folder / "server.key", folder / "ca.pem")
 
     def channel(self, stand: Stand, common_name: str, *names: str) -> Any:
         """A connection of a client whose certificate has these names."""

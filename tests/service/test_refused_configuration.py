@@ -21,7 +21,7 @@ from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.generated import callbacks_pb2 as wire
 from yunikorn.interface.wire.generated import si_v0_11_pb2 as si
 from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, path
-from yunikorn.service.refusals import refusal_of
+from yunikorn.service.call_refusals import refusal_of
 
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 SECRETS = """\

@@ -26,9 +26,9 @@ from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.methods import CALLBACKS, REGISTER, SCHEDULER, path
 from yunikorn.registry import Registry
 from yunikorn.service.address import Address
+from yunikorn.service.call_refusals import CallRefusal
 from yunikorn.service.certificates import ServerCertificates
-from yunikorn.service.refusals import Refusal
-from yunikorn.service.settings import Patience, Settings, Tls
+from yunikorn.service.settings import Patience, ServerTls, Settings
 
 Code = grpc.StatusCode
 
@@ -138,7 +138,7 @@ def test_over_tls_clients_come_in_and_others_do_not(registry: Registry, certific
         with pytest.raises(grpc.aio.AioRpcError):
             await register_over(grpc.aio.insecure_channel(stand.address))
 
-    serve(registry, story, Settings(HERE, Tls(certificates.certificate, certificates.key)))
+    serve(registry, story, Settings(HERE, ServerTls(certificates.certificate, certificates.key)))
 
 
 def test_only_clients_of_the_authority_come_in(registry: Registry, certificates: Certificates) -> None:
@@ -149,18 +149,18 @@ def test_only_clients_of_the_authority_come_in(registry: Registry, certificates:
             with pytest.raises(grpc.aio.AioRpcError):
                 await register_over(certificates.channel(stand.address, stranger))
 
-    tls = Tls(certificates.certificate, certificates.key, certificates.client_authority)
+    tls = ServerTls(certificates.certificate, certificates.key, certificates.client_authority)
     serve(registry, story, Settings(HERE, tls))
 
 
 def test_certificates_that_cannot_be_used_are_named(certificates: Certificates, tmp_path: Path) -> None:
     gone = tmp_path / "gone.pem"
     with pytest.raises(UsageError, match=r"--tls-key .*gone\.pem: cannot be read: No such file"):
-        ServerCertificates(Tls(certificates.certificate, gone))
+        ServerCertificates(ServerTls(certificates.certificate, gone))
     with pytest.raises(UsageError, match=r"--tls-key .*cert\.pem: holds no private key in PEM form"):
-        ServerCertificates(Tls(certificates.certificate, certificates.certificate))
+        ServerCertificates(ServerTls(certificates.certificate, certificates.certificate))
     with pytest.raises(UsageError, match=r"--tls-cert .*key\.pem: holds no certificate in PEM form"):
-        ServerCertificates(Tls(certificates.key, certificates.key))
+        ServerCertificates(ServerTls(certificates.key, certificates.key))
 
 
 # -- addresses --------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def test_who_watches_health_does_not_hold_up_the_end(registry: Registry) -> None
 
 @pytest.mark.parametrize("text", ["short", "x" * 50_000, "ä" * 50_000, "a problem\n" * 5_000])
 def test_a_reason_fits_where_it_travels(text: str) -> None:
-    details = Refusal(Code.INVALID_ARGUMENT, text).details
+    details = CallRefusal(Code.INVALID_ARGUMENT, text).details
     assert len(quote(details)) <= 6_000
     assert details.startswith(text[:900])
     assert ("characters in all" in details) == (details != text)

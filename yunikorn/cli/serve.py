@@ -25,7 +25,7 @@ from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.descriptors import raise_descriptor_limit
 from yunikorn.service.handshakes import VERBOSITY, handshakes_logged
 from yunikorn.service.logs import AREAS, FORMATS, LEVELS, logging_to, parse_levels
-from yunikorn.service.run import Network, Options, serve
+from yunikorn.service.service import Network, ServiceOptions, serve
 from yunikorn.service.settings import (
     DEFAULT_ADDRESS,
     LIMITS,
@@ -33,12 +33,12 @@ from yunikorn.service.settings import (
     Limits,
     Patience,
     RMLimits,
+    ServerTls,
     Settings,
-    Tls,
 )
 
 if TYPE_CHECKING:
-    from yunikorn.interface.aio import AsyncScheduler
+    from yunikorn.interface.async_scheduler import AsyncScheduler
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 OFF = "off"
@@ -201,7 +201,7 @@ def command(
     )
     files = ConfigFiles(configs)
     network = None if address == OFF else _network(settings.tls)
-    options = Options(files, settings, network, allow_rm_config, watch, demo, record, record_size)
+    options = ServiceOptions(files, settings, network, allow_rm_config, watch, demo, record, record_size)
     # Who sets the level of gRPC's own lines wants to read them.
     reads = network is not None and settings.tls is not None and os.environ["GRPC_VERBOSITY"] == VERBOSITY
     handshakes = handshakes_logged() if reads else contextlib.nullcontext()
@@ -210,7 +210,7 @@ def command(
         return serve(options, Registry.load(), lambda bound: click.echo(_welcome(options, bound)))
 
 
-def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> Tls | None:
+def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> ServerTls | None:
     if certificate is None and key is None:
         if authority is not None:
             raise UsageError("--tls-client-ca needs --tls-cert and --tls-key: clients are checked over TLS")
@@ -218,10 +218,10 @@ def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> 
     if certificate is None or key is None:
         given, missing = ("--tls-key", "--tls-cert") if certificate is None else ("--tls-cert", "--tls-key")
         raise UsageError(f"{given} needs {missing} beside it")
-    return Tls(certificate, key, authority)
+    return ServerTls(certificate, key, authority)
 
 
-def _network(tls: Tls | None) -> Callable[[AsyncScheduler, Settings], Network]:
+def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, Settings], Network]:
     # What the library would print beside our one message, unless somebody asks for it.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE" if tls is None else VERBOSITY)
     try:
@@ -236,7 +236,7 @@ def _network(tls: Tls | None) -> Callable[[AsyncScheduler, Settings], Network]:
     return Server
 
 
-def _welcome(options: Options, bound: str) -> str:
+def _welcome(options: ServiceOptions, bound: str) -> str:
     settings = options.settings
     if not bound:
         where = "without a network"

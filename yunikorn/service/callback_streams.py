@@ -19,10 +19,10 @@ from yunikorn.interface.wire.generated.callbacks_pb2 import (
     FromScheduler,
     Opened,
 )
+from yunikorn.service.call_refusals import CallRefusal, not_registered, refusal_of
 from yunikorn.service.decoding import LARGE, Decoding
 from yunikorn.service.endings import Context, refuse, send_headers
 from yunikorn.service.open_streams import WHO, first_message
-from yunikorn.service.refusals import Refusal, not_registered, refusal_of
 from yunikorn.service.registrations import Registrations
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.remote_callback import RemoteCallback
@@ -50,7 +50,7 @@ class CallbackStreams:
         await send_headers(context)
         try:
             line = await self._open(await self._decode(data), context)
-        except Refusal as refusal:
+        except CallRefusal as refusal:
             await refuse(context, refusal, "a new stream of callbacks")
             return
         ending = await self._converse(line, messages, context)
@@ -60,7 +60,7 @@ class CallbackStreams:
     async def _open(self, message: FromResourceManager, context: Context) -> RemoteCallback:
         if not message.HasField("open"):
             text = "open: the first message has to say which resource manager it comes from, and what it does"
-            raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
+            raise CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, text)
         remote, peer = self._registrations.of(message.open.rm_id, context)
         methods = callbacks.from_capabilities(message.open.capabilities)
         methods = tuple("node_predicates" if method == "predicates" else method for method in methods)
@@ -74,7 +74,7 @@ class CallbackStreams:
             raise
         if before is not None:
             text = f"a newer stream of callbacks of {remote.label} took over"
-            before.end(Refusal(grpc.StatusCode.ABORTED, text))
+            before.end(CallRefusal(grpc.StatusCode.ABORTED, text))
         opened = Opened(
             timeout_milliseconds=round(self._settings.patience.callback * 1000),
             capabilities=callbacks.to_capabilities(methods),
@@ -90,7 +90,7 @@ class CallbackStreams:
         return line
 
     async def _use(self, remote: RemoteRM, line: RemoteCallback | None) -> None:
-        """Have the core talk to the RM through this line, or without callbacks; raises `Refusal`."""
+        """Have the core talk to the RM through this line, or without callbacks; raises `CallRefusal`."""
 
         def operation(core: Scheduler) -> None:
             if remote.is_current:
@@ -107,7 +107,7 @@ class CallbackStreams:
 
     async def _converse(
         self, line: RemoteCallback, messages: AsyncIterator[bytes], context: Context
-    ) -> Refusal | None:
+    ) -> CallRefusal | None:
         hearing = asyncio.create_task(self._hear(line, messages))
         telling = asyncio.create_task(_tell(line, context))
         try:
@@ -132,7 +132,7 @@ class CallbackStreams:
                     call.add_done_callback(calls.discard)
                 elif content == "open":
                     text = "open: the stream is open already"
-                    raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
+                    raise CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, text)
                 else:
                     line.heard(message)
         finally:
@@ -148,7 +148,7 @@ class CallbackStreams:
         try:
             return await self._decoding.decode(callbacks.FROM_RESOURCE_MANAGER.decode, data)
         except YunikornError as error:
-            raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from error
+            raise CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from error
 
     # -- calls of the RM ----------------------------------------------------------------------------------
 

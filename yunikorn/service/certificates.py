@@ -10,13 +10,13 @@ import grpc
 
 from yunikorn.errors import UsageError
 from yunikorn.service.certificate_keys import SERVED, unserved_key
-from yunikorn.service.settings import Tls
+from yunikorn.service.settings import ServerTls
 
 
 class ServerCertificates:
     """Certificates as gRPC takes them; connections that are open keep those that they began with."""
 
-    def __init__(self, tls: Tls) -> None:
+    def __init__(self, tls: ServerTls) -> None:
         """Read the files; raises `UsageError` for one that cannot be used."""
         self._tls = tls
         self._files = _read(tls)
@@ -52,7 +52,7 @@ def _configuration(files: tuple[bytes, bytes, bytes | None]) -> grpc.ServerCerti
     return grpc.ssl_server_certificate_configuration([(key, certificate)], root_certificates=roots)
 
 
-def _read(tls: Tls) -> tuple[bytes, bytes, bytes | None]:
+def _read(tls: ServerTls) -> tuple[bytes, bytes, bytes | None]:
     """Key, certificate, and those of the clients' authority; raises `UsageError`."""
     authority = tls.client_authority
     files = (
@@ -68,7 +68,7 @@ def _read(tls: Tls) -> tuple[bytes, bytes, bytes | None]:
     return files
 
 
-def _check(tls: Tls) -> None:
+def _check(tls: ServerTls) -> None:
     """Try the files: gRPC only logs those that it cannot use."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     # Which keys are strong enough is gRPC's to say.

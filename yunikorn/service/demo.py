@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -54,7 +54,7 @@ partitions:
 
 
 @attrs.frozen
-class Job:
+class DemoJob:
     """What the demo submits."""
 
     name: str
@@ -67,7 +67,7 @@ class Job:
     """For how long each task runs."""
 
 
-def jobs() -> Iterator[Job]:
+def jobs() -> Iterator[DemoJob]:
     """Jobs without end, the same in every run: more than fits at once, now and then."""
     shapes = itertools.cycle(
         [
@@ -79,7 +79,7 @@ def jobs() -> Iterator[Job]:
         ]
     )
     for number, (queue, user, tasks, vcore, ticks) in enumerate(shapes, 1):
-        yield Job(f"{queue}-{number}", f"root.{queue}", user, tasks, vcore, ticks)
+        yield DemoJob(f"{queue}-{number}", f"root.{queue}", user, tasks, vcore, ticks)
 
 
 class Demo:
@@ -92,7 +92,7 @@ class Demo:
         self._now = 0
         self._running: dict[str, tuple[Allocation, int]] = {}
         """By uuid: what runs, and the tick at which it ends."""
-        self._known: dict[str, Job] = {}
+        self._known: dict[str, DemoJob] = {}
         self._left: dict[str, int] = {}
         """By job: tasks that have not ended."""
         self._again = False
@@ -144,7 +144,7 @@ class Demo:
                 ended.append(AllocationRelease(placed.application_id, uuid))
         return ended
 
-    def _submit(self, job: Job, update: UpdateRequest) -> None:
+    def _submit(self, job: DemoJob, update: UpdateRequest) -> None:
         _log.info("%s submits %s: %d tasks of %d vcore", job.user, job.name, job.tasks, job.vcore // 1000)
         self._known[job.name], self._left[job.name] = job, job.tasks
         ugi = UserGroupInformation(job.user, [job.user])

@@ -17,7 +17,7 @@ import grpc
 import grpc.aio
 
 from yunikorn.errors import printable
-from yunikorn.service.refusals import Refusal
+from yunikorn.service.call_refusals import CallRefusal
 
 _log = logging.getLogger("yunikorn.grpc")
 
@@ -35,13 +35,13 @@ async def send_headers(context: Context) -> None:
     await context.send_initial_metadata(())
 
 
-async def refuse(context: Context, refusal: Refusal, what: str) -> None:
+async def refuse(context: Context, refusal: CallRefusal, what: str) -> None:
     """End a stream with a status, and log it; `what` is its name in the log."""
     _log.info("%s ends with %s: %s", printable(what), refusal.code.name, refusal.logged)
     await end_with(context, refusal, what)
 
 
-async def end_with(context: Context, refusal: Refusal, what: str) -> None:
+async def end_with(context: Context, refusal: CallRefusal, what: str) -> None:
     """End a call with a status.
 
     If gRPC cannot end the call, its connection is closed: otherwise the client would wait without end.

@@ -43,7 +43,7 @@ def parse_levels(texts: Iterable[str]) -> dict[str, str]:
 def logging_to(stream: TextIO | None, levels: dict[str, str], format_: str = "text") -> Iterator[None]:
     """Log to a stream (standard error if None) for as long as this holds."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonLines() if format_ == "json" else TextLines())
+    handler.setFormatter(JsonLogFormat() if format_ == "json" else TextLogFormat())
     root, ours = logging.getLogger(), logging.getLogger(ROOT)
     before = {logger: logger.level for logger in (ours, *(_area(area) for area in AREAS))}
     root.addHandler(handler)
@@ -68,7 +68,7 @@ def _time(record: logging.LogRecord) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class TextLines(logging.Formatter):
+class TextLogFormat(logging.Formatter):
     """`TIME LEVEL AREA: MESSAGE`; further lines of a message are indented."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -82,7 +82,7 @@ class TextLines(logging.Formatter):
         return "\n".join([head, *(f"    {line}" for line in lines[1:])])
 
 
-class JsonLines(logging.Formatter):
+class JsonLogFormat(logging.Formatter):
     """One JSON object per entry."""
 
     def format(self, record: logging.LogRecord) -> str:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import grpc
 
-from yunikorn.service.refusals import Refusal
+from yunikorn.service.call_refusals import CallRefusal
 from yunikorn.service.settings import Limits, Patience
 
 M = TypeVar("M")
@@ -31,7 +31,7 @@ class OpenStreams:
 
     @contextlib.contextmanager
     def counted(self, peer: str) -> Iterator[None]:
-        """Count the stream of the task at work; raises `Refusal` if there are too many already."""
+        """Count the stream of the task at work; raises `CallRefusal` if there are too many already."""
         task = asyncio.current_task()
         assert task is not None
         self._check(peer)
@@ -55,11 +55,11 @@ class OpenStreams:
             )
         else:
             return
-        raise Refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
+        raise CallRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
 
 
 async def first_message(messages: AsyncIterator[M], patience: Patience, why: str = "") -> M | None:
-    """The first message of a stream; None if it was half-closed without. Raises `Refusal` if none comes.
+    """The first message of a stream; None if it was half-closed without. Raises `CallRefusal` if none comes.
 
     `why` tells what it was wanted for.
     """
@@ -68,4 +68,4 @@ async def first_message(messages: AsyncIterator[M], patience: Patience, why: str
             return await anext(messages, None)
     except TimeoutError:
         text = f"no message came within {patience.message:g} s{why}"
-        raise Refusal(grpc.StatusCode.DEADLINE_EXCEEDED, text) from None
+        raise CallRefusal(grpc.StatusCode.DEADLINE_EXCEEDED, text) from None

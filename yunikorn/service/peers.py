@@ -6,8 +6,8 @@ import attrs
 import grpc
 
 from yunikorn.errors import printable
+from yunikorn.service.call_refusals import CallRefusal, shown
 from yunikorn.service.endings import Context
-from yunikorn.service.refusals import Refusal, shown
 
 CN, SAN = "cn", "san"
 IDENTITIES = (CN, SAN)
@@ -44,9 +44,9 @@ class Peer:
         return printable(f"{self.address} ({certificate})")
 
     def check(self, rm_id: str, identity: str) -> None:
-        """Raise `Refusal` if names of certificates count and none of this one's is `rm_id`."""
+        """Raise `CallRefusal` if names of certificates count and none of this one's is `rm_id`."""
         if identity and rm_id not in self.names:
             what = {CN: "common name", SAN: "subject alternative names"}[identity]
             names = ", ".join(f"'{shown(name)}'" for name in self.names) or "none"
             text = f"rmID: '{shown(rm_id)}' is not in the {what} of the client's certificate ({names})"
-            raise Refusal(grpc.StatusCode.PERMISSION_DENIED, text)
+            raise CallRefusal(grpc.StatusCode.PERMISSION_DENIED, text)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import grpc
 
 from yunikorn.errors import UsageError, printable
-from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.refused_configuration import refused_registration_logged_by_caller
 from yunikorn.interface.scheduler import Scheduler
@@ -20,10 +20,10 @@ from yunikorn.interface.threaded import CoreStopped
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.codec import Decoder
 from yunikorn.interface.wire.generated import si_v0_11_pb2 as wire
+from yunikorn.service.call_refusals import CallRefusal, not_registered
 from yunikorn.service.decoding import LARGE
 from yunikorn.service.endings import Context
 from yunikorn.service.peers import Peer
-from yunikorn.service.refusals import Refusal, not_registered
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.settings import Settings
 from yunikorn.states import PAUSED, STOPPED
@@ -52,7 +52,7 @@ class Registrations:
         self._loop = asyncio.get_running_loop()
 
     def of(self, rm_id: str, context: Context) -> tuple[RemoteRM, Peer]:
-        """The registration that a new stream belongs to, and its client; raises `Refusal`."""
+        """The registration that a new stream belongs to, and its client; raises `CallRefusal`."""
         peer = Peer.of(context, self.settings.identity)
         peer.check(rm_id, self.settings.identity)
         remote = self.current.get(rm_id)
@@ -61,7 +61,7 @@ class Registrations:
         return remote, peer
 
     async def register(self, request: RegisterResourceManagerRequest, peer: Peer) -> None:
-        """A resource manager introduces itself; raises what the core raises, `TooMany`, and `Refusal`."""
+        """A resource manager introduces itself; raises what the core raises, `TooMany`, and `CallRefusal`."""
         if request.rm_id:
             peer.check(request.rm_id, self.settings.identity)
         remote = RemoteRM(request.rm_id, self, peer)
@@ -93,7 +93,7 @@ class Registrations:
         if before is not None:
             # Also those that were told RESYNC: what was sent before it was read may still be on its way.
             text = f"{remote.label} registered again: open a new stream and report on it"
-            before.end(Refusal(grpc.StatusCode.ABORTED, text))
+            before.end(CallRefusal(grpc.StatusCode.ABORTED, text))
         self._expect_stream(remote)
 
     def _forget_ended(self, core: Scheduler) -> None:
@@ -199,7 +199,7 @@ class Registrations:
 
 
 def decode_registration(data: bytes) -> RegisterResourceManagerRequest:
-    """Decode a registration; raises `MalformedMessage`, and `Refusal` for too many entries."""
+    """Decode a registration; raises `MalformedMessage`, and `CallRefusal` for too many entries."""
     codec = v0_11.REGISTER_REQUEST
 
     def convert(message: wire.RegisterResourceManagerRequest) -> RegisterResourceManagerRequest:
@@ -214,4 +214,4 @@ def _check_entries(message: wire.RegisterResourceManagerRequest) -> None:
     for name, entries in (("buildInfo", message.buildInfo), ("extraConfig", message.extraConfig)):
         if len(entries) > MOST_ENTRIES:
             text = f"{name}: has {len(entries)} entries, and may have {MOST_ENTRIES}"
-            raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
+            raise CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, text)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 
 from yunikorn.errors import UsageError, YunikornError
-from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.registry import Registry
 from yunikorn.service.config_files import ConfigFiles, LoadedConfigurations

@@ -13,7 +13,7 @@ from yunikorn.errors import UsageError, printable
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import SchedulerAction, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.service.refusals import Refusal, shown
+from yunikorn.service.call_refusals import CallRefusal, shown
 from yunikorn.service.response_parts import entries_of
 from yunikorn.service.response_stream import ResponseStream
 from yunikorn.service.rm_limits import RMAdmission
@@ -149,25 +149,25 @@ class RemoteRM:
 
     def _cut_off(self, reason: str) -> None:
         text = f"{reason}; read, open a new stream, and register again when told RESYNC"
-        self.end(Refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, text))
+        self.end(CallRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, text))
 
     # -- streams --------------------------------------------------------------------------------------
 
     def attach(self, line: ResponseStream, layout: ServerLayout) -> None:
-        """A stream was opened: it replaces an earlier one of its kind; raises `Refusal`.
+        """A stream was opened: it replaces an earlier one of its kind; raises `CallRefusal`.
 
         One that comes after another of the same registration is told RESYNC: nobody knows what of the
         other's messages arrived (decision 31).
         """
         if self.layout is not None and self.layout is not layout:
-            raise Refusal(
+            raise CallRefusal(
                 grpc.StatusCode.FAILED_PRECONDITION,
                 f"{self.label} uses {self.layout.name} already: use that, or register again",
             )
         before = self.lines.pop(line.kind, None)
         if before is not None:
             text = f"a newer {line.kind} stream of {self.label} took over"
-            before.end(Refusal(grpc.StatusCode.ABORTED, text))
+            before.end(CallRefusal(grpc.StatusCode.ABORTED, text))
             self._drop(before.clear())
             _log.info("%s: %s from %s takes over from %s", self.label, line.kind, line.peer, before.peer)
         elif line.peer != self.peer:
@@ -228,7 +228,7 @@ class RemoteRM:
             if self.callbacks is not None:
                 self.callbacks.finish()
 
-    def end(self, refusal: Refusal | None) -> None:
+    def end(self, refusal: CallRefusal | None) -> None:
         """End all streams."""
         if self.callbacks is not None:
             self.callbacks.end(refusal)
@@ -237,7 +237,7 @@ class RemoteRM:
             self._drop(line.clear())
             line.end(refusal)
 
-    def wind_up(self, refusal: Refusal) -> None:
+    def wind_up(self, refusal: CallRefusal) -> None:
         """End all streams when what waits has been sent."""
         for line in self.lines.values():
             line.finish(refusal)
@@ -255,8 +255,8 @@ class RemoteRM:
             self.sent(response)
 
 
-def resync(reason: str) -> Refusal:
+def resync(reason: str) -> CallRefusal:
     """How streams without a field for it are told RESYNC."""
-    return Refusal(
+    return CallRefusal(
         grpc.StatusCode.ABORTED, f"RESYNC: {reason}; register again, open new streams, and report everything"
     )

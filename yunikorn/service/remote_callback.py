@@ -24,8 +24,8 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.wire import callbacks
 from yunikorn.interface.wire.generated.callbacks_pb2 import Done, FromResourceManager, FromScheduler
+from yunikorn.service.call_refusals import CallRefusal
 from yunikorn.service.peers import Peer
-from yunikorn.service.refusals import Refusal
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.settings import Settings
 
@@ -47,7 +47,7 @@ class RemoteCallback:
         self.remote = remote
         self.peer = peer
         self.methods = tuple(methods)
-        self.ended: asyncio.Future[Refusal | None] = asyncio.get_running_loop().create_future()
+        self.ended: asyncio.Future[CallRefusal | None] = asyncio.get_running_loop().create_future()
         """Set once the service wants the stream to end."""
         self._settings = settings
         self._loop = asyncio.get_running_loop()
@@ -60,7 +60,7 @@ class RemoteCallback:
         self._notices: deque[Any] = deque()
         self._some = asyncio.Event()
         self._finished = False
-        self.last: Refusal | None = None
+        self.last: CallRefusal | None = None
         """The status with which the stream ends when all has been said."""
         self._last: FromScheduler | None = None
         self._confirmed: asyncio.Future[None] | None = None
@@ -147,7 +147,7 @@ class RemoteCallback:
         if waiting and waiting + len(notices) > self._settings.limits.notices:
             self.is_open = False
             text = f"it does not read what it is told: {waiting} notices wait"
-            self._loop.call_soon_threadsafe(self.end, Refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, text))
+            self._loop.call_soon_threadsafe(self.end, CallRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, text))
             return
         self._handed += len(notices)
         self._loop.call_soon_threadsafe(self._add, *notices)
@@ -201,7 +201,7 @@ class RemoteCallback:
         if message is self._last and self._confirmed is not None and not self._confirmed.done():
             self._confirmed.set_result(None)
 
-    def finish(self, refusal: Refusal | None = None) -> None:
+    def finish(self, refusal: CallRefusal | None = None) -> None:
         """Have the stream end when everything that waits has been sent: in peace, or with a status."""
         self._finished = True
         self.last = refusal
@@ -216,7 +216,7 @@ class RemoteCallback:
             if not waiting.done():
                 waiting.set_result(None)
 
-    def end(self, refusal: Refusal | None) -> None:
+    def end(self, refusal: CallRefusal | None) -> None:
         """End the stream now; the first reason counts."""
         self.close()
         if not self.ended.done():

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from yunikorn.interface.messages import UpdateResponse
 
 if TYPE_CHECKING:
+    from yunikorn.service.call_refusals import CallRefusal
     from yunikorn.service.peers import Peer
-    from yunikorn.service.refusals import Refusal
     from yunikorn.service.remote import RemoteRM
 
 
@@ -28,12 +28,12 @@ class ResponseStream:
         """Whether the RM was told RESYNC: what comes is of no use until it has registered anew."""
         self.half_closed = False
         """Whether the RM has nothing more to say."""
-        self.ended: asyncio.Future[Refusal | None] = asyncio.get_running_loop().create_future()
+        self.ended: asyncio.Future[CallRefusal | None] = asyncio.get_running_loop().create_future()
         """Set once the service wants it to end: with a refusal, or in peace."""
         self._waiting: deque[UpdateResponse] = deque()
         self._some = asyncio.Event()
         self._finished = False
-        self.last: Refusal | None = None
+        self.last: CallRefusal | None = None
         """The status with which it ends when all has been said."""
         self._confirmed: dict[int, asyncio.Future[None]] = {}
 
@@ -64,7 +64,7 @@ class ResponseStream:
         if arrived is not None and not arrived.done():
             arrived.set_result(None)
 
-    def finish(self, refusal: Refusal | None = None) -> None:
+    def finish(self, refusal: CallRefusal | None = None) -> None:
         """Have it end when everything that waits has been sent: in peace, or with a status."""
         self._finished = True
         self.last = refusal
@@ -79,7 +79,7 @@ class ResponseStream:
             await self._some.wait()
         return self._waiting.popleft()
 
-    def end(self, refusal: Refusal | None) -> None:
+    def end(self, refusal: CallRefusal | None) -> None:
         """Have it end now; the first reason counts."""
         if not self.ended.done():
             self.ended.set_result(refusal)

@@ -12,12 +12,13 @@ import grpc
 import grpc.aio
 
 from yunikorn.errors import ConfigError, UsageError, YunikornError
-from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.threaded import CoreStopped
 from yunikorn.interface.wire import methods
 from yunikorn.interface.wire.malformed import MalformedMessage
 from yunikorn.service.address import bind, socket_lock
+from yunikorn.service.call_refusals import CallRefusal, refusal_of, shown
 from yunikorn.service.callback_streams import CallbackStreams
 from yunikorn.service.certificates import ServerCertificates
 from yunikorn.service.decoding import Decoding
@@ -26,7 +27,6 @@ from yunikorn.service.health import Health
 from yunikorn.service.open_streams import OpenStreams
 from yunikorn.service.peers import Peer
 from yunikorn.service.reflection import reflect
-from yunikorn.service.refusals import Refusal, refusal_of, shown
 from yunikorn.service.registrations import Registrations, TooMany, decode_registration
 from yunikorn.service.server_layouts import SERVER_LAYOUTS, ServerLayout
 from yunikorn.service.settings import Settings
@@ -40,8 +40,8 @@ LAST = 0.5
 """Seconds for calls that are under way when all streams of RMs have ended."""
 BESIDE = 100
 """Calls at the same time of one connection beside the streams of its RMs."""
-STOPPING = Refusal(grpc.StatusCode.UNAVAILABLE, "the scheduler is being stopped: connect again later")
-DIED = Refusal(grpc.StatusCode.INTERNAL, "the scheduler has died of a bug, which is in its log")
+STOPPING = CallRefusal(grpc.StatusCode.UNAVAILABLE, "the scheduler is being stopped: connect again later")
+DIED = CallRefusal(grpc.StatusCode.INTERNAL, "the scheduler has died of a bug, which is in its log")
 
 
 class Server:
@@ -140,7 +140,7 @@ class Server:
         try:
             with self._open.counted(context.peer()):
                 await serve(messages, context)
-        except Refusal as refusal:
+        except CallRefusal as refusal:
             await refuse(context, refusal, f"a new stream from {context.peer()}")
 
     async def _register(self, data: bytes, context: Context) -> bytes:
@@ -148,8 +148,8 @@ class Server:
         try:
             request = await self._decoding.decode(decode_registration, data)
             await self.registrations.register(request, Peer.of(context, self._settings.identity))
-        except (YunikornError, Refusal) as error:
-            refusal = error if isinstance(error, Refusal) else _registration_refused(error)
+        except (YunikornError, CallRefusal) as error:
+            refusal = error if isinstance(error, CallRefusal) else _registration_refused(error)
             # Files of the service are no secret.
             reason = refusal.logged if request.config else refusal.details
             _log.warning(
@@ -163,13 +163,13 @@ def _named(request: RegisterResourceManagerRequest) -> str:
     return f"resource manager {shown(request.rm_id)}" if request.rm_id else "a resource manager"
 
 
-def _registration_refused(error: YunikornError) -> Refusal:
+def _registration_refused(error: YunikornError) -> CallRefusal:
     if isinstance(error, (CoreStopped, ConfigError, MalformedMessage)):
         return refusal_of(error)
     if isinstance(error, TooMany):
-        return Refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+        return CallRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
     if isinstance(error, UsageError):
-        return Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        return CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     return refusal_of(error)
 
 

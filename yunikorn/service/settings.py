@@ -17,7 +17,7 @@ NONE = "none"
 
 
 @attrs.frozen
-class Tls:
+class ServerTls:
     """Certificates; with those of the clients' authority only clients that have one of its are let in."""
 
     certificate: Path
@@ -128,7 +128,7 @@ class Settings:
 
     address: str = DEFAULT_ADDRESS
     """`HOST:PORT`, port 0 for any that is free, or `unix:PATH`."""
-    tls: Tls | None = None
+    tls: ServerTls | None = None
     insecure: bool = False
     """Whether to listen to other machines without TLS."""
     accept_unanswered: bool = False

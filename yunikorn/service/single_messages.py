@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 
 import grpc
 
+from yunikorn.service.call_refusals import CallRefusal
 from yunikorn.service.endings import Context, refuse
 from yunikorn.service.open_streams import first_message
-from yunikorn.service.refusals import Refusal
 from yunikorn.service.settings import Patience
 
 M = TypeVar("M")
 T = TypeVar("T")
 
-MISSING = Refusal(grpc.StatusCode.INVALID_ARGUMENT, "the call ended without its message")
+MISSING = CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, "the call ended without its message")
 
 
 def with_message(
@@ -31,7 +31,7 @@ def with_message(
         what = f"a call of {name} from {context.peer()}"
         try:
             message = await first_message(messages, patience)
-        except Refusal as refusal:
+        except CallRefusal as refusal:
             await refuse(context, refusal, what)
             raise
         if message is None:

@@ -15,10 +15,10 @@ import grpc.aio
 from yunikorn.errors import UsageError, YunikornError, printable
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.threaded import CoreStopped
+from yunikorn.service.call_refusals import CallRefusal, not_registered, refusal_of, shown
 from yunikorn.service.decoding import Decoding
 from yunikorn.service.endings import Context, refuse, send_headers
 from yunikorn.service.open_streams import WHO, first_message
-from yunikorn.service.refusals import Refusal, not_registered, refusal_of, shown
 from yunikorn.service.registrations import Registrations
 from yunikorn.service.response_parts import pieces
 from yunikorn.service.response_stream import ResponseStream
@@ -46,7 +46,7 @@ class UpdateStreams:
         try:
             updates = await self._decode(layout, kind, data)
             line = self._open(layout, kind, updates, context)
-        except Refusal as refusal:
+        except CallRefusal as refusal:
             await refuse(context, refusal, f"a new {kind} stream")
             return
         _log.debug("resource manager %s: %s opened", printable(line.remote.rm_id), kind)
@@ -60,7 +60,7 @@ class UpdateStreams:
         rm_id = updates[0].rm_id if updates else ""
         if not rm_id:
             text = f"rmID: the first message of {kind} has to say which resource manager it comes from"
-            raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
+            raise CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, text)
         remote, peer = self._registrations.of(rm_id, context)
         line = ResponseStream(kind, remote, peer)
         remote.attach(line, layout)
@@ -73,7 +73,7 @@ class UpdateStreams:
         first: list[UpdateRequest],
         messages: AsyncIterator[bytes],
         context: Context,
-    ) -> Refusal | None:
+    ) -> CallRefusal | None:
         """Hear and tell until one of the two ends comes to its end; returns what the RM is told then."""
         hearing = asyncio.create_task(self._hear(layout, line, first, messages))
         telling = asyncio.create_task(self._tell(layout, line, context))
@@ -134,7 +134,7 @@ class UpdateStreams:
         try:
             return await self._decoding.decode(layout.decode[kind], data)
         except YunikornError as error:
-            raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from error
+            raise CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from error
 
     # -- to the RM --------------------------------------------------------------------------------------
 
@@ -148,33 +148,33 @@ class UpdateStreams:
                 line.sent(response)
             except YunikornError as error:
                 _log.error("%s: a response cannot be sent: %s", remote.label, error)
-                raise Refusal(grpc.StatusCode.INTERNAL, f"a response cannot be sent: {error}") from error
+                raise CallRefusal(grpc.StatusCode.INTERNAL, f"a response cannot be sent: {error}") from error
             finally:
                 remote.sent(response)
 
 
 async def send(context: Context, data: bytes) -> None:
-    """Send a message; raises `Refusal` if nobody is there any more."""
+    """Send a message; raises `CallRefusal` if nobody is there any more."""
     try:
         await context.write(data)
     except Exception as error:
         # gRPC has no one type for this.
         text = f"the connection was lost: {type(error).__name__}: {error}"
-        raise Refusal(grpc.StatusCode.UNAVAILABLE, text) from error
+        raise CallRefusal(grpc.StatusCode.UNAVAILABLE, text) from error
 
 
 class EndableStream(Protocol):
     """What `end_of` looks at of a stream."""
 
-    ended: asyncio.Future[Refusal | None]
+    ended: asyncio.Future[CallRefusal | None]
     """Set once the service wants it to end."""
-    last: Refusal | None
+    last: CallRefusal | None
     """With which status it ends when all has been said."""
 
 
 async def end_of(
     line: EndableStream, hearing: asyncio.Task[None], telling: asyncio.Task[None]
-) -> Refusal | None:
+) -> CallRefusal | None:
     """Waits until a stream comes to its end, and returns the refusal with which it does, or None.
 
     It ends when the service wants it to, when all has been told, or when either part fails; not when there
@@ -193,13 +193,13 @@ async def end_of(
         parts.discard(hearing)
 
 
-def _refusal_for(error: BaseException | None) -> Refusal:
-    if isinstance(error, Refusal):
+def _refusal_for(error: BaseException | None) -> CallRefusal:
+    if isinstance(error, CallRefusal):
         return error
     if isinstance(error, YunikornError):
         return refusal_of(error)
     _log.error("a stream failed: %s: %s", type(error).__name__, error, exc_info=error)
-    return Refusal(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
+    return CallRefusal(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
 
 
 def _check_rm(updates: Iterable[UpdateRequest], line: ResponseStream) -> None:
@@ -208,7 +208,7 @@ def _check_rm(updates: Iterable[UpdateRequest], line: ResponseStream) -> None:
             text = (
                 f"rmID: '{shown(update.rm_id)}' on a stream of resource manager '{shown(line.remote.rm_id)}'"
             )
-            raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, text)
+            raise CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, text)
 
 
 def _settle(line: ResponseStream, taken: asyncio.Future[None]) -> None:

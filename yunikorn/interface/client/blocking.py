@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from yunikorn.errors import UsageError
 from yunikorn.interface.callback import Callback
-from yunikorn.interface.client.aio import AsyncClient, Report
-from yunikorn.interface.client.errors import ConnectionLost
-from yunikorn.interface.client.options import Options
+from yunikorn.interface.client.async_client import AsyncClient, Report
+from yunikorn.interface.client.client_errors import ConnectionLost
+from yunikorn.interface.client.options import ClientOptions
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     UpdateConfigurationResponse,
@@ -43,7 +43,7 @@ class Client:
         callback: Callback | None = None,
         *,
         report: Report | None = None,
-        options: Options | None = None,
+        options: ClientOptions | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         def make() -> AsyncClient:

@@ -13,7 +13,7 @@ import grpc.aio
 from yunikorn.errors import CONTAINED
 from yunikorn.interface.callback import OPTIONAL, implements
 from yunikorn.interface.client.channels import receive
-from yunikorn.interface.client.errors import CallFailed, Interrupted
+from yunikorn.interface.client.client_errors import CallFailed, Interrupted
 from yunikorn.interface.messages import (
     NodePredicatesArgs,
     PredicatesArgs,

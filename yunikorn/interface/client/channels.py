@@ -7,8 +7,8 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from yunikorn.interface.client.errors import Interrupted, judge
-from yunikorn.interface.client.options import Options
+from yunikorn.interface.client.client_errors import Interrupted, judge
+from yunikorn.interface.client.options import ClientOptions
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.methods import REGISTER, SCHEDULER, path
@@ -17,7 +17,7 @@ KEEPALIVE = 20_000
 """Milliseconds without a sign of life before the connection is tried; half of that for the answer."""
 
 
-def channel_to(address: str, options: Options) -> grpc.aio.Channel:
+def channel_to(address: str, options: ClientOptions) -> grpc.aio.Channel:
     """A new connection, made when it is used first; raises `UsageError` for certificates of no use."""
     arguments: list[tuple[str, Any]] = [
         # A response can be as large as tags are.

@@ -24,7 +24,7 @@ def doubling() -> Iterator[float]:
 
 
 @attrs.frozen
-class Tls:
+class ClientTls:
     """Encryption, by files in PEM form.
 
     `authority` is the certificate by which the scheduler is known (without it, those of the system);
@@ -59,10 +59,10 @@ def _pem(field: str, path: Path | None) -> bytes | None:
 
 
 @attrs.frozen(kw_only=True)
-class Options:
+class ClientOptions:
     """What a client can be told."""
 
-    tls: Tls | None = None
+    tls: ClientTls | None = None
     layout: Layout = ONE_STREAM
     """`ONE_STREAM` (release v0.11.0), which can say everything, or `BY_SUBJECT`, as newer shims speak."""
     delays: Callable[[], Iterator[float]] = doubling

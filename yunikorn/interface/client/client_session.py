@@ -14,8 +14,8 @@ from yunikorn.errors import UsageError
 from yunikorn.interface.client.awaited_answers import AwaitedAnswers
 from yunikorn.interface.client.callback_stream import CallbackStream
 from yunikorn.interface.client.channels import channel_to, receive, register
-from yunikorn.interface.client.errors import CallFailed, Interrupted, OutOfStep
-from yunikorn.interface.client.options import Options
+from yunikorn.interface.client.client_errors import CallFailed, Interrupted, OutOfStep
+from yunikorn.interface.client.options import ClientOptions
 from yunikorn.interface.client.outgoing import Outgoing
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -29,7 +29,7 @@ BROKEN = (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError)
 """What writing to a stream raises that is over; why it is over is what reading from it says."""
 
 
-class Session:
+class ClientSession:
     """A connection with everything on it. Made for one attempt, used in one event loop."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Session:
         registration: RegisterResourceManagerRequest,
         callback: object,
         take: Callable[[UpdateResponse], Awaitable[None]],
-        options: Options,
+        options: ClientOptions,
     ) -> None:
         self._registration = registration
         self._options = options

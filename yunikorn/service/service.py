@@ -16,7 +16,7 @@ import attrs
 from yunikorn.clock import Clock, SystemClock
 from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError
-from yunikorn.interface.aio import AsyncScheduler
+from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.interface.scheduler import Scheduler
@@ -66,7 +66,7 @@ class Network(Protocol):
 
 
 @attrs.frozen
-class Options:
+class ServiceOptions:
     """What a service is to do."""
 
     files: ConfigFiles
@@ -82,7 +82,7 @@ class Options:
 
 
 def serve(
-    options: Options, registry: Registry, announce: Callable[[str], None], clock: Clock | None = None
+    options: ServiceOptions, registry: Registry, announce: Callable[[str], None], clock: Clock | None = None
 ) -> int:
     """Serve until a signal ends it; returns the exit status.
 
@@ -99,7 +99,7 @@ def serve(
 class _Service:
     """The parts of a service at work, and what holds them together. Made and used in one event loop."""
 
-    def __init__(self, options: Options, registry: Registry, clock: Clock) -> None:
+    def __init__(self, options: ServiceOptions, registry: Registry, clock: Clock) -> None:
         self._options = options
         self._given = given_texts(options)
         texts: dict[str, str | bytes] = {**self._given, **options.files.read(registry)}
@@ -229,7 +229,7 @@ def _reload_certificates(network: Network) -> None:
         _log.error("SIGHUP: the certificates stay as they were: %s", error)
 
 
-def given_texts(options: Options) -> Texts:
+def given_texts(options: ServiceOptions) -> Texts:
     """The configurations that are in no file: that of the demo, and one for RMs that bring their own.
 
     Raises `UsageError` if there is nothing to schedule by.
@@ -248,7 +248,7 @@ def given_texts(options: Options) -> Texts:
     return texts
 
 
-def _recorder(options: Options) -> RecordingWriter | None:
+def _recorder(options: ServiceOptions) -> RecordingWriter | None:
     if options.record is None:
         return None
     try:

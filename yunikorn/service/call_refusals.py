@@ -19,7 +19,7 @@ LONGEST_NAME = 256
 
 
 @attrs.frozen
-class Refusal(Exception):
+class CallRefusal(Exception):
     """A call ends with this status and text."""
 
     code: grpc.StatusCode
@@ -54,23 +54,23 @@ def shown(name: str) -> str:
     return printable(cut) + ("..." if len(name) > len(cut) else "")
 
 
-def refusal_of(error: YunikornError) -> Refusal:
+def refusal_of(error: YunikornError) -> CallRefusal:
     """The status for an error of ours."""
     if isinstance(error, CoreStopped):
-        return Refusal(grpc.StatusCode.UNAVAILABLE, str(error))
+        return CallRefusal(grpc.StatusCode.UNAVAILABLE, str(error))
     if isinstance(error, ConfigError):
         text = f"the configuration cannot be used:\n{error}"
-        return Refusal(
+        return CallRefusal(
             grpc.StatusCode.INVALID_ARGUMENT,
             text,
             f"the configuration cannot be used: {places_and_kinds(error)}",
         )
     if isinstance(error, UsageError):
-        return Refusal(grpc.StatusCode.FAILED_PRECONDITION, str(error))
-    return Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        return CallRefusal(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+    return CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
 
-def not_registered(rm_id: str) -> Refusal:
+def not_registered(rm_id: str) -> CallRefusal:
     """Said to a stream that comes too early, or too late."""
     text = "is not registered: call RegisterResourceManager, then open the stream"
-    return Refusal(grpc.StatusCode.FAILED_PRECONDITION, f"resource manager '{shown(rm_id)}' {text}")
+    return CallRefusal(grpc.StatusCode.FAILED_PRECONDITION, f"resource manager '{shown(rm_id)}' {text}")

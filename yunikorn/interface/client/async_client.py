@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from yunikorn.errors import CONTAINED, UsageError
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.client.callback_stream import perform
-from yunikorn.interface.client.errors import ClientError, ConnectionLost, Interrupted, OutOfStep
-from yunikorn.interface.client.options import Options
-from yunikorn.interface.client.session import Session
+from yunikorn.interface.client.client_errors import ClientError, ConnectionLost, Interrupted, OutOfStep
+from yunikorn.interface.client.client_session import ClientSession
+from yunikorn.interface.client.options import ClientOptions
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     UpdateConfigurationRequest,
@@ -51,15 +51,15 @@ class AsyncClient:
         callback: Callback | None = None,
         *,
         report: Report | None = None,
-        options: Options | None = None,
+        options: ClientOptions | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._address, self._registration = address, registration
         self._callback = callback
         self._report: Report | None = report or getattr(callback, "report", None)
-        self._options = options or Options()
+        self._options = options or ClientOptions()
         self._sleep = sleep
-        self._session: Session | None = None
+        self._session: ClientSession | None = None
         self._running = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
         self._heard: asyncio.Queue[UpdateResponse | None] = asyncio.Queue()
@@ -185,13 +185,13 @@ class AsyncClient:
             raise UsageError("this client was not started: await start(), or use it with `async with`")
         return self._keeper
 
-    def _current(self) -> Session | None:
+    def _current(self) -> ClientSession | None:
         keeper = self._started
         if keeper.done() and not keeper.cancelled() and keeper.exception() is not None:
             keeper.result()
         return None if self._leaving else self._session
 
-    def _asking(self) -> Session:
+    def _asking(self) -> ClientSession:
         session = self._current()
         if session is None:
             raise ConnectionLost(f"there is no session at present: {self.last_trouble or 'it was closed'}")
@@ -229,7 +229,7 @@ class AsyncClient:
 
     async def _one_session(self) -> bool:
         """Open a session and keep it while it lasts; returns whether this side has ended it."""
-        session = Session(self._address, self._registration, self._callback, self._take, self._options)
+        session = ClientSession(self._address, self._registration, self._callback, self._take, self._options)
         try:
             await session.open()
             self._report_to(session)
@@ -245,7 +245,7 @@ class AsyncClient:
             await session.close()
         return self._leaving
 
-    def _report_to(self, session: Session) -> None:
+    def _report_to(self, session: ClientSession) -> None:
         # Nothing else happens in between: whatever changes later is an update of this session.
         for request in () if self._report is None else self._report():
             session.put(request, session.encode(request))
