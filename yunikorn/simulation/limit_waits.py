@@ -53,7 +53,7 @@ class LimitReport:
     """What held them, the longest first."""
 
 
-class Line:
+class LimitClass:
     """Requests, or applications, that the same quotas and limits hold or let pass."""
 
     __slots__ = ("_since", "clock", "holder", "pairs", "waiting")
@@ -90,7 +90,7 @@ class Line:
 class Gate:
     """The quotas and limits that count for applications of one queue and owner, and the lines before them."""
 
-    __slots__ = ("_levels", "_seen", "lines", "not_started", "owner", "queues")
+    __slots__ = ("_levels", "_seen", "limit_classes", "not_started", "owner", "queues")
 
     def __init__(self, app: Application) -> None:
         self._levels: list[Queue | UsageTracker] = [*app.chain, *app.owner] if app.not_started else []
@@ -98,31 +98,31 @@ class Gate:
         self.queues = app.chain[:-1]
         """All but root, whose quota is the size of the cluster."""
         self.owner = app.owner
-        self.lines: dict[Pairs, Line] = {}
-        self.not_started: list[Line] = []
+        self.limit_classes: dict[Pairs, LimitClass] = {}
+        self.not_started: list[LimitClass] = []
         """Lines that were never looked at."""
         self._seen: list[object] = []
 
     def review(self, moment: int, spent: dict[str, int]) -> None:
         """See which of its lines are held from now on, and forget those in which nobody waits."""
         seen = self._see()
-        lines: Iterable[Line] = self.not_started
+        limit_classes: Iterable[LimitClass] = self.not_started
         if seen != self._seen:
             self._seen = seen
-            lines = self.lines.values()
+            limit_classes = self.limit_classes.values()
         idle = []
         closed = self._closed()
-        for line in lines:
-            if not line.waiting:
-                idle.append(line.pairs)
+        for limit_class in limit_classes:
+            if not limit_class.waiting:
+                idle.append(limit_class.pairs)
                 continue
-            holder = closed or line.look(self)
-            if holder != line.holder:
-                line.wind(moment, spent)
-                line.holder = holder
+            holder = closed or limit_class.look(self)
+            if holder != limit_class.holder:
+                limit_class.wind(moment, spent)
+                limit_class.holder = holder
         self.not_started = []
         for key in idle:
-            self.lines.pop(key, None)
+            self.limit_classes.pop(key, None)
 
     def _see(self) -> list[object]:
         """All that decides who is held."""
@@ -151,14 +151,14 @@ class Gate:
 class _Stay:
     """Requests in a line: what they were held before, and where its clock stood when they joined."""
 
-    line: Line
+    limit_class: LimitClass
     count: int
     before: int
     mark: int
 
     @property
     def held(self) -> int:
-        return self.before + self.line.clock - self.mark
+        return self.before + self.limit_class.clock - self.mark
 
 
 class LimitWaits:
@@ -221,8 +221,8 @@ class LimitWaits:
         self._new.pop(record, None)
 
     def _leave(self, stay: _Stay, count: int, moment: int) -> None:
-        stay.line.wind(moment, self._spent)
-        stay.line.waiting -= count
+        stay.limit_class.wind(moment, self._spent)
+        stay.limit_class.waiting -= count
         stay.count -= count
 
     @staticmethod
@@ -237,16 +237,16 @@ class LimitWaits:
         """The core has decided all that it could: see what is held from now on."""
         not_started, self._new = self._new, {}
         for record in not_started:
-            self._line_up(record, moment)
+            self._classify(record, moment)
         idle = []
         for key, gate in self._gates.items():
             gate.review(moment, self._spent)
-            if not gate.lines:
+            if not gate.limit_classes:
                 idle.append(key)
         for key in idle:
             del self._gates[key]
 
-    def _line_up(self, record: Submitted, moment: int) -> None:
+    def _classify(self, record: Submitted, moment: int) -> None:
         asks = [ask for ask in (*record.asks.values(), *record.places.values()) if ask.waiting]
         app = self._find(partition_name(record.plan.partition), record.plan.id) if asks else None
         if app is None or not _is_limited(app):
@@ -264,21 +264,21 @@ class LimitWaits:
         gate = self._gates.get(key)
         if gate is None:
             gate = self._gates[key] = Gate(app)
-        line = gate.lines.get(pairs)
-        if line is None:
-            line = gate.lines[pairs] = Line(pairs)
-            gate.not_started.append(line)
-        line.wind(moment, self._spent)
-        line.waiting += count
-        self._stays[who] = _Stay(line, count, self._held.pop(who, 0), line.clock)
+        limit_class = gate.limit_classes.get(pairs)
+        if limit_class is None:
+            limit_class = gate.limit_classes[pairs] = LimitClass(pairs)
+            gate.not_started.append(limit_class)
+        limit_class.wind(moment, self._spent)
+        limit_class.waiting += count
+        self._stays[who] = _Stay(limit_class, count, self._held.pop(who, 0), limit_class.clock)
 
     # -- the report -----------------------------------------------------------------------------------
 
     def report(self, moment: int) -> LimitReport:
         """The figures at `moment`; what still waits counts with what it was held until then."""
         for gate in self._gates.values():
-            for line in gate.lines.values():
-                line.wind(moment, self._spent)
+            for limit_class in gate.limit_classes.values():
+                limit_class.wind(moment, self._spent)
         waiting = [(who, stay.held, stay.count) for who, stay in self._stays.items()]
         waiting += [(who, held, _count(who)) for who, held in self._held.items()]
         tasks, applications = Waits(), Waits()
