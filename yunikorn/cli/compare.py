@@ -30,7 +30,7 @@ from yunikorn.reporting.comparison_files import PAGE, PICTURES, outdated_runs, w
 from yunikorn.reporting.comparison_sections import whole_table
 from yunikorn.reporting.runs import HereAndNow, Source, begin_worker
 from yunikorn.reporting.settings import Setting, parse_settings
-from yunikorn.reporting.variants import Plan, check_configs, make_plans
+from yunikorn.reporting.variants import VariantPlan, check_configs, make_plans
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.workload import PREEMPTED, RESTART
 
@@ -134,7 +134,7 @@ def command(
 
 def _read(
     configs: tuple[Path, ...], settings: tuple[str, ...], source: Source
-) -> tuple[list[Plan], list[str]]:
+) -> tuple[list[VariantPlan], list[str]]:
     """The variants, and what there is to remark on the workload; raises what is wrong with any of them."""
     refusals, registry = Refusals(), Registry.load()
     texts: list[tuple[Path, str]] = []
@@ -144,7 +144,7 @@ def _read(
     chosen: list[list[Setting]] = []
     with refusals.part():
         chosen = parse_settings(settings)
-    plans: list[Plan] = []
+    plans: list[VariantPlan] = []
     with refusals.part():
         if refusals:
             check_configs(texts, registry)

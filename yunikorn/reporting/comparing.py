@@ -12,7 +12,7 @@ from yunikorn.reporting.comparison import Comparison, Variant, make_rows
 from yunikorn.reporting.decision_log import Divergence, find_divergence, unpack
 from yunikorn.reporting.divergence import DivergenceQuestion, DivergenceReport, describe, question
 from yunikorn.reporting.runs import Order, Played, Source, play_all
-from yunikorn.reporting.variants import Plan
+from yunikorn.reporting.variants import VariantPlan
 from yunikorn.simulation.explain_answers import ExplainAnswer
 from yunikorn.simulation.workload import RESTART
 
@@ -26,7 +26,7 @@ class Drawn:
 
 
 def compare(
-    plans: Sequence[Plan],
+    plans: Sequence[VariantPlan],
     workloads: Sequence[Drawn],
     executor: Executor,
     *,
@@ -68,7 +68,7 @@ def compare(
     )
 
 
-def _folder(folder: Path | None, plan: Plan, number: int, drawn: Drawn) -> Path | None:
+def _folder(folder: Path | None, plan: VariantPlan, number: int, drawn: Drawn) -> Path | None:
     if folder is None:
         return None
     own = folder / plan.folder(number)

@@ -8,7 +8,7 @@ from pathlib import Path
 from yunikorn.reporting.comparison import CSV, JSON, Comparison
 from yunikorn.reporting.comparison_sections import whole_table
 from yunikorn.reporting.pictures import missing_extra
-from yunikorn.reporting.variants import Plan
+from yunikorn.reporting.variants import VariantPlan
 from yunikorn.simulation.out_folder import OutFolder
 
 PAGE = "compare.html"
@@ -27,7 +27,7 @@ CAPTIONS = {
 }
 
 
-def outdated_runs(folder: Path, plans: Sequence[Plan]) -> list[str]:
+def outdated_runs(folder: Path, plans: Sequence[VariantPlan]) -> list[str]:
     """What to say of folders that an earlier comparison left: with a number as ours have, but not ours."""
     ours = {plan.folder(number) for number, plan in enumerate(plans, 1)}
     found = sorted(path.name for path in folder.glob("[0-9]*-*") if path.is_dir() and path.name not in ours)

@@ -20,7 +20,7 @@ MOST = 64
 
 
 @attrs.frozen
-class Plan:
+class VariantPlan:
     """One variant, before it is played."""
 
     name: str
@@ -42,7 +42,7 @@ def check_configs(configs: Sequence[tuple[Path, str]], registry: Registry) -> No
 
 def make_plans(
     configs: Sequence[tuple[Path, str]], settings: Sequence[list[Setting]], registry: Registry
-) -> list[Plan]:
+) -> list[VariantPlan]:
     """All variants, the configuration as it is first where there would be only one.
 
     `configs` are paths and texts. Raises `InputError` for a configuration that is invalid as it is, and
@@ -56,11 +56,11 @@ def make_plans(
     if settings and len(configs) * len(combinations) == 1:
         combinations.insert(0, ())
     problems: list[str] = []
-    found: list[Plan] = []
+    found: list[VariantPlan] = []
     for name, (_, text) in zip(names, configs, strict=True):
         for combination in combinations:
             label = _label(name, combination, settings, alone=len(configs) == 1)
-            found.append(Plan(label, _changed(text, combination, registry, problems)))
+            found.append(VariantPlan(label, _changed(text, combination, registry, problems)))
     if problems:
         raise UsageError("\n".join(dict.fromkeys(problems)))
     if len(found) < 2:
