@@ -65,7 +65,7 @@ class TaskPlan:
 
 
 @attrs.frozen
-class Plan:
+class ApplicationPlan:
     """An entry of a description: applications of one kind."""
 
     pattern: WorkloadApplication
@@ -165,7 +165,9 @@ class _Group:
 class Generated(Arrivals):
     """The applications of all plans, and those that are `given` one by one, in order of time."""
 
-    def __init__(self, given: Sequence[WorkloadApplication], plans: Sequence[Plan], seed: int) -> None:
+    def __init__(
+        self, given: Sequence[WorkloadApplication], plans: Sequence[ApplicationPlan], seed: int
+    ) -> None:
         self._given = given
         self._plans = plans
         self._streams = streams(seed)
@@ -185,6 +187,6 @@ class Generated(Arrivals):
         ]
         return heapq.merge(self._given, *made, key=lambda application: application.submit)
 
-    def _of(self, plan: Plan) -> Streams:
+    def _of(self, plan: ApplicationPlan) -> Streams:
         all_of = self._streams
         return lambda name: all_of(f"{plan.pattern.id} {name}")

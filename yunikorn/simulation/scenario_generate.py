@@ -16,7 +16,7 @@ from yunikorn.simulation.arrival_processes import (
     Uniformly,
 )
 from yunikorn.simulation.distributions import Constant
-from yunikorn.simulation.generator import MANY, Amounts, Plan, TaskPlan
+from yunikorn.simulation.generator import MANY, Amounts, ApplicationPlan, TaskPlan
 from yunikorn.simulation.scenario_applications import (
     APPLICATION_KEYS,
     INT32_MAX,
@@ -41,9 +41,9 @@ GROUP_KEYS = (*TASK_KEYS, "sizes")
 _ONE = Amounts(Constant(1), 1, 1, 1)
 
 
-def read_plans(document: Table, taken: Collection[str]) -> list[Plan]:
+def read_plans(document: Table, taken: Collection[str]) -> list[ApplicationPlan]:
     """The entries of `generate`; `taken` are the ids of applications that are written out."""
-    plans: dict[str, Plan] = {}
+    plans: dict[str, ApplicationPlan] = {}
     for table in document.tables("generate"):
         table.only(ENTRY_KEYS)
         plan = _read_plan(table)
@@ -60,7 +60,7 @@ def read_plans(document: Table, taken: Collection[str]) -> list[Plan]:
     return list(plans.values())
 
 
-def _read_plan(table: Table) -> Plan:
+def _read_plan(table: Table) -> ApplicationPlan:
     queue, user = read_names(table, "queue"), read_names(table, "user")
     named = (name if isinstance(name, str) else "" for name in (queue, user))
     pattern = read_pattern(table, *named)
@@ -74,7 +74,7 @@ def _read_plan(table: Table) -> Plan:
     if count is None and process == Regular(0):
         what = "required, but missing: with no time between them they never end"
         table.findings.problem(table.spot("count"), what)
-    return Plan(
+    return ApplicationPlan(
         pattern=pattern,
         process=process,
         tasks=_read_tasks(table),
