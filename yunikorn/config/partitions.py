@@ -9,7 +9,7 @@ from yunikorn.config.node_sorts import read_node_sort, read_node_sorts
 from yunikorn.config.periods import KEY as PERIODS
 from yunikorn.config.periods import read_periods
 from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
-from yunikorn.config.queue_policies import QueuePolicies
+from yunikorn.config.queue_policy_check import QueuePolicyCheck
 from yunikorn.config.queues import QueueDraft, read_queues
 from yunikorn.config.quotas import check_applications, check_resources
 from yunikorn.config.reading import Table
@@ -91,7 +91,7 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     check_applications(draft.root, findings)
     check_limits(draft.root, findings)
     check_paths(draft.rules, draft.root, findings)
-    QueuePolicies(plugins, draft.node_sorts).check(draft.root)
+    QueuePolicyCheck(plugins, draft.node_sorts).check(draft.root)
     return draft
 
 

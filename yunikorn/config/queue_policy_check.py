@@ -27,7 +27,7 @@ _KINDS: tuple[tuple[str, Kind, str], ...] = (
 _ORIGINAL = frozenset({"fifo", "fair", "stateaware"})
 
 
-class QueuePolicies:
+class QueuePolicyCheck:
     """Checks the properties of the queues of one partition."""
 
     def __init__(self, plugins: PluginCheck, node_sorts: Mapping[str, object]) -> None:
