@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from yunikorn.clock import SECOND
 from yunikorn.resources import Resource
-from yunikorn.simulation.counters import MAX_REASONS, Reasons
+from yunikorn.simulation.counters import MAX_REASONS, RefusalReasons
 from yunikorn.simulation.statistics import Capacity, Usage, Waits, used_share
 
 
@@ -56,7 +56,7 @@ def test_shares_are_of_what_there_was() -> None:
 
 
 def test_reasons_are_told_apart_by_their_text_but_for_the_application() -> None:
-    reasons = Reasons()
+    reasons = RefusalReasons()
     reasons.add("queue of app-1 is full", "app-1")
     reasons.add("queue of app-2 is full", "app-2", 3)
     reasons.add("a queue is no application", "a")
@@ -67,7 +67,7 @@ def test_reasons_are_told_apart_by_their_text_but_for_the_application() -> None:
 
 
 def test_there_is_an_end_to_different_reasons() -> None:
-    reasons = Reasons()
+    reasons = RefusalReasons()
     for number in range(3 * MAX_REASONS):
         reasons.add(f"reason {number}", "a")
     ranked = reasons.ranked()

@@ -34,7 +34,7 @@ class QueueFigures:
 
 
 @attrs.define
-class Reason:
+class RefusalReason:
     """Why something was refused: how often, and the first application it happened to."""
 
     reason: str
@@ -42,21 +42,21 @@ class Reason:
     example: str
 
 
-class Reasons:
+class RefusalReasons:
     """Reasons for refusals, counted; the application's own id in a text does not make a new reason."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Reason] = {}
+        self._found: dict[str, RefusalReason] = {}
 
     def add(self, text: str, application: str, count: int = 1) -> None:
         """`count` more for the reason `text`, given for `application`."""
         reason = " ".join(_without_name(text, application).split())
         if reason not in self._found and len(self._found) >= MAX_REASONS:
             reason = OTHER_REASONS
-        known = self._found.setdefault(reason, Reason(reason, 0, application))
+        known = self._found.setdefault(reason, RefusalReason(reason, 0, application))
         known.count += count
 
-    def ranked(self) -> list[Reason]:
+    def ranked(self) -> list[RefusalReason]:
         """The most frequent first; equal ones in the order in which they came up."""
         return sorted(self._found.values(), key=lambda reason: -reason.count)
 
@@ -76,13 +76,13 @@ class Counters:
     finished: int = 0
     failed: int = 0
     rejected: int = 0
-    rejections: Reasons = attrs.Factory(Reasons)
+    rejections: RefusalReasons = attrs.Factory(RefusalReasons)
     tasks_asked: int = 0
     tasks_ended: int = 0
     tasks_dropped: int = 0
     """Tasks that never ended because their application was rejected or failed."""
     tasks_refused: int = 0
-    refusals: Reasons = attrs.Factory(Reasons)
+    refusals: RefusalReasons = attrs.Factory(RefusalReasons)
     tasks_failed: int = 0
     """Tasks that were preempted and do not start again."""
     tasks_timed_out: int = 0

@@ -16,7 +16,7 @@ _WHOLE = re.compile(r"[0-9]{1,18}(\.0*)?\Z")
 _TIME = re.compile(r"[0-9]{1,18}(\.[0-9]{0,30})?\Z")
 
 
-class Row:
+class CsvRow:
     """One row; empty fields and missing columns read as unknown."""
 
     __slots__ = ("_fields", "line")
@@ -52,7 +52,7 @@ class Row:
         return f"got '{text[:40]}' in column {column}" if text else f"got nothing in column {column}"
 
 
-def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[Row | Problem]:
+def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[CsvRow | Problem]:
     """All rows after the header, and a problem for each that does not have as many fields as the header.
 
     Raises `InputError` when the header lacks a column that is `required`.
@@ -71,7 +71,7 @@ def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[Row | P
             yield Problem("", what, lines.line_num)
             continue
         values = {name: field.strip() for name, field in zip(header, fields, strict=True)}
-        yield Row(lines.line_num, values)
+        yield CsvRow(lines.line_num, values)
 
 
 def _careful(lines: Iterator[list[str]], file: str) -> Iterator[list[str]]:

@@ -13,7 +13,7 @@ import attrs
 from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
 from yunikorn.resources import Resource
-from yunikorn.simulation.csv_rows import Row, read_rows
+from yunikorn.simulation.csv_rows import CsvRow, read_rows
 from yunikorn.simulation.input_error import InputError, remarks_on
 from yunikorn.simulation.openb_nodes import (
     GPU_COUNTS,
@@ -119,7 +119,7 @@ class _Pods:
         self._resources: dict[Resource, Resource] = {}
         self._texts: dict[tuple[str, str, str, str], str] = {}
 
-    def take(self, row: Row) -> None:
+    def take(self, row: CsvRow) -> None:
         """Enter a pod; raises `BadLine`."""
         name = row.text("name")
         if not name:
@@ -146,7 +146,7 @@ class _Pods:
             )
         )
 
-    def _amount(self, row: Row, gpus: int, milli: int) -> Resource:
+    def _amount(self, row: CsvRow, gpus: int, milli: int) -> Resource:
         amounts = {
             "vcore": row.whole("cpu_milli", MAX_MILLI, "thousandths of a core"),
             "memory": MIB * row.whole("memory_mib", MAX_MIB, "mebibytes"),
@@ -157,7 +157,7 @@ class _Pods:
             raise BadLine("expected a pod that takes something, got one without core, memory and GPU")
         return self._resources.setdefault(found, found)
 
-    def _fill(self, template: str, row: Row, kind: str) -> str:
+    def _fill(self, template: str, row: CsvRow, kind: str) -> str:
         key = (template, row.text("qos") or UNKNOWN, row.text("pod_phase") or UNKNOWN, kind)
         text = self._texts.get(key)
         if text is None:
@@ -165,7 +165,7 @@ class _Pods:
         return text
 
 
-def _times(row: Row) -> tuple[int, int, list[str]]:
+def _times(row: CsvRow) -> tuple[int, int, list[str]]:
     """When a pod arrives and how long it runs (ns), and what of it had to be replaced."""
     created, started, deleted = (row.time(f"{name}_time") for name in ("creation", "scheduled", "deletion"))
     found = [] if created is not None else [NO_CREATION]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from yunikorn.errors import Problem
 from yunikorn.resources import Resource
-from yunikorn.simulation.csv_rows import Row, read_rows
+from yunikorn.simulation.csv_rows import CsvRow, read_rows
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.trace_line import BadLine
 from yunikorn.simulation.workload import WorkloadNode
@@ -57,7 +57,7 @@ def read_openb_nodes(text: str, file: str, counting: str = SHARE) -> list[Worklo
     return list(nodes.values())
 
 
-def _read_node(row: Row, counting: str) -> WorkloadNode:
+def _read_node(row: CsvRow, counting: str) -> WorkloadNode:
     name = row.text("sn")
     if not name:
         raise BadLine("expected a name in column sn, got nothing")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from yunikorn.simulation.counters import Counters, QueueFigures, Reason
+from yunikorn.simulation.counters import Counters, QueueFigures, RefusalReason
 from yunikorn.simulation.explain_answers import ExplainAnswer
 from yunikorn.simulation.limit_waits import LimitReport
 from yunikorn.simulation.lost_work import PREEMPTED, GangReport, LostWork
@@ -102,9 +102,9 @@ class Report:
     outcome: str
     """`complete`, `until` (ended by `--until`) or `interrupted`."""
     applications: ApplicationCounts
-    rejections: list[Reason]
+    rejections: list[RefusalReason]
     tasks: TaskCounts
-    refusals: list[Reason]
+    refusals: list[RefusalReason]
     application_wait: WaitSummary | None
     """From submission to the first task's start."""
     task_wait: WaitSummary | None
@@ -132,7 +132,7 @@ class Report:
     input: dict[str, int]
     """What was skipped or replaced in the input."""
     remarks: list[str]
-    waiting: list[Reason] = attrs.Factory(list)
+    waiting: list[RefusalReason] = attrs.Factory(list)
     """What stops the tasks that wait at the end: how many each reason, and the first application."""
     explanations: list[ExplainAnswer] = attrs.Factory(list)
     """Why the applications wait that were asked about, in the order of the questions."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from yunikorn.simulation.counters import Reason
+from yunikorn.simulation.counters import RefusalReason
 from yunikorn.simulation.limit_waits import HeldBack
 from yunikorn.simulation.report import QueueReport, Report
 from yunikorn.simulation.statistics import WaitSummary
@@ -153,7 +153,7 @@ def reasons(report: Report) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
             yield title, list(_reasons(found))
 
 
-def _reasons(found: list[Reason]) -> Iterator[tuple[str, str, str]]:
+def _reasons(found: list[RefusalReason]) -> Iterator[tuple[str, str, str]]:
     for reason in found[:REASONS]:
         yield reason.reason, str(reason.count), reason.example
     if len(found) > REASONS:

@@ -15,7 +15,7 @@ from yunikorn.objects.application import Application
 from yunikorn.objects.timeouts import Timeouts
 from yunikorn.registry import Registry
 from yunikorn.scheduling.plugin_failures import PluginFailure
-from yunikorn.simulation.counters import Reason, Reasons
+from yunikorn.simulation.counters import RefusalReason, RefusalReasons
 from yunikorn.simulation.engine import Progress, Simulation
 from yunikorn.simulation.explain_requests import ExplainRequest, ExplainRequests
 from yunikorn.simulation.input_error import InputError
@@ -91,9 +91,9 @@ def _find(core: Scheduler, partition: str, application: str) -> Application | No
     return None if at is None else at.partition.applications.get(application)
 
 
-def _what_stops(core: Scheduler) -> list[Reason]:
+def _what_stops(core: Scheduler) -> list[RefusalReason]:
     """Why tasks still wait, at the moment the simulation ends."""
-    reasons = Reasons()
+    reasons = RefusalReasons()
     for application, tasks, reason in core.first_reasons(RM_ID):
         reasons.add(reason.summary, application, tasks)
     return reasons.ranked()
