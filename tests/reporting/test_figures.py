@@ -11,7 +11,7 @@ import pytest
 from yunikorn.registry import Registry
 from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.full_report import FullReport, study
-from yunikorn.reporting.groups import GroupReport
+from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.queue_observation import Guarantee
 from yunikorn.simulation.reader import read_workload
 

@@ -29,7 +29,7 @@ from yunikorn.reporting.comparison import Comparison
 from yunikorn.reporting.comparison_files import PAGE, PICTURES, outdated_runs, write_comparison
 from yunikorn.reporting.comparison_sections import whole_table
 from yunikorn.reporting.runs import HereAndNow, Source, begin_worker
-from yunikorn.reporting.settings import Setting, parse_settings
+from yunikorn.reporting.variant_settings import Setting, parse_settings
 from yunikorn.reporting.variants import VariantPlan, check_configs, make_plans
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.workload import PREEMPTED, RESTART

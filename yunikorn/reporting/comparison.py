@@ -36,7 +36,7 @@ class Cell:
 
 
 @attrs.frozen
-class Row:
+class FigureRow:
     """A figure of all variants."""
 
     section: str
@@ -81,7 +81,7 @@ class Comparison:
     seeds: list[int]
     """Empty when nothing was drawn."""
     variants: list[Variant]
-    rows: list[Row]
+    rows: list[FigureRow]
     divergence_reports: list[DivergenceReport]
     """Of each variant but the first."""
 
@@ -120,7 +120,7 @@ class Comparison:
                 table.write(row.section, row.name, variant.name, value, half, int(cell.differs))
 
 
-def make_rows(variants: Sequence[Variant]) -> list[Row]:
+def make_rows(variants: Sequence[Variant]) -> list[FigureRow]:
     """The table of at least one variant; each has as many results, in the order of the seeds."""
     found: dict[tuple[str, str], list[list[float | None]]] = {}
     spells: dict[tuple[str, str], Spell] = {}
@@ -132,7 +132,7 @@ def make_rows(variants: Sequence[Variant]) -> list[Row]:
                 table = found.setdefault(key, [[None] * len(one.results) for one in variants])
                 table[number][seed] = measure.value
     return [
-        Row(section, name, _cells(values), spells[section, name])
+        FigureRow(section, name, _cells(values), spells[section, name])
         for (section, name), values in _together(found)
         if any(value for numbers in values for value in numbers)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from yunikorn.reporting.comparison import Comparison, Row
+from yunikorn.reporting.comparison import Comparison, FigureRow
 from yunikorn.reporting.sections import Section
 
 BESIDE = 5
@@ -16,7 +16,7 @@ def comparison_sections(comparison: Comparison, beside: int = BESIDE) -> Iterato
     last = len(comparison.variants)
     step = beside - 1
     groups = [[0, *range(start, min(start + step, last))] for start in range(1, last, step)]
-    names: dict[str, list[Row]] = {}
+    names: dict[str, list[FigureRow]] = {}
     for row in comparison.rows:
         names.setdefault(row.section, []).append(row)
     for group in groups:

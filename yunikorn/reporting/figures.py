@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from yunikorn.reporting.fairness import jain_index
-from yunikorn.reporting.groups import Group, GroupReport
+from yunikorn.reporting.group_counts import GroupCounts, GroupReport
 from yunikorn.reporting.history import History, NodeHistory, PartitionHistory, QueueHistory
 from yunikorn.reporting.intervals import Series
 from yunikorn.reporting.observer import Observer
@@ -125,7 +125,7 @@ def _figures(observer: Observer, capacities: Mapping[str, Mapping[str, int]]) ->
     )
 
 
-def _slowdowns(groups: Iterable[Group]) -> list[float]:
+def _slowdowns(groups: Iterable[GroupCounts]) -> list[float]:
     return [mean for group in groups if (mean := group.slowdowns.mean()) is not None]
 
 

@@ -8,7 +8,7 @@ import attrs
 
 from yunikorn.reporting.format import index, percent, ratio, spell_time
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.groups import GroupReport
+from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.sample import Summary
 
 Spell = Callable[[float | None], str]

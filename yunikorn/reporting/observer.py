@@ -16,7 +16,7 @@ from yunikorn.reporting.application_observation import (
     ApplicationRow,
 )
 from yunikorn.reporting.cluster_observation import ClusterObservation
-from yunikorn.reporting.groups import Group
+from yunikorn.reporting.group_counts import GroupCounts
 from yunikorn.reporting.intervals import Timeline
 from yunikorn.reporting.queue_observations import QueueObservations
 from yunikorn.reporting.quota_source import QuotaSource
@@ -39,11 +39,11 @@ class Observer(Recorder):
         self.timeline = Timeline()
         self.cluster = ClusterObservation(self.timeline)
         self.queues = QueueObservations(self.timeline, quota_source)
-        self.everything = Group()
-        self.by_queue: dict[tuple[str, str], Group] = {}
+        self.everything = GroupCounts()
+        self.by_queue: dict[tuple[str, str], GroupCounts] = {}
         """By partition and path."""
-        self.by_user: dict[str, Group] = {}
-        self.by_size: dict[str, Group] = {}
+        self.by_user: dict[str, GroupCounts] = {}
+        self.by_size: dict[str, GroupCounts] = {}
         self.last = 0
         """When something happened last (ns)."""
         self._quota_source = quota_source
@@ -96,7 +96,7 @@ class Observer(Recorder):
         self._live[plan.id] = observation
         self._touched[observation] = None
         self._unsized[observation] = None
-        self.by_user.setdefault(plan.user, Group())
+        self.by_user.setdefault(plan.user, GroupCounts())
         for group in self._groups(observation):
             group.applications += 1
 
@@ -105,7 +105,7 @@ class Observer(Recorder):
         for observation in self._unsized:
             plan = observation.record.plan
             observation.size = size_class(plan, self.cluster.partition(plan.partition).capacity)
-            self.by_size.setdefault(observation.size, Group()).applications += 1
+            self.by_size.setdefault(observation.size, GroupCounts()).applications += 1
         self._unsized.clear()
         for observation, moment, outcome, reason in self._unwritten:
             self._write(observation.row(moment, outcome, reason))
@@ -132,7 +132,7 @@ class Observer(Recorder):
         else:
             self._write(observation.row(moment, outcome, reason))
 
-    def _groups(self, observation: ApplicationObservation) -> list[Group]:
+    def _groups(self, observation: ApplicationObservation) -> list[GroupCounts]:
         found = [self.everything, self.by_user[observation.record.plan.user]]
         if observation.size:
             found.append(self.by_size[observation.size])
@@ -198,7 +198,7 @@ class Observer(Recorder):
     def _join(self, observation: ApplicationObservation, path: str) -> None:
         """It is known now which queue an application is in."""
         observation.queue = path
-        self.by_queue.setdefault((observation.partition, path), Group()).applications += 1
+        self.by_queue.setdefault((observation.partition, path), GroupCounts()).applications += 1
         queue = self.queues.at(observation.partition, path)
         for size, requests in observation.lacking.items():
             queue.lack(size, requests)

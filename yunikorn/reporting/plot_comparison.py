@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from yunikorn.reporting.comparison import Comparison, Row
+from yunikorn.reporting.comparison import Comparison, FigureRow
 from yunikorn.reporting.figures import Curves
 from yunikorn.reporting.history import History
 from yunikorn.reporting.mpl import (
@@ -56,14 +56,14 @@ def plot_bars(comparison: Comparison) -> Figure:
     return figure
 
 
-def _rows(comparison: Comparison, name: str) -> list[Row]:
+def _rows(comparison: Comparison, name: str) -> list[FigureRow]:
     leaves = {queue.name for variant in comparison.variants for queue in variant.results[0].figures.queues}
     rows = [row for row in comparison.rows if row.name == name and row.section.rpartition(": ")[2] in leaves]
     ranked = sorted(rows, key=lambda row: -max(cell.value.mean for cell in row.cells if cell.value))
     return [row for row in rows if row in ranked[:QUEUES]]
 
 
-def _bars(axes: Axes, rows: list[Row], variants: int, unit: float) -> None:
+def _bars(axes: Axes, rows: list[FigureRow], variants: int, unit: float) -> None:
     width = 0.8 / variants
     for number in range(variants):
         values = [row.cells[number].value for row in rows]

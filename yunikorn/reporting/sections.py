@@ -6,7 +6,7 @@ import attrs
 
 from yunikorn.reporting.figures import Figures
 from yunikorn.reporting.format import amount, index, percent, ratio, spell_time
-from yunikorn.reporting.groups import GroupReport
+from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.sample import Summary
 
 MOST = 10

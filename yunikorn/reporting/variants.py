@@ -12,7 +12,7 @@ import attrs
 from yunikorn.config.load import check_config
 from yunikorn.errors import UsageError
 from yunikorn.registry import Registry
-from yunikorn.reporting.settings import Setting, change, check_change
+from yunikorn.reporting.variant_settings import Setting, change, check_change
 from yunikorn.simulation.input_error import InputError
 
 MOST = 64

@@ -34,7 +34,7 @@ class GroupReport:
     """Of a queue, by resource type."""
 
 
-class Group:
+class GroupCounts:
     """Counts while a simulation runs."""
 
     def __init__(self) -> None:
