@@ -13,8 +13,8 @@ from yunikorn.config.load import check_config
 from yunikorn.config.periods import FIELDS
 from yunikorn.config.schema import PluginRef
 from yunikorn.objects.timeouts import Timeouts
-from yunikorn.reference.keys import Key, Section
-from yunikorn.reference.sections import SECTIONS
+from yunikorn.reference.key_sections import SECTIONS
+from yunikorn.reference.keys import Key, KeySection
 from yunikorn.reference.top_level import OF_THE_WHOLE_SCHEDULER, PERIODS, TOP
 from yunikorn.registry import Registry
 
@@ -40,13 +40,13 @@ EVERY_KEY = [
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
-def test_every_key_that_is_read_is_described_and_no_other(section: Section) -> None:
+def test_every_key_that_is_read_is_described_and_no_other(section: KeySection) -> None:
     described = {key.inside or key.name for key in section.keys if not key.name.endswith(".OPTION")}
     assert described == READ[section.name]
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
-def test_every_field_of_the_checked_classes_is_described(section: Section) -> None:
+def test_every_field_of_the_checked_classes_is_described(section: KeySection) -> None:
     fields = {field.name for field in attrs.fields(section.cls) if field.init}
     options = {"options"} if section.options_of else set()
     described = {key.field for key in section.keys if key.field} | options
@@ -66,7 +66,7 @@ def test_what_is_ours_is_marked() -> None:
         assert marked - {"preemption"} == wanted & READ[name]
 
 
-def around(section: Section, value: dict[str, Any]) -> dict[str, Any]:
+def around(section: KeySection, value: dict[str, Any]) -> dict[str, Any]:
     """A whole configuration that has `value` where `section` describes it."""
     batch: dict[str, Any] = {"name": "batch"}
     root: dict[str, Any] = {"name": "root", "submitacl": "*", "queues": [batch, {"name": "default"}]}
@@ -108,7 +108,7 @@ def entry(key: Key) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("section", "key"), EVERY_KEY, ids=[f"{section.name}-{key.path}" for section, key in EVERY_KEY]
 )
-def test_every_example_is_valid_where_it_belongs(section: Section, key: Key, registry: Registry) -> None:
+def test_every_example_is_valid_where_it_belongs(section: KeySection, key: Key, registry: Registry) -> None:
     text = yaml.safe_dump(around(section, entry(key)), default_flow_style=False)
     if section.name == "queue" and key.name == "childtemplate":
         text = text.replace("childtemplate:", "parent: true\n      childtemplate:")

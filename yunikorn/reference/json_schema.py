@@ -16,10 +16,10 @@ from yunikorn.config.node_sorts import DEFAULT as DEFAULT_ORDER
 from yunikorn.config.partitions import NO_RESOLVER
 from yunikorn.kinds import RESOLVER, Kind
 from yunikorn.offers import Offer, Option
-from yunikorn.reference.keys import Key, Section
+from yunikorn.reference.key_sections import SECTIONS
+from yunikorn.reference.keys import Key, KeySection
 from yunikorn.reference.option_schemas import option_schema
 from yunikorn.reference.plain_text import plain_text
-from yunikorn.reference.sections import SECTIONS
 from yunikorn.reference.values import TEXT, Schema, any_of, in_any_case, pattern
 from yunikorn.registry import Registry
 
@@ -40,7 +40,7 @@ def json_schema(registry: Registry) -> Schema:
     }
 
 
-def _section(section: Section, registry: Registry) -> Schema:
+def _section(section: KeySection, registry: Registry) -> Schema:
     direct = [key for key in section.keys if not key.inside and not key.name.endswith(OPTION)]
     properties = {key.name: _key(section, key, registry) for key in direct}
     for inner in section.inner():
@@ -62,14 +62,14 @@ def _section(section: Section, registry: Registry) -> Schema:
     return {**found, "required": required} if required else found
 
 
-def _takes_any(section: Section) -> bool:
+def _takes_any(section: KeySection) -> bool:
     return bool(section.open_to) and section.options_of is None
 
 
 # -- one key ------------------------------------------------------------------------------------------------
 
 
-def _key(section: Section, key: Key, registry: Registry) -> Schema:
+def _key(section: KeySection, key: Key, registry: Registry) -> Schema:
     schema = _value(key, registry)
     described: Schema = {"description": _described(section, key)}
     if key.example:
@@ -78,7 +78,7 @@ def _key(section: Section, key: Key, registry: Registry) -> Schema:
     return {**described, **(schema if key.required else _nullable(schema))}
 
 
-def _described(section: Section, key: Key) -> str:
+def _described(section: KeySection, key: Key) -> str:
     text = plain_text(key.meaning)
     default = plain_text(section.default_of(key)).strip("`")
     ours = "" if not key.ours else " Not known to YuniKorn 1.9."
@@ -141,7 +141,7 @@ def _mapping(chosen_by: str, kind: Kind, offers: Sequence[Offer]) -> Schema:
     }
 
 
-def _chosen(section: Section, offer: Offer, known: tuple[str, ...]) -> Schema:
+def _chosen(section: KeySection, offer: Offer, known: tuple[str, ...]) -> Schema:
     return _if(section.chosen_by, _names(offer.kind, [offer]), offer, known)
 
 

@@ -47,7 +47,7 @@ class Key:
 
 
 @attrs.frozen
-class Section:
+class KeySection:
     """A mapping of the configuration, and all keys that it may have."""
 
     name: str

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from yunikorn.offers import Option
-from yunikorn.reference.keys import Key, Section
-from yunikorn.reference.rules import NAMED_NODE_ORDER
-from yunikorn.reference.sections import SECTIONS
+from yunikorn.reference.key_sections import SECTIONS
+from yunikorn.reference.keys import Key, KeySection
+from yunikorn.reference.rule_keys import NAMED_NODE_ORDER
 from yunikorn.registry import KINDS, Registry
 
 HEAD = """\
@@ -40,7 +40,7 @@ def _anchor(title: str) -> str:
     return title.lower().replace(" ", "-")
 
 
-def _section(section: Section) -> str:
+def _section(section: KeySection) -> str:
     lines = [f"## {section.title}", "", section.intro, "", *_table(section), ""]
     if section.notes:
         lines += [section.notes]
@@ -49,7 +49,7 @@ def _section(section: Section) -> str:
     return "\n".join(lines)
 
 
-def _table(section: Section) -> Iterator[str]:
+def _table(section: KeySection) -> Iterator[str]:
     yield "| key | type | default | meaning | example |"
     yield "|---|---|---|---|---|"
     for key in section.keys:

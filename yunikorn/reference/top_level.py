@@ -5,10 +5,10 @@ from __future__ import annotations
 from yunikorn.config.schema import PartitionConfig, PreemptionConfig, SchedulerConfig
 from yunikorn.kinds import EVENT_SINK, PREDICATE, RESOLVER
 from yunikorn.objects.timeouts import Timeouts
-from yunikorn.reference.keys import Key, Section
+from yunikorn.reference.keys import Key, KeySection
 from yunikorn.reference.values import BOOLEAN, DURATION, DURATION_OR_NEVER, NAMES, PRIORITIES
 
-TOP = Section(
+TOP = KeySection(
     name="top",
     title="Top level",
     intro="""\
@@ -103,7 +103,7 @@ def _preemption(name: str, field: str, meaning: str, example: str, *, ours: bool
     )
 
 
-PARTITION = Section(
+PARTITION = KeySection(
     name="partition",
     title="Partitions",
     intro="A partition is a scheduling domain of its own: nodes, queues and rules.",
@@ -210,7 +210,7 @@ def _period(name: str, meaning: str, example: str, field: str = "") -> Key:
     return Key(name, meaning, DURATION_OR_NEVER if never else DURATION, field=field or name, example=example)
 
 
-PERIODS = Section(
+PERIODS = KeySection(
     name="periods",
     title="Timeouts",
     intro="""\

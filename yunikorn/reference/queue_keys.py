@@ -5,7 +5,7 @@ from __future__ import annotations
 from yunikorn.config.properties import QueueSettings
 from yunikorn.config.schema import LimitConfig, QueueConfig, TemplateConfig
 from yunikorn.kinds import APP_SORT, QUEUE_SORT
-from yunikorn.reference.keys import Key, Section
+from yunikorn.reference.keys import Key, KeySection
 from yunikorn.reference.values import (
     ACL,
     ACTIVITY,
@@ -25,7 +25,7 @@ from yunikorn.reference.values import (
     TEXT,
 )
 
-QUEUE = Section(
+QUEUE = KeySection(
     name="queue",
     title="Queues",
     intro="A leaf queue holds applications, a parent queue holds queues.",
@@ -136,7 +136,7 @@ partitions:
 """,
 )
 
-PROPERTIES = Section(
+PROPERTIES = KeySection(
     name="properties",
     title="Properties",
     intro="""\
@@ -292,7 +292,7 @@ partitions:
 """,
 )
 
-LIMIT = Section(
+LIMIT = KeySection(
     name="limit",
     title="Limits",
     intro="""\
@@ -342,7 +342,7 @@ What must hold:
 """,
 )
 
-TEMPLATE = Section(
+TEMPLATE = KeySection(
     name="template",
     title="Child templates",
     intro="""\

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from yunikorn.reference.keys import Section
-from yunikorn.reference.queues import LIMIT, PROPERTIES, QUEUE, TEMPLATE
-from yunikorn.reference.rules import NAMED_NODE_ORDER, NODE_ORDER, RULE
+from yunikorn.reference.keys import KeySection
+from yunikorn.reference.queue_keys import LIMIT, PROPERTIES, QUEUE, TEMPLATE
+from yunikorn.reference.rule_keys import NAMED_NODE_ORDER, NODE_ORDER, RULE
 from yunikorn.reference.top_level import PARTITION, PERIODS, TOP
 
-SECTIONS: tuple[Section, ...] = (
+SECTIONS: tuple[KeySection, ...] = (
     TOP,
     PARTITION,
     PERIODS,

@@ -7,10 +7,10 @@ import attrs
 from yunikorn.config.node_sorts import DEFAULT as DEFAULT_ORDER
 from yunikorn.config.schema import PluginRef, RuleConfig
 from yunikorn.kinds import NODE_SORT, PLACEMENT
-from yunikorn.reference.keys import Key, Section
+from yunikorn.reference.keys import Key, KeySection
 from yunikorn.reference.values import NAMES, TRUE_OR_FALSE, WEIGHTS, one_of
 
-RULE = Section(
+RULE = KeySection(
     name="rule",
     title="Placement rules",
     intro="How rules choose a queue is told in [Placement](placement.md).",
@@ -122,7 +122,7 @@ _ORDER = (
     ),
 )
 
-NODE_ORDER = Section(
+NODE_ORDER = KeySection(
     name="node-sort",
     title="Node order",
     intro="""\
