@@ -19,7 +19,7 @@ from pathlib import Path
 import attrs
 import click
 
-from yunikorn.cli.refusals import Refusals
+from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.simulate import parse_until, read_config
 from yunikorn.cli.workload_source import FILE, WorkloadSource, workload_options
 from yunikorn.errors import UsageError, printable
@@ -136,24 +136,24 @@ def _read(
     configs: tuple[Path, ...], settings: tuple[str, ...], source: Source
 ) -> tuple[list[VariantPlan], list[str]]:
     """The variants, and what there is to remark on the workload; raises what is wrong with any of them."""
-    refusals, registry = Refusals(), Registry.load()
+    input_checks, registry = InputChecks(), Registry.load()
     texts: list[tuple[Path, str]] = []
     for path in configs:
-        with refusals.part():
+        with input_checks.part():
             texts.append((path, read_config(path)))
     chosen: list[list[Setting]] = []
-    with refusals.part():
+    with input_checks.part():
         chosen = parse_settings(settings)
     plans: list[VariantPlan] = []
-    with refusals.part():
-        if refusals:
+    with input_checks.part():
+        if input_checks:
             check_configs(texts, registry)
         else:
             plans = make_plans(texts, chosen, registry)
     remarks: list[str] = []
-    with refusals.part():
+    with input_checks.part():
         remarks = list(source.read().remarks)
-    refusals.check()
+    input_checks.check()
     return plans, remarks
 
 

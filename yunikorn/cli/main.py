@@ -43,7 +43,7 @@ COMMANDS = {
 """Each command with its line of help, kept here so that `--help` imports none of them."""
 
 
-class Refusal(click.ClickException):
+class CommandError(click.ClickException):
     """An error of ours as the command line shows it: `Error: TEXT`, exit status 2."""
 
     exit_code = UNUSABLE
@@ -81,7 +81,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except YunikornError as error:
-            raise Refusal(str(error)) from error
+            raise CommandError(str(error)) from error
         except BrokenPipeError as error:
             raise ReaderLeft from error  # click would make it status 1, which commands use for "invalid"
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.progress import progress_bar
-from yunikorn.cli.refusals import Refusals
 from yunikorn.cli.workload_source import FILE, WorkloadSource, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.config.document import decode
@@ -136,15 +136,15 @@ def command(
 
 def _read(config: Path, source: WorkloadSource, registry: Registry) -> tuple[str, Workload]:
     """Configuration and workload; raises what is wrong with both, if the workload cannot be used."""
-    refusals, text, plan = Refusals(), "", None
-    with refusals.part():
+    input_checks, text, plan = InputChecks(), "", None
+    with input_checks.part():
         text = read_config(config)
-    with refusals.part():
+    with input_checks.part():
         plan = source.read()
-    if refusals and text:
-        with refusals.part():
+    if input_checks and text:
+        with input_checks.part():
             check_configs([(config, text)], registry)
-    refusals.check()
+    input_checks.check()
     assert plan is not None
     return text, plan
 

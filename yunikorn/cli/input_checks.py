@@ -9,7 +9,7 @@ from yunikorn.errors import UsageError
 from yunikorn.simulation.input_error import InputError
 
 
-class Refusals:
+class InputChecks:
     """Checks one part of the input after the other, and says all that is wrong in one message."""
 
     def __init__(self) -> None:
