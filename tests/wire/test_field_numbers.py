@@ -18,8 +18,8 @@ from google.protobuf.descriptor_pb2 import (
 from grpc_tools import protoc
 
 from yunikorn.interface.wire import methods
+from yunikorn.interface.wire.descriptor_pool import POOL
 from yunikorn.interface.wire.generated import callbacks_pb2, si_current_pb2, si_v0_11_pb2
-from yunikorn.interface.wire.pool import POOL
 
 PUBLISHED = Path(__file__).parent / "published"
 OURS = {"si_v0_11.proto": si_v0_11_pb2.DESCRIPTOR, "si_current.proto": si_current_pb2.DESCRIPTOR}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from yunikorn.objects.app_requests import Requests
 from yunikorn.objects.ask import INT32_MIN, Ask
 from yunikorn.objects.gang import SOFT
-from yunikorn.objects.requests import Requests
 from yunikorn.objects.sorted_members import QueueMember
 from yunikorn.objects.state_log import StateLogEntry
 from yunikorn.resources import NOTHING, Tally

@@ -10,8 +10,8 @@ from yunikorn.interface.messages import (
     RejectedAllocationAsk,
     TerminationType,
 )
-from yunikorn.interface.wire.amounts import fill_amount, fill_policy, from_amount, from_policy
 from yunikorn.interface.wire.generated import si_v0_11_pb2 as v0_11
+from yunikorn.interface.wire.wire_amounts import fill_amount, fill_policy, from_amount, from_policy
 
 TERMINATIONS = {
     TerminationType.STOPPED_BY_RM: v0_11.STOPPED_BY_RM,

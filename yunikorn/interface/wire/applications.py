@@ -10,9 +10,9 @@ from yunikorn.interface.messages import (
     UpdatedApplication,
     UserGroupInformation,
 )
-from yunikorn.interface.wire.amounts import fill_amount, from_amount
 from yunikorn.interface.wire.generated import si_current_pb2 as current
 from yunikorn.interface.wire.generated import si_v0_11_pb2 as v0_11
+from yunikorn.interface.wire.wire_amounts import fill_amount, from_amount
 
 
 def from_new(message: v0_11.AddApplicationRequest | current.AddApplicationRequest) -> AddApplicationRequest:

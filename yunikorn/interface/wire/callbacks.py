@@ -24,9 +24,9 @@ from yunikorn.interface.messages import (
     UpdateContainerSchedulingStateRequest,
 )
 from yunikorn.interface.wire.codec import Decoder
-from yunikorn.interface.wire.entries import fill_all, fill_one
 from yunikorn.interface.wire.generated import callbacks_pb2 as wire
 from yunikorn.interface.wire.generated import si_v0_11_pb2 as v0_11
+from yunikorn.interface.wire.repeated_fields import fill_all, fill_one
 
 _CAPABILITIES = {
     "predicates": wire.PREDICATES,

@@ -29,11 +29,11 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.wire import applications, nodes
-from yunikorn.interface.wire.amounts import fill_amount, fill_policy, from_amount, from_policy
 from yunikorn.interface.wire.codec import Decoder
-from yunikorn.interface.wire.entries import fill_all, fill_one
 from yunikorn.interface.wire.generated import si_current_pb2 as wire
 from yunikorn.interface.wire.malformed import MalformedMessage
+from yunikorn.interface.wire.repeated_fields import fill_all, fill_one
+from yunikorn.interface.wire.wire_amounts import fill_amount, fill_policy, from_amount, from_policy
 
 _Info = wire.NodeInfo
 _TERMINATIONS = {kind.value: kind for kind in TerminationType}

@@ -11,10 +11,10 @@ from yunikorn.interface.messages import (
     UpdateNodeInfo,
 )
 from yunikorn.interface.wire.allocations import fill_allocation, from_allocation
-from yunikorn.interface.wire.amounts import fill_amount, from_amount
-from yunikorn.interface.wire.entries import fill_all
 from yunikorn.interface.wire.generated import si_current_pb2 as current
 from yunikorn.interface.wire.generated import si_v0_11_pb2 as v0_11
+from yunikorn.interface.wire.repeated_fields import fill_all
+from yunikorn.interface.wire.wire_amounts import fill_amount, from_amount
 
 _ACTIONS = {action.value: action for action in NodeAction}
 """The numbers of v0.11.0 are those of our own messages."""

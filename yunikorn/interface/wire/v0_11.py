@@ -20,8 +20,8 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.wire import allocations, applications, nodes
 from yunikorn.interface.wire.codec import Codec
-from yunikorn.interface.wire.entries import fill_all, fill_one
 from yunikorn.interface.wire.generated import si_v0_11_pb2 as wire
+from yunikorn.interface.wire.repeated_fields import fill_all, fill_one
 
 # -- registration -----------------------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.queue import Queue
+    from yunikorn.scheduling.preemption.candidate_pool import EligibleLeaves
     from yunikorn.scheduling.preemption.entitlement import Entitlement
-    from yunikorn.scheduling.preemption.pool import EligibleLeaves
     from yunikorn.scheduling.preemption.snapshot import Pairs, PreemptionSnapshot
 
 

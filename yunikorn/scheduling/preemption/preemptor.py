@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from yunikorn.clock import SECOND
 from yunikorn.objects.queue import Queue
 from yunikorn.resources import INT64_MIN
+from yunikorn.scheduling.preemption.candidate_pool import Candidates, Pool
 from yunikorn.scheduling.preemption.candidates import across_queues, by_priority, candidates_on
 from yunikorn.scheduling.preemption.entitlement import Entitlement, entitlements
 from yunikorn.scheduling.preemption.evictor import Evictor
-from yunikorn.scheduling.preemption.pool import Candidates, Pool
 from yunikorn.scheduling.preemption.precheck import PreemptionPrecheck
 from yunikorn.scheduling.preemption.required_node import victims_on
 from yunikorn.scheduling.preemption.schedule import NEVER, RETRY_INTERVAL, PreemptionSchedule, ScheduleEntry
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.partition import Partition
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.preemption.pool import EligibleLeaves, Entry
+    from yunikorn.scheduling.preemption.candidate_pool import EligibleLeaves, Entry
 
 ATTEMPTS = 10
 """Requests of one queue that are tried in one look (facts §9.2)."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from yunikorn.resources import grow
+from yunikorn.scheduling.preemption.candidate_pool import shortage
 from yunikorn.scheduling.preemption.candidates import may_go, uses_any_of
-from yunikorn.scheduling.preemption.pool import shortage
 from yunikorn.scheduling.preemption.search import least
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ import attrs
 
 from yunikorn.objects.node import Node
 from yunikorn.resources import Tally, shrink
-from yunikorn.scheduling.preemption.pool import shortage
+from yunikorn.scheduling.preemption.candidate_pool import shortage
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.ask import Ask
     from yunikorn.objects.queue import Queue
-    from yunikorn.scheduling.preemption.pool import Entry, Pool
+    from yunikorn.scheduling.preemption.candidate_pool import Entry, Pool
     from yunikorn.scheduling.preemption.snapshot import Bound, PreemptionSnapshot
 
 

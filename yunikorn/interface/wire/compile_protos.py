@@ -1,4 +1,5 @@
-"""`python -m yunikorn.interface.wire.build`: make `generated/` from the .proto files, or say if it is old.
+"""`python -m yunikorn.interface.wire.compile_protos`: make `generated/` from the .proto files, or say if it
+is old.
 
 protoc (of the package grpcio-tools) reads the files. What is written is made from its descriptors here: small
 modules that any version of the protobuf library can import (see `pool.py`), and their types. So the text
@@ -23,7 +24,7 @@ from yunikorn.interface.wire.typing_text import typing_text
 HERE = Path(__file__).parent
 PROTOS = HERE / "proto"
 GENERATED = HERE / "generated"
-COMMAND = "python -m yunikorn.interface.wire.build"
+COMMAND = "python -m yunikorn.interface.wire.compile_protos"
 
 
 class CannotCompile(Exception):
@@ -58,7 +59,7 @@ def texts(files: FileDescriptorSet) -> dict[str, str]:
                 f'"""The classes of proto/{file.name}. Made by `{COMMAND}`."""',
                 "",
                 *(f"from yunikorn.interface.wire.generated import {one}_pb2 as {one}_pb2" for one in imports),
-                "from yunikorn.interface.wire.pool import define",
+                "from yunikorn.interface.wire.descriptor_pool import define",
                 "",
                 "DESCRIPTOR = define(",
                 *(f"    {line!r}" for line in lines),

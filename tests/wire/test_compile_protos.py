@@ -10,36 +10,36 @@ from pathlib import Path
 
 import pytest
 
-from yunikorn.interface.wire import build
+from yunikorn.interface.wire import compile_protos
 
 
 def test_what_is_checked_in_is_what_the_protos_say(capsys: pytest.CaptureFixture[str]) -> None:
-    assert build.main(["--check"]) == 0, capsys.readouterr().err
+    assert compile_protos.main(["--check"]) == 0, capsys.readouterr().err
 
 
 def test_a_change_of_a_proto_is_noticed_and_made_good(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     protos, generated = tmp_path / "proto", tmp_path / "generated"
-    shutil.copytree(build.PROTOS, protos)
-    shutil.copytree(build.GENERATED, generated, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(build, "PROTOS", protos)
-    monkeypatch.setattr(build, "GENERATED", generated)
+    shutil.copytree(compile_protos.PROTOS, protos)
+    shutil.copytree(compile_protos.GENERATED, generated, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(compile_protos, "PROTOS", protos)
+    monkeypatch.setattr(compile_protos, "GENERATED", generated)
     text = (protos / "si_current.proto").read_text("utf-8")
     (protos / "si_current.proto").write_text(
         text.replace("string nodeID = 1;", "string nodeID = 1;\n  string rack = 9;"), "utf-8"
     )
     (generated / "gone_pb2.py").write_text("", "utf-8")
-    assert build.main(["--check"]) == 1
+    assert compile_protos.main(["--check"]) == 1
     told = capsys.readouterr().err
     assert [line.split()[0] for line in told.splitlines()] == [
         "generated/gone_pb2.py",
         "generated/si_current_pb2.py",
         "generated/si_current_pb2.pyi",
     ]
-    assert build.COMMAND in told
-    assert build.main([]) == 0
-    assert build.main(["--check"]) == 0
+    assert compile_protos.COMMAND in told
+    assert compile_protos.main([]) == 0
+    assert compile_protos.main(["--check"]) == 0
     assert "rack: str" in (generated / "si_current_pb2.pyi").read_text("utf-8")
     assert not (generated / "gone_pb2.py").exists()
 
@@ -48,8 +48,8 @@ def test_a_proto_that_does_not_compile_is_named_and_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "broken.proto").write_text('syntax = "proto3";\nmessage A { string a = ; }\n', "utf-8")
-    monkeypatch.setattr(build, "PROTOS", tmp_path)
-    assert build.main([]) == 2
+    monkeypatch.setattr(compile_protos, "PROTOS", tmp_path)
+    assert compile_protos.main([]) == 2
     told = capfd.readouterr().err
     assert "broken.proto:2" in told
     assert f"the files of {tmp_path} cannot be compiled" in told
