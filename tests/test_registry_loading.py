@@ -82,9 +82,9 @@ def test_every_entry_point_gets_its_chance(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_a_default_that_cannot_be_imported_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "yunikorn_plugins.groups", None)
+    monkeypatch.setitem(sys.modules, "yunikorn_plugins.os_groups", None)
     loaded = Registry.load(third_party=False)
-    assert [broken.plugin for broken in loaded.broken] == ["yunikorn_plugins.groups"]
+    assert [broken.plugin for broken in loaded.broken] == ["yunikorn_plugins.os_groups"]
     assert [offer.plugin for offer in loaded.offers()][-1] == "yunikorn_plugins.rm"
     with pytest.raises(
         UnknownPlugin, match=r"known: none; not loaded: plugin yunikorn_plugins\.groups \(yunikorn "

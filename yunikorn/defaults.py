@@ -16,10 +16,10 @@ DEFAULT_PLUGINS = (
     "yunikorn_policies.app_sort",
     "yunikorn_policies.queue_sort",
     "yunikorn_policies.node_sort",
-    "yunikorn_plugins.placement",
+    "yunikorn_plugins.placement_rules",
     "yunikorn_plugins.predicates",
     "yunikorn_plugins.events",
-    "yunikorn_plugins.groups",
+    "yunikorn_plugins.os_groups",
     "yunikorn_plugins.rm",
 )
 SOURCE_ROOTS = {"yunikorn_plugins": "plugins", "yunikorn_policies": "policies"}

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from yunikorn_plugins.events import JsonLines, Log
-from yunikorn_plugins.groups import Os
-from yunikorn_plugins.placement import Fixed, Provided, Tag, User
+from yunikorn_plugins.os_groups import Os
+from yunikorn_plugins.placement_rules import Fixed, Provided, Tag, User
 from yunikorn_plugins.predicates import NodeSelector, Taints
 from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
 from yunikorn_policies import app_sort, node_sort, queue_sort
