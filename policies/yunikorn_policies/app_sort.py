@@ -34,7 +34,7 @@ class Fifo(AppSortPolicy):
 
 
 @attrs.frozen
-class Fair(AppSortPolicy):
+class FairApplications(AppSortPolicy):
     """The application that uses the smallest share comes first."""
 
     name = "fair"
@@ -100,4 +100,4 @@ class StateAware(AppSortPolicy):
 @hookimpl
 def yunikorn_app_sort_policies() -> list[type[AppSortPolicy]]:
     """The default ways to order applications."""
-    return [Fifo, Fair, StateAware]
+    return [Fifo, FairApplications, StateAware]

@@ -37,7 +37,7 @@ class _Weighted(NodeSortPolicy):
 
 
 @attrs.frozen
-class Fair(_Weighted):
+class FairNodes(_Weighted):
     """The least used node first, so that the load spreads."""
 
     name = "fair"
@@ -61,4 +61,4 @@ class BinPacking(_Weighted):
 @hookimpl
 def yunikorn_node_sort_policies() -> list[type[NodeSortPolicy]]:
     """The default ways to order nodes."""
-    return [Fair, BinPacking]
+    return [FairNodes, BinPacking]

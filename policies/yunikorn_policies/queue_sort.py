@@ -21,7 +21,7 @@ from yunikorn_policies.shares import fair_share_key
 
 
 @attrs.frozen
-class Fair(QueueSortPolicy):
+class FairQueues(QueueSortPolicy):
     """The queue that uses the smallest part of what it should have comes first."""
 
     name = "fair"
@@ -34,4 +34,4 @@ class Fair(QueueSortPolicy):
 @hookimpl
 def yunikorn_queue_sort_policies() -> list[type[QueueSortPolicy]]:
     """The default ways to order queues."""
-    return [Fair]
+    return [FairQueues]

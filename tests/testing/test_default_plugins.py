@@ -37,7 +37,7 @@ class TestFifo(AppSortPolicyContract):
 
 
 class TestFair(AppSortPolicyContract):
-    policy = app_sort.Fair()
+    policy = app_sort.FairApplications()
 
 
 class TestStateAware(AppSortPolicyContract):
@@ -45,15 +45,15 @@ class TestStateAware(AppSortPolicyContract):
 
 
 class TestFairQueues(QueueSortPolicyContract):
-    policy = queue_sort.Fair()
+    policy = queue_sort.FairQueues()
 
 
 class TestFairNodes(NodeSortPolicyContract):
-    policy = node_sort.Fair()
+    policy = node_sort.FairNodes()
 
 
 class TestFairNodesByWeight(NodeSortPolicyContract):
-    policy = node_sort.Fair({"vcore": 1.0, "gpu": 2.5})
+    policy = node_sort.FairNodes({"vcore": 1.0, "gpu": 2.5})
 
 
 class TestBinPacking(NodeSortPolicyContract):
