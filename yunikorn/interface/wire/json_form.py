@@ -84,11 +84,11 @@ def from_json(document: object, kind: type[Wire], path: str, report: Callable[[P
     Reports every fault with its path. What is returned then is not the whole message.
     """
     message = kind()
-    _Reader(report).message(document, message, path)
+    _JsonReader(report).message(document, message, path)
     return message
 
 
-class _Reader:
+class _JsonReader:
     def __init__(self, report: Callable[[Problem], None]) -> None:
         self._report = report
 
