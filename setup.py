@@ -33,7 +33,7 @@ HOT = {
         "node",
         "ask_extras",
         "queue",
-        "rm_requests",
+        "app_requests",
         "ask_class",
         "ask_spec",
         "fit_index",

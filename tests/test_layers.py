@@ -85,7 +85,7 @@ FORBIDDEN_CALLS = {
     "uuid": {"uuid1", "uuid4"},
 }
 STOPWATCHES = {"time.perf_counter", "time.perf_counter_ns", "time.monotonic"}
-CHANCE = CORE / "simulation" / "chance.py"
+CHANCE = CORE / "simulation" / "rng.py"
 """The one place where dice are thrown."""
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "tools"}
 LARGEST_FILE = 600

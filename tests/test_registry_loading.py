@@ -87,6 +87,6 @@ def test_a_default_that_cannot_be_imported_stops_no_other(monkeypatch: pytest.Mo
     assert [broken.plugin for broken in loaded.broken] == ["yunikorn_plugins.os_groups"]
     assert [offer.plugin for offer in loaded.offers()][-1] == "yunikorn_plugins.rm"
     with pytest.raises(
-        UnknownPlugin, match=r"known: none; not loaded: plugin yunikorn_plugins\.groups \(yunikorn "
+        UnknownPlugin, match=r"known: none; not loaded: plugin yunikorn_plugins\.os_groups \(yunikorn "
     ):
         loaded.find(KINDS[-1], "os")

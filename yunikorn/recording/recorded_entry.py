@@ -168,7 +168,7 @@ def _beginning(value: object, path: str, report: Report) -> Beginning | None:
         return None
     _check_origin(begins, path, report)
     known = attrs.fields_dict(Timeouts)
-    for name, text in begins.timeouts.items():
+    for name, text in begins.periods.items():
         inner = f"{path}.periods.{name}"
         if name not in known:
             report(Problem(inner, f"no period is called so{suggest(name, known)}; known: {', '.join(known)}"))

@@ -19,7 +19,7 @@ class Beginning:
     groups: list[str] | None = None
     """The policy groups that have a configuration; None if there are no groups at all."""
     allow_rm_config: bool = True
-    timeouts: dict[str, str | None] = attrs.Factory(dict)
+    periods: dict[str, str | None] = attrs.Factory(dict)
     """Those that differ from the usual ones, as durations; None is never, or for ever."""
 
 

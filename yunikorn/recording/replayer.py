@@ -130,7 +130,7 @@ class Replay:
         self._clock = ManualClock(self._start)
         self._configurations = self._make_configurations(begins, entry)
         given: dict[str, Any] = {
-            name: None if text is None else parse_duration(text) for name, text in begins.timeouts.items()
+            name: None if text is None else parse_duration(text) for name, text in begins.periods.items()
         }
         timeouts = Timeouts(**{**attrs.asdict(Timeouts()), **given})
         self._core = Scheduler(self._registry, self._clock, timeouts, self._configurations)

@@ -1,6 +1,6 @@
-"""The classes of proto/si_secret.proto. Made by `python -m yunikorn.interface.wire.build`."""
+"""The classes of proto/si_secret.proto. Made by `python -m yunikorn.interface.wire.compile_protos`."""
 
-from yunikorn.interface.wire.pool import define
+from yunikorn.interface.wire.descriptor_pool import define
 
 DESCRIPTOR = define(
     b'\n\x0fsi_secret.proto\x12\ryunikorn.wire\x1a google/protobuf/descriptor.proto:;\n\tsi'

@@ -1,8 +1,8 @@
-"""The classes of proto/si_service.proto. Made by `python -m yunikorn.interface.wire.build`."""
+"""The classes of proto/si_service.proto. Made by `python -m yunikorn.interface.wire.compile_protos`."""
 
 from yunikorn.interface.wire.generated import si_current_pb2 as si_current_pb2
 from yunikorn.interface.wire.generated import si_v0_11_pb2 as si_v0_11_pb2
-from yunikorn.interface.wire.pool import define
+from yunikorn.interface.wire.descriptor_pool import define
 
 DESCRIPTOR = define(
     b'\n\x10si_service.proto\x12\x05si.v1\x1a\x10si_current.proto\x1a\x0esi_v0_11.proto2\xa5\x04\n\tSchedule'

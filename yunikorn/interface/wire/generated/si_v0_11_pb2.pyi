@@ -1,4 +1,4 @@
-# Types of proto/si_v0_11.proto. Made by `python -m yunikorn.interface.wire.build`.
+# Types of proto/si_v0_11.proto. Made by `python -m yunikorn.interface.wire.compile_protos`.
 
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
