@@ -94,7 +94,7 @@ def test_the_sentence_says_where_two_runs_part_and_why(call: Call) -> None:
     _, out, _ = call("--set", f"{POLICY}=fifo,fair,stateaware", "--json")
     found = json.loads(out)
     assert found["variants"] == ["fifo", "fair", "stateaware"]
-    fair, stateaware = found["partings"]
+    fair, stateaware = found["divergences"]
     assert fair["time"] == 60
     # At 60 both places are free again: the long job has nothing and comes first, then the two part.
     assert fair["equal"] == 3
@@ -256,7 +256,7 @@ def test_a_real_trace_under_three_policies(
     options = ["--swf-jobs", "atomic", "--jobs", "1", "--json"]
     assert main(["compare", "--config", str(config), "--set", policies, *arguments, *options]) == 0
     found = json.loads(capsys.readouterr().out)
-    fair, stateaware = found["partings"]
+    fair, stateaware = found["divergences"]
     # Rigid jobs that wait have nothing, all of them: fair is fifo.
     assert fair["time"] is None
     assert stateaware["time"] is not None
@@ -277,9 +277,9 @@ def test_the_comparison_of_the_guide_differs_for_the_reasons_it_gives(
     out = tmp_path / "out"
     assert main(["compare", *arguments, "--set", policies, *options, "--out", str(out)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [divergence_report["time"] for divergence_report in found["partings"]] == [385_378, 511_863]
-    assert "over the limit of user user1" in found["partings"][0]["sentence"]
-    assert "others of queue root.others go first" in found["partings"][1]["sentence"]
+    assert [divergence_report["time"] for divergence_report in found["divergences"]] == [385_378, 511_863]
+    assert "over the limit of user user1" in found["divergences"][0]["sentence"]
+    assert "others of queue root.others go first" in found["divergences"][1]["sentence"]
     slowdowns = {}
     for variant in ("1-fifo", "2-fair", "3-stateaware"):
         users = json.loads((out / variant / "report.json").read_text("utf-8"))["figures"]["users"]

@@ -497,8 +497,8 @@ def test_a_release_costs_no_look_at_all_that_a_limit_holds_up(
         submit(rm, f"app-{number}", "ann")
     submit(rm, "other", "bob")
     assert names(rm.schedule()) == ["app-0", "other"]
-    calls = {"awaken": 0, "touch": 0, "has_room": 0}
-    for owner, name in ((Application, "awaken"), (Application, "touch"), (UsageTracker, "has_room")):
+    calls = {"activate": 0, "mark_dirty": 0, "has_room": 0}
+    for owner, name in ((Application, "activate"), (Application, "mark_dirty"), (UsageTracker, "has_room")):
         _count(monkeypatch, owner, name, calls)
     for number in range(5):
         end_one(rm, f"app-{number}")

@@ -233,14 +233,14 @@ def test_stateaware_keeps_to_it_as_well() -> None:
 def test_a_place_costs_no_look_at_all_that_wait_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     rm = lined_up(10_000, config=configuration(queue("a", maxapplications=1)))
     assert names(rm.schedule()) == ["app-1"]
-    calls = {"awaken": 0, "touch": 0}
+    calls = {"activate": 0, "mark_dirty": 0}
     for name in calls:
         _count(monkeypatch, Application, name, calls)
     for number in range(1, 6):
         rm.release(f"app-{number}", only(rm, f"app-{number}"))
         assert names(rm.schedule()) == [f"app-{number + 1}"]
-    assert calls["awaken"] < 50
-    assert calls["touch"] < 50
+    assert calls["activate"] < 50
+    assert calls["mark_dirty"] < 50
 
 
 def _count(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, calls: dict[str, int]) -> None:

@@ -46,7 +46,7 @@ class RecordingScheduler(Scheduler):
         self._within = False
         """Whether a callback is being called: what it calls is told."""
         recording_sink.on_begin(
-            self.clock.now(), bound.arguments.get("periods") or Timeouts(), configurations
+            self.clock.now(), bound.arguments.get("timeouts") or Timeouts(), configurations
         )
 
     def _tell(self, method: str, arguments: dict[str, Any]) -> None:

@@ -64,7 +64,7 @@ def compare(
         seeds=[drawn.seed for drawn in workloads if drawn.seed is not None],
         variants=variants,
         rows=make_rows(variants),
-        divergence_reports=_partings([group[0] for group in groups], orders[::each], executor),
+        divergence_reports=_divergences([group[0] for group in groups], orders[::each], executor),
     )
 
 
@@ -75,7 +75,7 @@ def _folder(folder: Path | None, plan: VariantPlan, number: int, drawn: Drawn) -
     return own if drawn.seed is None else own / f"seed-{drawn.seed}"
 
 
-def _partings(played: list[Played], orders: list[Order], executor: Executor) -> list[DivergenceReport]:
+def _divergences(played: list[Played], orders: list[Order], executor: Executor) -> list[DivergenceReport]:
     first = played[0]
     forks = [find_divergence(first.decisions, other.decisions) for other in played[1:]]
     asked = [None if divergence is None else question(divergence) for divergence in forks]

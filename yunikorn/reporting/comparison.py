@@ -102,7 +102,7 @@ class Comparison:
             "seeds": self.seeds,
             "variants": [variant.name for variant in self.variants],
             "rows": rows,
-            "partings": [attrs.asdict(divergence_report) for divergence_report in self.divergence_reports],
+            "divergences": [attrs.asdict(divergence_report) for divergence_report in self.divergence_reports],
             "reports": [
                 [json.loads(result.to_json()) for result in variant.results] for variant in self.variants
             ],

@@ -122,7 +122,7 @@ class _Service:
         parts: dict[str, Any] = {
             "registry": self._registry,
             "clock": clock,
-            "periods": Timeouts(session=self._options.settings.patience.session_ns),
+            "timeouts": Timeouts(session=self._options.settings.patience.session_ns),
             "configurations": self._configurations,
             "buffer_sinks": self._sinks,
         }
