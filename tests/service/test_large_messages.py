@@ -29,7 +29,7 @@ class SlowDecoding:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
         slow = attrs.evolve(ONE_STREAM, decode={UPDATE: self._decode})
-        monkeypatch.setattr(server, "FORMS", (slow, server_layouts.BY_SUBJECT))
+        monkeypatch.setattr(server, "SERVER_LAYOUTS", (slow, server_layouts.BY_SUBJECT))
 
     def _decode(self, data: bytes) -> list[UpdateRequest]:
         if len(data) >= decoding.LARGE:

@@ -195,7 +195,7 @@ PARTITION = KeySection(
         ),
         Key(
             "periods",
-            "the scheduler's own [delays](#periods) in this partition",
+            "the scheduler's own [delays](#timeouts) in this partition",
             section="periods",
             field="periods",
             ours=True,
