@@ -1,1 +1,1 @@
-"""The things that are scheduled, and their books: state and accounting, no decisions."""
+"""Scheduled objects and their accounting: state and bookkeeping, without scheduling decisions."""

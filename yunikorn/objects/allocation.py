@@ -1,4 +1,4 @@
-"""Allocations: requests that have their place on a node."""
+"""Allocations: resources of a node that are assigned to an application."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Allocation(WithSpec):
-    """An amount of a node, held by an application."""
+    """Resources of a node that are assigned to an application."""
 
     __slots__ = (
         "app",
@@ -52,63 +52,67 @@ class Allocation(WithSpec):
         self.key = key
         self.app = app
         self.ask = ask
-        """The ask it answers; None for one that an RM brought along."""
+        """The ask that led to this allocation; None for an allocation reported by an RM (recovery)."""
         self.node = node
         self.queue_name = app.chain[0].path
-        """The queue its application was in when it got its place."""
+        """Path of the application's leaf queue at the time of placement."""
         self.resource = resource
         self.priority = priority
         self.spec = spec
-        """Those of its request, as they were when it got its place."""
+        """Spec of the ask at the time of placement."""
         self.placed = placed
-        """When it got its place (ns)."""
+        """Time of placement (ns)."""
         self.state = ALLOCATED
         self.extras: AllocationExtras | None = None
-        """None for nearly all; read through the properties below."""
+        """None for most allocations; read its fields through the properties below."""
 
     @property
     def label(self) -> str:
-        """What a message calls it."""
+        """Name of the allocation in messages."""
         return f"allocation {self.uuid} of application {self.app.id}"
 
     def end(self, event: str) -> None:
-        """Take it through `stop`, `preempt` or `timeout`; raises `StateError` if it has ended before."""
+        """Apply the event `stop`, `preempt` or `timeout`; raise `StateError` if the allocation has ended."""
         self.state = ALLOCATION.next(self.label, self.state, event)
         if self.extras is not None and self.extras.timer is not None:
             self.extras.timer.cancel()
             self.extras.timer = None
 
-    # -- its end ------------------------------------------------------------------------------------
+    # -- termination --------------------------------------------------------------------------------
 
     def ensure_extras(self) -> AllocationExtras:
-        """What is known of its end, to be changed."""
+        """Return the extras for modification; create them on first use."""
         if self.extras is None:
             self.extras = AllocationExtras()
         return self.extras
 
     @property
     def eviction(self) -> Eviction | None:
-        """With what it has been told to go, if it has."""
+        """The eviction that this allocation is a victim of, if any."""
         return None if self.extras is None else self.extras.eviction
 
     @property
     def releasing(self) -> TerminationType | None:
-        """Why the RM was told to end it, while that is not confirmed."""
+        """Termination type of the release sent to the RM, until the RM confirms that release."""
         return None if self.extras is None else self.extras.releasing
 
     @property
     def replacement(self) -> Allocation | None:
-        """The real allocation that takes this placeholder's place once the RM confirms its end."""
+        """The real allocation that replaces this placeholder once the RM confirms the release."""
         return None if self.extras is None else self.extras.replacement
 
     @property
     def replaces(self) -> Allocation | None:
-        """The placeholder that it waits for: until then it is in no books but those of another node."""
+        """The placeholder that this allocation will replace.
+
+        Until then the allocation is not accounted for, except on its node if that differs from the
+        placeholder's.
+        """
         return None if self.extras is None else self.extras.replaces
 
     @property
     def timer(self) -> Timer | None:
-        """Ends it when its time is up, if its time is limited."""
+        """Timer that ends the allocation when its execution timeout expires, if the allocation has one."""
         return None if self.extras is None else self.extras.timer
 
     def __repr__(self) -> str:

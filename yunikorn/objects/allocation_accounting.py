@@ -1,7 +1,8 @@
-"""The books of allocations: who has how much, and where; who waits for how much is in the backlog.
+"""Accounting of allocations: how much each application, queue and node has allocated.
 
-Every change is booked on the application, its queue and all queues above, and the node, in one go. What
-changed is changed, for the scheduling layer to bring its orders up to date.
+Pending requests are accounted for in `pending_accounting`. Every change updates the application, its queue,
+all parent queues and the node together, and marks each changed object as dirty, so that the scheduling layer
+can update its orders.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _PENDING_NEXT = ASK.moves["Pending", "allocate"]
 
 
 class AllocationAccounting:
-    """The books of one partition."""
+    """Accounting of the allocations of one partition."""
 
     def __init__(
         self,
@@ -55,35 +56,38 @@ class AllocationAccounting:
         self.usage = usage
         self.event_recorder = event_recorder
         self._by_uuid: dict[str, Allocation] | None = None
-        """All that has not ended, once somebody has looked for one by its uuid alone (see `allocations`)."""
+        """All allocations that have not ended by uuid; None until the first look-up without an application
+        (see `allocations`)."""
         self._runs: RunIndex | None = None
-        """The same by key, once somebody has looked for one by its key alone (see `runs_of`)."""
+        """Applications by allocation key; None until the first look-up without an application (see
+        `runs_of`)."""
         self.awaited: set[str] = set()
         """Uuids of recovered allocations whose application has not been reported yet."""
         self.changed_nodes: list[Node] = []
-        """Nodes whose room changed since the node orders were last brought up to date."""
+        """Nodes whose available resources changed since the node orders were last updated."""
         self.node_reservations = NodeReservations(event_recorder, self.node_changed)
-        """Which nodes are kept for whom."""
         self.pending_accounting = PendingAccounting(
             pending_classes, usage, self.node_reservations, event_recorder
         )
-        """Who waits."""
         self._serial = serial
         self.gangs: PartitionGangs
-        """The books of gangs, and ..."""
+        """Set by the partition."""
         self.applications: Mapping[str, Application]
-        """... all applications that have not ended; both given by the partition."""
+        """Applications that have not ended, by id; set by the partition."""
         self.changes = 0
-        """Commits, releases, changes of nodes, stops and starts so far: what a refusal may depend on."""
+        """Number of commits, releases, node changes, and stops and starts of queues so far.
+
+        Refused requests are worth retrying after this number has changed."""
 
     # -- allocations --------------------------------------------------------------------------------
 
     @property
     def allocations(self) -> dict[str, Allocation]:
-        """By uuid: all that has not ended.
+        """All allocations that have not ended, by uuid.
 
-        An RM that speaks of allocations without their application, or brings some along, does so again: from
-        the first time on they are kept by uuid here as well.
+        The index is built on first use and maintained from then on: an RM that names allocations without
+        their application, or that recovers allocations, does so repeatedly. Without such an RM a decision
+        need not update the index.
         """
         if self._by_uuid is None:
             apps = self.applications.values()
@@ -91,34 +95,34 @@ class AllocationAccounting:
         return self._by_uuid
 
     def runs_of(self, key: str) -> list[Application]:
-        """The applications that have allocations of this key.
+        """Return the applications that have allocations with this key.
 
-        From the first time on all keys are kept here, wherever uuids are kept: without either, a decision has
-        no more to look at.
+        The index of keys is built on the first call, together with the index of uuids, and maintained from
+        then on. Until then a decision need not update either index.
         """
         if self._runs is None:
             self._runs = RunIndex(self.allocations.values())
         return self._runs.find(key)
 
     def _index(self, known: dict[str, Allocation], allocation: Allocation) -> None:
-        """Enter an allocation where those are kept that are looked for without their application."""
+        """Add an allocation to the indexes that are used when a caller does not name the application."""
         known[allocation.uuid] = allocation
         if self._runs is not None:
             self._runs.add(allocation)
 
     def new_uuid(self, key: str) -> str:
-        """A uuid for an allocation of the ask with this key."""
+        """Return a new uuid for an allocation of the ask with this key."""
         known = self._by_uuid
         if known is None:
-            # All uuids here are of this making, and each ends with another number.
+            # All uuids were generated here, and each ends with a different number.
             return f"{key}#{next(self._serial)}"
         while (uuid := f"{key}#{next(self._serial)}") in known or uuid in self.awaited:
-            # An RM that recovers brings uuids along that were given before the restart.
+            # A recovering RM reports uuids that were generated before the restart.
             pass
         return uuid
 
     def allocate(self, ask: Ask, node: Node, now: int) -> Allocation:
-        """Give one of the ask's pending repeats its place on `node`: the commit of a decision."""
+        """Allocate one pending replica of the ask on `node`: commit a scheduling decision."""
         app, spec, extras = ask.app, ask.spec, ask.extras
         uuid = self.new_uuid(ask.key)
         allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, spec, now)
@@ -155,7 +159,7 @@ class AllocationAccounting:
         return allocation
 
     def _relieve(self, extras: AskExtras, allocation: Allocation) -> None:
-        """A request that is not like any other gets an allocation."""
+        """Update the reservation and the gang of an ask with extras after an allocation."""
         ask, node = allocation.ask, allocation.node
         assert ask is not None
         if extras.reserved is node:
@@ -166,18 +170,18 @@ class AllocationAccounting:
             self.gangs.joined(allocation)
 
     def make(self, ask: Ask, node: Node, now: int, uuid: str = "") -> Allocation:
-        """An allocation for `ask` on `node` that is in no books yet."""
+        """Return an allocation for `ask` on `node` that is not accounted for yet."""
         uuid = uuid or self.new_uuid(ask.key)
         return Allocation(uuid, ask.key, ask.app, ask, node, ask.resource, ask.priority, ask.spec, now)
 
     def promise(self, ask: Ask, node: Node, now: int) -> Allocation:
-        """One of the ask's pending repeats waits no more, for an allocation to be entered later."""
+        """Remove one pending replica of the ask and return its allocation, to be passed to `enter` later."""
         allocation = self.make(ask, node, now)
         self._serve(ask)
         return allocation
 
     def _serve(self, ask: Ask) -> None:
-        """Take one of the ask's pending repeats, and its amount, out of what waits."""
+        """Subtract one replica of the ask from the pending requests."""
         if ask.extras is not None:
             ask.extras.made += 1
         ask.live += 1
@@ -188,7 +192,7 @@ class AllocationAccounting:
         self.pending_accounting.book(ask.app, ask.resource, -1)
 
     def allocate_sized(self, ask: Ask, node: Node, now: int, uuid: str, resource: Resource) -> Allocation:
-        """Give one of the ask's pending repeats its place as the RM did: with its `uuid`, and its size."""
+        """Allocate one pending replica of the ask with a size, and optionally a `uuid`, chosen by the RM."""
         allocation = self.make(ask, node, now, uuid)
         allocation.resource = resource
         self.enter(allocation, on_node=True)
@@ -202,7 +206,7 @@ class AllocationAccounting:
         return allocation
 
     def enter(self, allocation: Allocation, *, on_node: bool) -> None:
-        """Book an allocation that was promised; `on_node` if its node has not booked it before."""
+        """Account for an allocation made earlier, on its node as well if `on_node`."""
         app, node = allocation.app, allocation.node
         if self._by_uuid is not None:
             self._index(self._by_uuid, allocation)
@@ -220,13 +224,13 @@ class AllocationAccounting:
 
     @staticmethod
     def start(app: Application) -> None:
-        """A real allocation takes an application to its next active state."""
+        """Move an application to its next active state after a real allocation."""
         if app.state == RESUMING:
             app.run("allocation added")
         app.run("allocation added")
 
     def _count_as_allocated(self, app: Application, pairs: Pairs) -> None:
-        """What waited is held, in the application and all queues above: what they demand stays the same."""
+        """Count pending resources as allocated in the application and its queues; `demand` is unchanged."""
         allocated = app.allocated
         if allocated:
             try:
@@ -249,7 +253,7 @@ class AllocationAccounting:
                 _restart(allocated, pairs, name)
             if not queue.is_dirty:
                 queue.is_dirty = True
-                queue.parent.dirty.append(queue)  # type: ignore[union-attr]  # root is always changed
+                queue.parent.dirty.append(queue)  # type: ignore[union-attr]  # root is always dirty
         if not app.usage_dirty or self.event_recorder.enabled:
             self.usage.book(app, pairs)
 
@@ -273,7 +277,7 @@ class AllocationAccounting:
         spec: AskSpec,
         now: int,
     ) -> Allocation:
-        """Book an allocation that an RM brought along; quotas are not asked (facts §10.8)."""
+        """Account for an allocation reported by an RM, regardless of quotas (recovery)."""
         allocation = Allocation(uuid, key, app, None, node, resource, priority, spec, now)
         if now < app.submitted:
             app.submitted = now
@@ -298,7 +302,7 @@ class AllocationAccounting:
         return allocation
 
     def resize(self, allocation: Allocation, resource: Resource) -> None:
-        """An allocation grows or shrinks where it is; quotas are not asked (facts §10.5)."""
+        """Change the size of an allocation on its node, regardless of quotas."""
         app, node, before = allocation.app, allocation.node, allocation.resource
         if allocation.placeholder:
             self.gangs.resized(allocation, resource)
@@ -317,7 +321,7 @@ class AllocationAccounting:
                 queue.room_grew()
 
     def release(self, allocation: Allocation, termination: TerminationType, message: str = "") -> None:
-        """End an allocation: its amount is free on node, application and queues."""
+        """End an allocation: free its resources on the node, in the application and in the queues."""
         app, node = allocation.app, allocation.node
         replaced = allocation.replacement is not None and self.gangs.conclude(allocation)
         allocation.end(ALLOCATION_EVENT[termination])
@@ -353,7 +357,7 @@ class AllocationAccounting:
             app.conclude()
 
     def _forget_ask(self, allocation: Allocation) -> None:
-        # An ask whose allocations have all been made and have all ended has nothing more to say.
+        # An ask is complete when all its allocations have been made and have ended.
         ask = allocation.ask
         if ask is not None:
             ask.live -= 1
@@ -380,7 +384,7 @@ class AllocationAccounting:
     # -- nodes and applications ---------------------------------------------------------------------
 
     def node_changed(self, node: Node, *, gained: bool) -> None:
-        """A node's room or state changed; `gained` when it may take more than before."""
+        """Record a change of a node's available resources or state; `gained` if the node may fit more."""
         self.changes += 1
         if gained:
             node.gained = True
@@ -389,10 +393,10 @@ class AllocationAccounting:
             self.changed_nodes.append(node)
 
     def recount(self, app: Application) -> None:
-        """Keep the queues' counts of running applications (decisions, "States").
+        """Update the number of running applications of the queues (docs/states.md).
 
-        One that is only accepted counts while it holds something: a gang of which some placeholders
-        have their place (facts §5.8).
+        An application in Accepted or Resuming counts as running only while it has allocations: a gang with
+        some of its placeholders allocated.
         """
         counts = app.state in COUNTED or (app.state in (ACCEPTED, RESUMING) and bool(app.allocations))
         if counts != app.counted:
@@ -406,7 +410,7 @@ class AllocationAccounting:
                 self.usage.recount(app)
 
     def stop_counting(self, app: Application) -> None:
-        """An application leaves its queue in whatever state it is: it counts as running no more."""
+        """Stop counting an application as running when it leaves its queue, in any state."""
         if app.counted:
             app.counted = False
             for queue in app.chain:
@@ -418,7 +422,7 @@ def _less(resource: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _restart(allocated: Tally, pairs: Pairs, stuck: str) -> None:
-    """Finish counting where it met a type, `stuck`, of which nothing was ever allocated here."""
+    """Resume adding `pairs` at the resource type `stuck`, which `allocated` does not contain yet."""
     behind = False
     for name, amount in pairs:
         behind = behind or name == stuck

@@ -1,4 +1,4 @@
-"""What is known of the end of an allocation that still runs."""
+"""Rarely needed termination state of an allocation."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ if TYPE_CHECKING:
 
 
 class AllocationExtras:
-    """How an allocation is to end; few have one before they do."""
+    """Termination state of an allocation that has not ended; created on first use."""
 
     __slots__ = ("eviction", "releasing", "replacement", "replaces", "timer")
 
     def __init__(self) -> None:
         self.eviction: Eviction | None = None
-        """With what it has been told to go, if it has."""
+        """The eviction that this allocation is a victim of, if any."""
         self.releasing: TerminationType | None = None
-        """Why the RM was told to end it, while that is not confirmed."""
+        """Termination type of the release sent to the RM, until the RM confirms that release."""
         self.replacement: Allocation | None = None
-        """The real allocation that takes this placeholder's place once the RM confirms its end."""
+        """The real allocation that replaces this placeholder once the RM confirms the release."""
         self.replaces: Allocation | None = None
-        """The placeholder that it waits for: until then it is in no books but those of another node."""
+        """The placeholder that this allocation will replace; until then only another node's usage includes
+        the allocation."""
         self.timer: Timer | None = None
-        """Ends it when its time is up, if its time is limited."""
+        """Timer that ends the allocation when its execution timeout expires, if the allocation has one."""

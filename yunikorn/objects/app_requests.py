@@ -1,9 +1,8 @@
-"""The waiting requests of one application, in order, by pending class.
+"""Pending requests of one application, in order, grouped by pending class.
 
-Requests of one pending class stand in one run, sorted by priority, then creation, then arrival (decision 16).
-The runs stand in the order of their heads, so the next request among any set of pending classes is that of
-the
-first run that has one of them.
+Requests of one pending class form a run, sorted by priority, then creation time, then arrival
+(docs/decisions/0016). Runs are sorted by their first requests. The next request among any set of pending
+classes is therefore the first request of the first run whose class is in the set.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from typing import Any
 from yunikorn.objects.ask import INT32_MIN, Ask, Order
 
 Head = tuple[Any, ...]
-"""Where a run stands: the order of its first request, and the run; flat, so that few objects are compared."""
+"""Order of a run's first request, followed by the run; a flat tuple, so that few objects are compared."""
 
 _ORDER = attrgetter("order")
 _TRIM = 256
-"""Served requests at the head of a run that are kept before the run is cut."""
+"""Number of allocated requests kept at the head of a run before the list is trimmed."""
 
 
 class Run:
-    """The waiting requests of one pending class, sorted; those before `head` are gone."""
+    """Pending requests of one pending class, sorted; the entries before `head` no longer wait."""
 
     __slots__ = ("asks", "bit", "head", "order")
 
@@ -33,10 +32,10 @@ class Run:
         self.asks = [ask]
         self.head = 0
         self.order: Order = ask.order
-        """Of its first request."""
+        """Order of the first request; may be outdated while this is the only run (see `Requests._only`)."""
 
     def add(self, ask: Ask) -> None:
-        """Put `ask` in its place."""
+        """Insert `ask` at its position."""
         asks = self.asks
         if asks[-1].goes_before(ask):
             asks.append(ask)
@@ -44,7 +43,7 @@ class Run:
             insort(asks, ask, lo=self.head, key=_ORDER)
 
     def remove(self, ask: Ask) -> Ask | None:
-        """Take `ask` out; returns who is first then, if anybody is left."""
+        """Remove `ask` and return the new first request, or None if the run is empty."""
         asks, head = self.asks, self.head
         if asks[head] is ask:
             self.head = head = head + 1
@@ -57,18 +56,18 @@ class Run:
 
 
 class Requests:
-    """What one application waits for and may be given now."""
+    """Pending requests of one application, and the pending classes that are schedulable."""
 
     __slots__ = ("_heads", "_only", "_parked", "_runs", "bits")
 
     def __init__(self) -> None:
         self._runs: dict[int, Run] = {}
         self._heads: list[Head] = []
-        """The runs, in the order of their first requests."""
+        """Runs sorted by their first requests."""
         self._only: Run | None = None
-        """The run, if there is but one; what is noted of its first request may be of an earlier one then."""
+        """The run if there is only one; its entry in `_heads` and its `order` may then be outdated."""
         self.bits = 0
-        """Bits of the pending classes that it waits for, less what is unschedulable."""
+        """Bits of the pending classes with waiting requests, except unschedulable requests."""
         self._parked: dict[int, int] = {}
 
     def __iter__(self) -> Iterator[Ask]:
@@ -76,7 +75,7 @@ class Requests:
             yield from run.asks[run.head :]
 
     def add(self, ask: Ask) -> None:
-        """A request starts to wait."""
+        """Add a request that starts to wait."""
         bit = ask.pending_class.bit
         run = self._runs.get(bit)
         if run is None:
@@ -87,7 +86,7 @@ class Requests:
             self._move(run, ask)
 
     def _open(self, run: Run) -> None:
-        """There is one run more."""
+        """Add a run."""
         only, heads = self._only, self._heads
         if only is not None:
             only.order = only.asks[only.head].order
@@ -98,19 +97,19 @@ class Requests:
         self._only = run if len(heads) == 1 else None
 
     def _close(self, run: Run) -> None:
-        """Nobody is left in a run."""
+        """Remove an empty run."""
         heads = self._heads
         del self._runs[run.bit], heads[self._place_of(run)]
         self.bits &= ~run.bit
         self._only = heads[0][-1] if len(heads) == 1 else None
 
     def _place_of(self, run: Run) -> int:
-        """Where a run stands: nearly always in front, as whoever is served does."""
+        """Return the index of a run; nearly always 0, because the first run is served first."""
         heads = self._heads
         return 0 if heads[0][-1] is run else bisect_left(heads, run.order)
 
     def add_all(self, asks: Iterable[Ask]) -> None:
-        """Requests start to wait: like `add` for each, quickest for one pending class in order."""
+        """Add requests that start to wait; fastest for requests of one pending class in order."""
         run: Run | None = None
         for ask in asks:
             bit = ask.pending_class.bit
@@ -122,7 +121,7 @@ class Requests:
                 self.add(ask)
 
     def _move(self, run: Run, first: Ask) -> None:
-        """The first request of a run is another now."""
+        """Move a run after its first request changed."""
         heads, order = self._heads, first.order
         if len(heads) == 1:
             heads[0] = (*order, run)
@@ -132,13 +131,13 @@ class Requests:
         run.order = order
 
     def remove(self, ask: Ask) -> Ask | None:
-        """A request waits no more; returns the first of its pending class that still does."""
+        """Remove a request that no longer waits; return the next request of its pending class, or None."""
         only = self._only
         run = self._runs[ask.pending_class.bit] if only is None else only
         asks, head = run.asks, run.head
         foremost = asks[head] is ask
         if foremost and head < _TRIM and head + 1 < len(asks):
-            # Nearly always: the first of several.
+            # Fast path: the request is nearly always the first of several.
             run.head = head = head + 1
             first: Ask | None = asks[head]
         else:
@@ -150,16 +149,16 @@ class Requests:
         return first
 
     def mark_unschedulable(self, ask: Ask) -> None:
-        """A request waits on, but is not to be tried: only its priority still counts."""
+        """Keep a waiting request out of scheduling; only its priority still counts."""
         self.remove(ask)
         self.keep(ask)
 
     def keep(self, ask: Ask) -> None:
-        """A request that is not in waits, but is not to be tried."""
+        """Add a waiting request that is not to be scheduled yet."""
         self._parked[ask.priority] = self._parked.get(ask.priority, 0) + 1
 
     def forget_unschedulable(self, ask: Ask) -> None:
-        """An unschedulable request waits no more, or is to be tried again: then `add` it."""
+        """Remove an unschedulable request that no longer waits or is about to be added again with `add`."""
         left = self._parked[ask.priority] - 1
         if left:
             self._parked[ask.priority] = left
@@ -168,22 +167,20 @@ class Requests:
 
     @property
     def unschedulable(self) -> int:
-        """How many are unschedulable."""
+        """Number of unschedulable requests."""
         return sum(self._parked.values())
 
     @property
     def any_wait(self) -> bool:
-        """Whether any request waits, unschedulable ones included."""
+        """True if any request waits, including unschedulable requests."""
         return bool(self._runs or self._parked)
 
     def runs(self) -> list[list[Ask]]:
-        """Its requests, unschedulable ones left out, those of one pending class together; the foremost
-        first.
-        """
+        """Return the schedulable requests grouped by pending class; groups and requests are in order."""
         return [run.asks[run.head :] for *_, run in self._heads]
 
     def first(self, wanted: int) -> Ask | None:
-        """The foremost request of any of the `wanted` pending classes."""
+        """Return the first request of any of the `wanted` pending classes."""
         only = self._only
         if only is not None:
             return only.asks[only.head] if only.bit & wanted else None
@@ -195,7 +192,7 @@ class Requests:
 
     @property
     def priority(self) -> int:
-        """The highest priority that waits, unschedulable ones included; the least int32 when nothing does."""
+        """Highest priority of the waiting requests, unschedulable ones included; -2^31 if there are none."""
         best = max(self._parked) if self._parked else INT32_MIN
         if self._heads:
             foremost: Run = self._heads[0][-1]

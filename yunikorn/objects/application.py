@@ -1,4 +1,4 @@
-"""Applications: what a user submits, with its asks, its allocations and its history."""
+"""Applications: units of work submitted by a user, with their asks, allocations and state history."""
 
 from __future__ import annotations
 
@@ -26,17 +26,16 @@ if TYPE_CHECKING:
     from yunikorn.objects.usage_tracker import UsageTracker
 
 COUNTED = frozenset({STARTING, RUNNING})
-"""States in which an application counts as running (decisions, "States")."""
+"""States in which an application counts as running (docs/states.md)."""
 
 LOG_LENGTH = 128
-"""States that are kept of an application: how it began, and what was last.
+"""Maximum number of states kept in the log of an application: the first ones and the latest ones.
 
-One that sleeps and wakes for months comes to a new one every few minutes.
-"""
+The limit matters for an application that alternates between Running and Completing for months."""
 
 
 def max_apps_message(holder: Queue | UsageTracker) -> str:
-    """What a queue or limit says where as many applications run as may."""
+    """Return the message of a queue or limit that has reached its maximum of running applications."""
     return f"{holder.label} runs {holder.count} of at most {holder.max_applications} applications"
 
 
@@ -99,31 +98,32 @@ class Application(QueueMember):
         listener: Callable[[Application, str], None],
     ) -> None:
         super().__init__(arrival, INT32_MIN)
-        # What every decision looks at comes first: there it lies together where this is compiled.
+        # Attributes used by every decision come first: compiled builds store them next to each other.
         self._queue: Queue | None = None
         self.requests = Requests()
         self.backoff_timer: Timer | None = None
-        """While it is left alone because of requests that found no node: what wakes it."""
+        """Timer that ends the back-off after requests that fit no node; None outside of a back-off."""
         self.admitted = True
-        """Whether the policy of its queue lets it take part."""
+        """False while the policy of its queue excludes the application from scheduling."""
         self.not_started = True
-        """Whether it has not started: then it needs a place among the running applications too."""
+        """True until the application counts as running; to start, it must be within the limits on running
+        applications."""
         self.usage_dirty = False
-        """Whether what it holds differs from what is `booked`."""
+        """True if `allocated` differs from `booked`."""
         self.chain: tuple[Queue, ...] = ()
-        """Its queue and all above, leaf first."""
+        """The leaf queue and all its parents, leaf first."""
         self.owner: tuple[UsageTracker, ...] = ()
-        """Those of the `tracked` that have a limit."""
+        """Usage trackers among `tracked` that have a limit."""
         self.allocations: dict[str, Allocation] = {}
         self.by_key: dict[str, list[Allocation]] | None = None
-        """The same by key of their asks, once somebody has looked for one by key (see `of_key`)."""
+        """Allocations by the key of their ask; None until the first look-up by key (see `of_key`)."""
         self.state = NEW
         self.waiting_since = submitted
         self.misses = 0
-        """Requests in a row that found no node, where its queue counts them."""
+        """Number of consecutive requests that fit no node, if its queue has a back-off."""
         self.id = app_id
         self.submitted = submitted
-        # The rest is looked at when it comes, changes or goes.
+        # Attributes used only when the application is added, changed or removed.
         self.user = user
         self.groups: tuple[str, ...] = tuple(groups)
         self.queue_name = queue_name
@@ -132,59 +132,61 @@ class Application(QueueMember):
         self.listener = listener
         self.state_log: list[StateLogEntry] = []
         self.reason = ""
-        """Why it was rejected or failed."""
+        """Reason for rejection or failure."""
         self.forced = False
-        """Whether it must be taken even where placement finds no queue (recovery)."""
+        """True if the application must be accepted even if no placement rule matches (recovery)."""
         self.finished = 0
         self.leaving = False
-        """Whether the RM is taking it away: then it does not complete on the way out."""
+        """True while the RM removes the application, which then does not become Completing."""
         self.timer: Timer | None = None
         self.execution_timeout: ExecutionTimeout | None = None
-        """How long it may run; None for as long as it likes."""
+        """None if the run time is unlimited."""
         self.gang: Gang | None = None
-        """Its placeholders, if it is a gang that has them."""
+        """The gang with placeholders, if the application is one."""
         self.gang_style = SOFT
-        """The style of its gang, also if placeholders make it one later."""
+        """Gang scheduling style; also applies if placeholders that arrive later make the application a
+        gang."""
         self.atomic: AtomicGang | None = None
-        """Its members, if it is a gang that is placed as a whole."""
+        """The atomic gang, if the application is one."""
         self.counted = False
-        """Whether it counts as running in its queue and all above."""
+        """True if the application counts as running in its leaf queue and all parents."""
         self.counted_by_limits = False
-        """Whether it counts as running for its user and group; what is `usage_dirty` is counted later."""
+        """True if the application counts as running for its user and group; updated late while
+        `usage_dirty` is set."""
         self.asks: dict[str, Ask] = {}
         self.group = ""
-        """The one group whose limits count for it; empty when none does."""
+        """The group whose limits apply to the application; empty if no group limit applies."""
         self.tracked: tuple[UsageTracker, ...] = ()
-        """Where its usage is booked for its user and group."""
+        """Usage trackers of its user and group in all its queues."""
         self.booked: Tally = {}
-        """What of all that it holds is booked there, if none of them has a limit."""
+        """Resources included in the usage of `tracked`, if no tracker has a limit."""
         self.node_order = ""
         self.admission_class: Hashable = None
         self.admission_key: SortKey | None = None
-        """Where it stands in its admission class, if its queue has admission classes."""
+        """Position in its admission class, if its queue has admission classes."""
 
     @property
     def label(self) -> str:
-        """What a message calls it."""
+        """Name of the application in messages."""
         return f"application {self.id}"
 
     @property
     def queue(self) -> Queue | None:
-        """The leaf queue it is in."""
+        """The leaf queue of the application; None after the application has left."""
         return self._queue
 
     @property
     def fair_total(self) -> Mapping[str, int]:
-        """What its share is taken of (decision 17)."""
+        """Resources that the fair share is relative to (docs/decisions/0017)."""
         return self._queue.measures()[1] if self._queue is not None else NOTHING
 
     @property
     def is_final(self) -> bool:
-        """Whether it has ended."""
+        """True if the application has ended."""
         return self.state in FINAL_STATES
 
     def waits(self) -> bool:
-        """Whether anything of it is to be tried in its turn."""
+        """Return True if any request may be scheduled at the application's turn."""
         return (
             self.requests.bits != 0
             and self.backoff_timer is None
@@ -194,12 +196,12 @@ class Application(QueueMember):
 
     @property
     def has_waiting(self) -> bool:
-        """Whether any ask waits, unschedulable ones included."""
+        """True if any ask waits, including unschedulable asks."""
         return self.requests.any_wait
 
     @property
     def max_apps_blocker(self) -> Queue | UsageTracker | None:
-        """Where as many applications run as may, so that it cannot start; None when it can, or has."""
+        """The first queue or limit whose maximum of running applications prevents the start, or None."""
         if self.not_started:
             for queue in self.chain:
                 if queue.full:
@@ -211,37 +213,37 @@ class Application(QueueMember):
 
     @property
     def max_apps_blockers(self) -> Iterator[Queue | UsageTracker]:
-        """Everything that keeps it from starting: queues leaf first, then limits."""
+        """All queues and limits that prevent the start: queues from leaf to root, then limits."""
         if self.not_started:
             yield from (queue for queue in self.chain if queue.full)
             yield from (tracker for tracker in self.owner if tracker.full)
 
     @property
     def max_apps_reason(self) -> str:
-        """Why it may not start, empty when it may or has; it waits until another has ended."""
+        """Message that names the limit which prevents the start; empty if there is no such limit."""
         holder = self.max_apps_blocker
         return "" if holder is None else max_apps_message(holder)
 
     def enter(self, queue: Queue) -> None:
-        """Join a leaf queue."""
+        """Assign the application to a leaf queue."""
         self._queue = queue
         self.chain = queue.chain
 
     def leave(self) -> None:
-        """Part from its queue; the name of it stays in `queue_name`."""
+        """Detach the application from its queue; `queue_name` keeps the name."""
         self._queue = None
         self.chain = ()
 
     # -- allocations ----------------------------------------------------------------------------------
 
     def obtain(self, allocation: Allocation) -> None:
-        """Enter an allocation into its books."""
+        """Add an allocation."""
         self.allocations[allocation.uuid] = allocation
         if self.by_key is not None:
             self.by_key.setdefault(allocation.key, []).append(allocation)
 
     def lose(self, allocation: Allocation) -> None:
-        """Undo `obtain`."""
+        """Remove an allocation."""
         del self.allocations[allocation.uuid]
         if self.by_key is not None:
             alike = self.by_key[allocation.key]
@@ -250,10 +252,10 @@ class Application(QueueMember):
                 del self.by_key[allocation.key]
 
     def of_key(self, key: str) -> list[Allocation]:
-        """Its allocations for the ask of this key, oldest first.
+        """Return the allocations of the ask with this key, oldest first.
 
-        An RM that speaks of allocations by key does so of all of them: from the first time on they are kept
-        by key as well.
+        The index by key is built on the first call and maintained from then on: an RM that names allocations
+        by key does so for all of them.
         """
         if self.by_key is None:
             self.by_key = {}
@@ -264,20 +266,20 @@ class Application(QueueMember):
     # -- states -------------------------------------------------------------------------------------
 
     def fire(self, event: str, reason: str = "") -> bool:
-        """Take it through an event of its state machine; returns whether the state changed."""
+        """Apply an event of the state machine; return True if the state changed."""
         return APPLICATION.fire(self, event, reason)
 
     def run(self, reason: str = "") -> None:
-        """Progress to the next active state; nothing to do where it is running already."""
+        """Move to the next active state; do nothing if the state is Running."""
         if self.state != RUNNING:
             APPLICATION.fire(self, "run", reason)
 
     def on_state_change(self, before: str, reason: str) -> None:
-        """Called by the state machine after a change."""
+        """Notify the listener; called by the state machine after a change."""
         self.listener(self, reason)
 
     def log_state(self, now: int, reason: str) -> StateLogEntry:
-        """Write the present state into the state log: of a long one the middle is forgotten."""
+        """Append the present state to the state log; drop an entry in the middle if the log is too long."""
         entry = StateLogEntry(self.state, now, reason)
         log = self.state_log
         log.append(entry)
@@ -287,13 +289,13 @@ class Application(QueueMember):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is active, but has nothing and wants nothing: then it is completing."""
+        """True if the application is active but has no allocations and no requests left."""
         if self.allocations or self.has_waiting or self.leaving:
             return False
         return self.state in (ACCEPTED, STARTING, RUNNING)
 
     def conclude(self) -> None:
-        """Without anything it has or wants it is completing; if it was failing, it has failed."""
+        """Fire `complete`, or `fail` in state Failing, if no allocations and no requests are left."""
         if self.state == FAILING:
             if not (self.allocations or self.has_waiting or self.leaving):
                 self.fire("fail", self.reason)
@@ -302,35 +304,35 @@ class Application(QueueMember):
 
     @property
     def can_wake(self) -> bool:
-        """Whether a new ask brings it back to the next active state."""
+        """True if a new ask moves the application to its next active state."""
         return self.state in (NEW, COMPLETING)
 
-    # -- standing -----------------------------------------------------------------------------------
+    # -- position in the queue ----------------------------------------------------------------------
 
     def mark_dirty(self) -> None:
-        """Something about it changed that its place in the queue's line may depend on."""
+        """Mark the application as changed, so that its queue updates its position."""
         queue = self._queue
         if not self.is_dirty and queue is not None:
             self.is_dirty = True
             queue.dirty.append(self)
             if queue.policy_excluded:
-                # Who takes part depends on all applications of the queue: look at it again.
+                # Admission depends on all applications of the queue: evaluate the excluded ones again.
                 queue.activate(queue.policy_excluded)
 
     def learn_bits(self) -> None:
-        """Some request went: nothing of its pending class is worth trying any more if it was the last."""
+        """Update the bits after a request was removed: its pending class may have no request left."""
         bits = self.requests.bits
         self.bits &= bits << 1 if self.not_started else bits
 
     def set_not_started(self, not_started: bool) -> None:
-        """It has started, or it starts anew: its requests stand under other bits now."""
+        """Set `not_started`, and switch the requests to the corresponding bits of their pending classes."""
         self.not_started = not_started
         self.bits = 0
         if self.requests.bits:
             self.activate(self.requests.bits)
 
     def activate(self, bits: int) -> None:
-        """Requests of these pending classes are worth trying, here and in every queue above."""
+        """Make requests of these pending classes schedulable in the application and all its queues."""
         if self.not_started:
             bits <<= 1
         self.bits |= bits
@@ -340,7 +342,7 @@ class Application(QueueMember):
             self._queue.activate(bits)
 
     def reprioritise(self) -> None:
-        """Compute its priority anew, and tell the queues above when it changed."""
+        """Recompute the priority and propagate a change to the queues."""
         priority = self.requests.priority
         if priority != self.priority:
             if self._queue is not None:

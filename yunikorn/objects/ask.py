@@ -1,7 +1,8 @@
 """Asks: requests of an application for a number of equal allocations.
 
-There are very many, and nearly all are alike: what one may say besides its size stands in `AskSpec` that they
-share, and what may come upon it in a `AskExtras` that few have.
+Memory per ask matters, because there may be millions of asks, and nearly all are alike. Optional properties
+are therefore kept in an `AskSpec` shared by many asks, and rarely needed state in `AskExtras`, which few asks
+have.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 Order = tuple[int, int, int]
-"""Minus the priority, creation, arrival: where a request stands (decision 16)."""
+"""Sort key of a request: negated priority, creation time, arrival (docs/decisions/0016)."""
 
 
 class Ask(WithSpec):
@@ -63,122 +64,122 @@ class Ask(WithSpec):
         self.resource = resource
         self.pending = pending
         self.live = 0
-        """Allocations of it that have not ended."""
+        """Number of allocations of the ask that have not ended."""
         self.priority = priority
         self.created = created
         self.arrival = arrival
         self.pending_class: PendingClass
-        """Its class of requests, for nodes and for queues; given before it is booked."""
+        """Set before the ask is accounted for."""
         self.state = ASK.initial
         self.spec = spec
         self.extras: AskExtras | None = None
-        """None for nearly all; read through the properties below."""
+        """None for most asks; read its fields through the properties below."""
 
     @property
     def ask_class(self) -> AskClass:
-        """Its class of requests for nodes."""
+        """The ask class, which determines how nodes answer."""
         return self.pending_class.ask_class
 
     @property
     def order(self) -> Order:
-        """Where it stands among its application's requests (decision 16)."""
+        """Sort key among the requests of the application (docs/decisions/0016)."""
         return (-self.priority, self.created, self.arrival)
 
     def goes_before(self, other: Ask) -> bool:
-        """Whether its place is before that of `other`, which mostly came later."""
+        """Return True if the ask is ordered before `other`, which mostly arrived later."""
         if self.priority == other.priority and self.created <= other.created:
             return self.created < other.created or self.arrival <= other.arrival
         return self.order < other.order
 
     def share_amount(self) -> None:
-        """Keep the amount of its class instead of one of its own: over the wire each request brings one."""
+        """Use the `Resource` of the ask class if equal, to save memory: requests bring their own."""
         resource = self.pending_class.ask_class.resource
         if self.resource == resource:
             self.resource = resource
 
-    # -- its extras ---------------------------------------------------------------------------------
+    # -- extras -------------------------------------------------------------------------------------
 
     def ensure_extras(self) -> AskExtras:
-        """Its extras, to be changed."""
+        """Return the extras for modification; create them on first use."""
         if self.extras is None:
             self.extras = AskExtras()
         return self.extras
 
     @property
     def made(self) -> int:
-        """Allocations it has led to since it has an extras."""
+        """Number of allocations made for the ask since its extras were created."""
         return 0 if self.extras is None else self.extras.made
 
     @property
     def over_limit(self) -> bool:
-        """Whether it has been reported as too large for what its user or group has left."""
+        """True if the ask was reported as exceeding the headroom of its user or group."""
         return False if self.extras is None else self.extras.over_limit
 
     @property
     def over_quota(self) -> bool:
-        """Whether it has been reported as too large for what its queues have left."""
+        """True if the ask was reported as exceeding the headroom of its queues."""
         return False if self.extras is None else self.extras.over_quota
 
     @property
     def eviction(self) -> Eviction | None:
-        """What was last told to go for it."""
+        """The latest eviction made for the ask."""
         return None if self.extras is None else self.extras.eviction
 
     @property
     def barred_until(self) -> int:
-        """When preemption, which was tried for it in vain, may be tried again (ns)."""
+        """Time before which preemption is not retried after a failed attempt (ns)."""
         return INT64_MIN if self.extras is None else self.extras.barred_until
 
     @property
     def attempt_change(self) -> int:
-        """The accounting's count of changes at the last attempt to preempt for it; -1 before the first."""
+        """`AllocationAccounting.changes` at the latest preemption attempt for the ask, or -1."""
         return -1 if self.extras is None else self.extras.attempt_change
 
     @property
     def reserved(self) -> Node | None:
-        """The node that is kept for it."""
+        """The node reserved for the ask."""
         return None if self.extras is None else self.extras.reserved
 
     @property
     def unschedulable(self) -> bool:
-        """Whether it is out of the running until something changes (see `scheduling.unschedulable_queue`)."""
+        """True if the ask is not scheduled until something changes (see `scheduling.unschedulable_queue`)."""
         return False if self.extras is None else self.extras.unschedulable
 
     @property
     def refusals(self) -> Mapping[str, int]:
-        """Reasons for which nodes with room were refused in the last search for it, or for its like."""
+        """Reasons why nodes with room refused the ask or its ask class in the latest search, with counts."""
         if self.extras is not None and self.extras.unschedulable:
             return self.extras.refusals
         return self.ask_class.refusals if self.ask_class.unschedulable else NOTHING_REFUSED
 
     @property
     def tries(self) -> int:
-        """How often it was unschedulable."""
+        """Number of times the ask was marked unschedulable."""
         return 0 if self.extras is None else self.extras.tries
 
     @property
     def gang_blocked(self) -> bool:
-        """Whether it is out of the running for the sake of its gang; it is unschedulable as well then."""
+        """True if the ask is not scheduled because of its gang; it is then unschedulable as well."""
         return False if self.extras is None else self.extras.gang_blocked
 
     @property
     def gang(self) -> AtomicGang | None:
-        """The gang that it stands for, with all its members."""
+        """The atomic gang that this ask represents with all its members; None for an ordinary ask."""
         return None if self.extras is None else self.extras.gang
 
     def tried(self) -> None:
-        """It is unschedulable once more."""
+        """Count one more time that the ask was marked unschedulable."""
         self.ensure_extras().tries += 1
 
     @property
     def making_way(self) -> list[Resource]:
-        """What was told to end for it and has not ended yet; empty when it waits for nothing of the kind."""
+        """Resources of victims that have not ended yet; empty unless the ask waits for an eviction."""
         eviction = self.eviction
         return list(eviction.outstanding.values()) if eviction is not None and eviction.waits else []
 
     @property
     def label(self) -> str:
-        """What a message calls it."""
+        """Name of the ask in messages."""
         return f"ask {self.key} of application {self.app.id}"
 
     def __repr__(self) -> str:

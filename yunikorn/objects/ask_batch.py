@@ -1,7 +1,7 @@
-"""Plain asks of one application that come together: taken in one by one, and booked in one go.
+"""Batch of plain asks of one application: added one by one, accounted for together.
 
-Plain is an ask without tags, task group or flags, new to an application that has begun: nearly all asks of a
-large application. What they lead to is what `PendingAccounting.add` would have led to for each of them.
+A plain ask has no tags, task group or flags, and is new to an application that is active. Nearly all asks of
+a large application are plain. A batch has the same effect as a call of `PendingAccounting.add` for each ask.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PENDING = ASK.moves["Initial", "ask"]
 
 
 class AskBatch:
-    """Asks of one application that are there, but in no books yet, until `book`."""
+    """Asks of one application that are not accounted for until `book`."""
 
     __slots__ = (
         "_app",
@@ -53,19 +53,21 @@ class AskBatch:
         self._partition = partition
         self._ask_class_of = ask_class_of
         self.alike = alike
-        """Whether plain asks of one size have one ask class."""
+        """True if plain asks of equal size have the same ask class."""
         self._once = once
-        """Whether an ask with the key of an allocation is not a new one."""
+        """True if the key of an allocation also marks an ask as known."""
         self._now = partition.clock.now()
         self._resource: Resource | None = None
         self._pending_class: PendingClass | None = None
-        """Of the ask before: tasks of an application are mostly alike."""
+        """Pending class of the previous ask; most consecutive asks of an application are alike."""
         self._pending_classes: dict[int, tuple[Resource, PendingClass]] = {}
-        """By identity of their amounts, which stay as long as they are here: those of all asks before."""
+        """Pending classes of all previous asks, by the identity of their resources.
+
+        The values keep these resources alive, so that no identity is reused."""
         self.asks: list[Ask] = []
 
     def add(self, key: str, resource: Resource, count: int, priority: int) -> bool:
-        """Take in a new ask; False if there is one with this key (`once`: or an allocation)."""
+        """Add a new ask; return False if the key belongs to an ask (or an allocation, if `once`)."""
         app, partition = self._app, self._partition
         if key in app.asks or (self._once and app.of_key(key)):
             return False
@@ -100,7 +102,7 @@ class AskBatch:
         return known[1]
 
     def book(self) -> Ask | None:
-        """Have all of them wait; returns the first, if there are any."""
+        """Account for all asks as pending; return the first ask, or None if there is none."""
         asks, self.asks = self.asks, []
         if not asks:
             return None

@@ -1,7 +1,8 @@
-"""Ask classes: classes of requests that every node answers alike, each with a bit of its own.
+"""Ask classes: equivalence classes of requests that every node answers alike.
 
-Requests of equal resources, equal predicate classes and equal node order have one ask class. What nodes
-were found to answer to one of them holds for all, and is kept as a bit in an integer.
+Requests with equal resources, equal predicate classes and the same node order belong to one ask class. A
+node's answer to one request therefore applies to the whole class. Each ask class has a bit of its own, so
+that sets of classes are integers.
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ if TYPE_CHECKING:
     from yunikorn.objects.usage_tracker import UsageTracker
 
 IDLE_ASK_CLASSES = 256
-"""Ask classes without a waiting request that are kept for the next one, before all idle ones are dropped."""
+"""Number of idle ask classes (without waiting requests) that are kept for reuse before all idle ones are
+dropped."""
 
 NOTHING_REFUSED: Mapping[str, int] = MappingProxyType({})
 
 Pairs = tuple[tuple[str, int], ...]
 """Names and amounts of resources."""
 Key = tuple[Resource, str, str, tuple[Hashable, ...]]
-"""Resources, name of the node order, required node, and classes for the predicates."""
+"""Resources, name of the node order, required node, and class for each predicate."""
 
 
 class AskClass:
-    """What the requests of a class have in common."""
+    """Properties and search results shared by equivalent requests."""
 
     __slots__ = (
         "bit",
@@ -59,38 +61,40 @@ class AskClass:
         self.pairs: Pairs = tuple(self.resource.items())
         self.bit = bit
         self.pending_classes: dict[tuple[UsageTracker | None, ...], PendingClass] = {}
-        """By owner: its requests under the same limits; with a None at the end those of insistent gangs."""
+        """Pending classes by owner; the key ends with an additional None for gangs whose visits are
+        forced."""
         self.unschedulable = False
-        """Whether no node had room when it was last tried."""
+        """True if no node had room at the latest attempt."""
         self.reserving_ask: Ask | None = None
-        """The one of its requests that has reserved a node."""
+        """The request of the class that has reserved a node."""
         self.refusals: Mapping[str, int] = NOTHING_REFUSED
-        """Reasons for which nodes with room were refused in the last search, each with its count."""
+        """Reasons why nodes with room refused the class in the latest search, with counts."""
         self.tries = 0
-        """How often it was unschedulable."""
+        """Number of times the class was marked unschedulable."""
         self.waiting = 0
-        """Pending classes of it that requests wait for."""
+        """Number of pending classes with waiting requests."""
         self.verdicts: dict[Hashable, str | None] = {}
-        """What class-declaring predicates said, by class of node: None, or the reason for no."""
+        """Results of predicates that declare node classes, by node class: None, or the reason for a
+        refusal."""
         self.refused: dict[str, tuple[int, str]] = {}
-        """By node id: what other predicates refused, at which version of the node."""
+        """Refusals by other predicates, by node id: the node's version and the reason."""
 
     @property
     def asks(self) -> int:
-        """Waiting requests of this ask class."""
+        """Number of waiting requests."""
         return sum(pending_class.asks for pending_class in self.pending_classes.values())
 
     @property
     def is_pinned(self) -> bool:
-        """Whether requests of it may come to a node that is drained, or reserved for others."""
+        """True if requests of the class may be placed on drained nodes and nodes reserved for others."""
         return bool(self.required)
 
     def tried(self) -> None:
-        """It is unschedulable once more."""
+        """Count one more time that the class was marked unschedulable."""
         self.tries += 1
 
     def fits(self, node: Node) -> bool:
-        """Whether `node` has the room for one request, and is the one required if there is such."""
+        """Return True if `node` has room for one request and is the required node, if one is required."""
         if self.required and self.required != node.id:
             return False
         available = node.available
@@ -109,20 +113,20 @@ class AskClasses:
         self._used = 0
         self._idle = 0
         self.unschedulable: dict[int, AskClass] = {}
-        """By bit: the ask classes for which no node had room when they were last tried."""
+        """Ask classes for which no node had room at the latest attempt, by bit."""
         self.users: dict[str, int] = {}
-        """By name of a node order: how many ask classes with waiting requests use it."""
+        """Number of ask classes with waiting requests, by name of their node order."""
         self._fit_index = FitIndex(())
         self._unknown = False
-        """Whether there are ask classes that wait and that the fit index do not know, and ..."""
+        """True if the fit index lacks an ask class with waiting requests."""
         self._looks = 0
-        """... how often they were asked since."""
+        """Number of uses of the fit index since the first such class appeared."""
         self.retired = 0
-        """Counts how often nobody waited for an ask class any more."""
+        """Incremented whenever the last waiting request of an ask class leaves."""
         self.on_forget: list[Callable[[int], None]] = []
-        """Called with the bits of dropped ask classes, before the bits serve again."""
+        """Callbacks that receive the bits of dropped ask classes before the bits are reused."""
         self.on_drop: list[Callable[[AskClass], None]] = []
-        """Called with each ask class that is dropped."""
+        """Callbacks that receive each ask class that is dropped."""
 
     def __iter__(self) -> Iterator[AskClass]:
         return iter(self._ask_classes.values())
@@ -135,7 +139,7 @@ class AskClasses:
         classes: tuple[Any, ...] = (),
         kind: type[AskClass] = AskClass,
     ) -> AskClass:
-        """The ask class for `resource` (zero entries do not count, facts §20.4)."""
+        """Return the ask class for `resource`; resource types with amount 0 are ignored."""
         key = (without_zeros(resource), node_order, required, classes)
         ask_class = self._ask_classes.get(key)
         if ask_class is None:
@@ -151,10 +155,11 @@ class AskClasses:
         return ask_class
 
     def refresh_unfit(self, node: Node) -> int:
-        """Have `node` learn for which shapes it has no room; what is not known yet is left open."""
+        """Add the known ask classes that do not fit to `node.unfit`, and return the result as bits."""
         fit_index = self._fit_index
         if self._unknown:
-            # Paid for by the looks that knowing all ask classes saves, however often new ones come.
+            # The cost of a rebuild is amortised over the node checks that a complete index avoids, however
+            # often new ask classes appear.
             self._looks += 1
             if self._looks > len(self._ask_classes):
                 self._looks, self._unknown = 0, False
@@ -166,7 +171,7 @@ class AskClasses:
         return node.unfit
 
     def wait(self, ask_class: AskClass) -> None:
-        """Requests wait for one more pending class of this ask class."""
+        """Record that one more pending class of this ask class has waiting requests."""
         if not ask_class.waiting:
             self._idle -= 1
             if not ask_class.bit & self._fit_index.known:
@@ -175,7 +180,7 @@ class AskClasses:
         ask_class.waiting += 1
 
     def leave(self, ask_class: AskClass) -> None:
-        """No request waits for a pending class of this ask class any more."""
+        """Record that one pending class less of this ask class has waiting requests."""
         ask_class.waiting -= 1
         if not ask_class.waiting:
             self._idle += 1
@@ -183,22 +188,22 @@ class AskClasses:
             self.users[ask_class.node_order] -= 1
 
     def mark_unschedulable(self, ask_class: AskClass) -> None:
-        """No node has room for this ask class, until `mark_schedulable`."""
+        """Record that no node has room for this ask class, until `mark_schedulable`."""
         ask_class.unschedulable = True
         self.unschedulable[ask_class.bit] = ask_class
 
     def mark_schedulable(self, ask_class: AskClass) -> None:
-        """Some node may have room for this ask class again."""
+        """Record that some node may have room for this ask class."""
         ask_class.unschedulable = False
         self.unschedulable.pop(ask_class.bit, None)
 
     def forget_node(self, node_id: str) -> None:
-        """A node of this id is a new one: what predicates said of an earlier one counts no more."""
+        """Discard the refusals by an earlier node of this id."""
         for ask_class in self._ask_classes.values():
             ask_class.refused.pop(node_id, None)
 
     def forget_verdicts(self) -> None:
-        """Predicates changed: what they said of nodes counts no more."""
+        """Discard all results of predicates, because the predicates changed."""
         for ask_class in self._ask_classes.values():
             ask_class.verdicts.clear()
             ask_class.refused.clear()

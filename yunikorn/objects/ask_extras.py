@@ -1,4 +1,4 @@
-"""The extras of a request: what keeps it from being like any other that waits."""
+"""Rarely needed scheduling state of an ask."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AskExtras:
-    """What has come upon a request; few ever have one."""
+    """Rarely needed scheduling state of an ask; created on first use."""
 
     __slots__ = (
         "attempt_change",
@@ -34,29 +34,30 @@ class AskExtras:
     )
 
     over_limit: bool
-    """Whether it has been reported as too large for what its user or group has left."""
+    """True if the ask was reported as exceeding the headroom of its user or group."""
     over_quota: bool
-    """Whether it has been reported as too large for what its queues have left."""
+    """True if the ask was reported as exceeding the headroom of its queues."""
     eviction: Eviction | None
-    """What was last told to go for it."""
+    """The latest eviction made for the ask."""
     made: int
-    """Allocations it has led to since it has a plight: tells whether an eviction has served it."""
+    """Number of allocations made for the ask since its extras were created; shows if an eviction served
+    its purpose."""
     barred_until: int
-    """When preemption, which was tried for it in vain, may be tried again (ns)."""
+    """Time before which preemption is not retried after a failed attempt (ns)."""
     attempt_change: int
-    """The ledger's count of changes at the last attempt to preempt for it."""
+    """`AllocationAccounting.changes` at the latest preemption attempt for the ask, or -1 before the first."""
     reserved: Node | None
-    """The node that is kept for it."""
+    """The node reserved for the ask."""
     parked: bool
-    """Whether it is out of the running until something changes (see `scheduling.parking`)."""
+    """True if the ask is not scheduled until something changes (see `scheduling.unschedulable_queue`)."""
     refusals: Mapping[str, int]
-    """Reasons for which nodes with room were refused to this ask alone, each with its count."""
+    """Reasons why nodes with room refused this particular ask, with counts."""
     tries: int
-    """How often it was parked."""
+    """Number of times the ask was marked unschedulable."""
     held: bool
-    """Whether it is out of the running for the sake of its gang; it is parked as well then."""
+    """True if the ask is not scheduled because of its gang; it is then unschedulable as well."""
     gang: AtomicGang | None
-    """The gang that it stands for: not a request of its own, but of all members together."""
+    """The atomic gang that this ask represents with all its members; None for an ordinary ask."""
 
     def __init__(self) -> None:
         self.over_limit = self.over_quota = self.unschedulable = self.gang_blocked = False

@@ -1,4 +1,4 @@
-"""Applications by the keys of their asks, for an RM that releases asks without naming the application."""
+"""Index of applications by ask key, for RMs that release asks without naming the application."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class AskIndex:
-    """Finds the application that has an ask with a key; of several the one that was submitted first.
+    """Finds the application that has an ask with a given key; of several, the one submitted first.
 
-    An entry of an ask that has gone is dropped when its key is looked up, and all of those when the entries
-    have doubled: asks that go cost nothing here.
+    The entry of a removed ask is dropped when its key is looked up, and all such entries are dropped when the
+    number of entries has doubled. Removing an ask therefore costs nothing here.
     """
 
     def __init__(self, applications: Mapping[str, Application]) -> None:
@@ -38,14 +38,14 @@ class AskIndex:
         self._entries += 1
 
     def add(self, app: Application, key: str) -> None:
-        """An application has a new ask with this key."""
+        """Add an ask of an application."""
         if self._entries < self._roomy:
             self._enter(app, key)
         else:
             self._fill()
 
     def find(self, key: str) -> Application | None:
-        """The first application that has an ask with this key."""
+        """Return the first application that has an ask with this key."""
         entries = self._by_key.get(key, [])
         while entries:
             app = entries[0][2]
@@ -57,7 +57,7 @@ class AskIndex:
         return None
 
     def find_all(self, key: str) -> list[Application]:
-        """All applications that have an ask with this key, in the order in which `find` would find them."""
+        """Return all applications that have an ask with this key, in the order of `find`."""
         if self.find(key) is None:
             return []
         apps = dict.fromkeys(app for _, _, app in sorted(self._by_key[key], key=_rank))

@@ -1,6 +1,6 @@
-"""Terms: what a request says besides who wants how much of what, and in which turn.
+"""Immutable options of an ask, apart from its size, count and order.
 
-Most requests say nothing of all this, and share one value that says so.
+Most asks set no options and share `DEFAULT_SPEC`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _NO_TAGS: dict[str, str] = {}
 
 
 class AskSpec:
-    """What a request asks for its allocations; not changed once it is made."""
+    """Immutable options of an ask, which also apply to its allocations."""
 
     __slots__ = (
         "execution_timeout",
@@ -36,24 +36,24 @@ class AskSpec:
     ) -> None:
         self.tags = tags
         self.may_preempt = may_preempt
-        """Whether others may have to go for it ..."""
+        """True if the request may preempt other allocations."""
         self.may_be_preempted = may_be_preempted
-        """... and whether its allocations may have to go for others (decision 23)."""
+        """True if the allocations may be preempted for other requests (docs/decisions/0023)."""
         self.originator = originator
-        """Whether its application cannot live without it: then it goes for nobody else."""
+        """True for the originator (driver) of an application, never preempted for other requests."""
         self.execution_timeout = execution_timeout
-        """How long each allocation of it may run (ns); 0 is for ever."""
+        """Maximum run time of each allocation (ns); 0 means unlimited."""
         self.task_group = task_group
         self.placeholder = placeholder
-        """Whether its allocations only keep room for the real ones of its task group."""
+        """True if the allocations are placeholders, which reserve room for the real tasks of the task
+        group."""
 
 
 DEFAULT_SPEC = AskSpec()
-"""Nothing special."""
 
 
 class WithSpec:
-    """What terms hold for: a request, and each allocation that it gets."""
+    """Base of asks and allocations, which expose the options of their `AskSpec`."""
 
     __slots__ = ("spec",)
 
@@ -61,35 +61,35 @@ class WithSpec:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """What its RM says of it; predicates and policies may look at it."""
+        """Tags from the RM; predicates and policies may read them."""
         return self.spec.tags
 
     @property
     def may_preempt(self) -> bool:
-        """Whether others may have to go for it ..."""
+        """True if the request may preempt other allocations."""
         return self.spec.may_preempt
 
     @property
     def may_be_preempted(self) -> bool:
-        """... and whether it may have to go for others (decision 23)."""
+        """True if the allocations may be preempted for other requests (docs/decisions/0023)."""
         return self.spec.may_be_preempted
 
     @property
     def originator(self) -> bool:
-        """Whether its application cannot live without it: then it goes for nobody else."""
+        """True for the originator (driver) of an application, never preempted for other requests."""
         return self.spec.originator
 
     @property
     def execution_timeout(self) -> int:
-        """How long it may run once it has its place (ns); 0 is for ever."""
+        """Maximum run time once placed (ns); 0 means unlimited."""
         return self.spec.execution_timeout
 
     @property
     def task_group(self) -> str:
-        """The task group of its gang that it belongs to; empty if none."""
+        """Name of the task group; empty without one."""
         return self.spec.task_group
 
     @property
     def placeholder(self) -> bool:
-        """Whether it only keeps room for the real ones of its task group."""
+        """True for a placeholder, which reserves room for a real task of its task group."""
         return self.spec.placeholder

@@ -1,8 +1,8 @@
-"""Atomic gangs: members that are placed together or not at all, without placeholders (decision 24).
+"""Atomic gangs: members are placed all together or not at all, without placeholders (docs/decisions/0024).
 
-The members wait, out of the running, until all have arrived. Then one request stands for them in their
-application: it asks for what they take together, so that quotas and limits are checked as for any
-request, and it is served by placing every one of them.
+Members are not scheduled until all of them have arrived. Then a single request represents them in their
+application. Its size is the sum of the members, so that quotas and limits are checked as for any request.
+Serving this request means placing every member.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ if TYPE_CHECKING:
     from yunikorn.objects.node import Node
 
 Members = list[tuple[Ask, int]]
-"""Asks in their order, and how many repeats of each belong to the gang."""
+"""Asks in order, each with the number of its replicas that are members."""
 
 MOST_MEMBERS = 200_000
-"""Members of the largest gang that is placed: one decision places all of them, and delays all others."""
+"""Maximum number of members of a gang, because one decision places all of them and delays all other
+decisions."""
 
 _ORDER = attrgetter("order")
 
 
 class GangClass(AskClass):
-    """What gangs of the same composition have in common."""
+    """Ask class of the requests that represent gangs of equal composition."""
 
     __slots__ = ("members", "possible", "why")
 
@@ -43,23 +44,24 @@ class GangClass(AskClass):
         super().__init__(key, bit)
         self.members: tuple[AskClass, ...] = ()
         self.possible: tuple[tuple[int, int], bool] | None = None
-        """Whether empty nodes could host such a gang, at which version of nodes and configuration."""
+        """Result of the check for a fit on empty nodes, preceded by the versions of nodes and
+        configuration."""
         self.why = ""
-        """The reason why no room was found for such a gang when one was last tried."""
+        """Reason why the latest attempt to place such a gang failed."""
 
     @property
     def is_pinned(self) -> bool:
-        """Whether a member may come to a node that is drained, or reserved for others."""
+        """True if a member may be placed on a drained node or a node reserved for others."""
         return any(member.required for member in self.members)
 
     def fits(self, node: Node) -> bool:
-        """Whether `node` has room for any member: then the gang may have become placeable."""
+        """Return True if `node` has room for any member, so that the gang may have become placeable."""
         free = node.is_free
         return any((free or member.required) and member.fits(node) for member in self.members)
 
 
 class AtomicGang:
-    """The gang of an application whose members are placed together."""
+    """Gang of an application whose members are placed together."""
 
     __slots__ = (
         "_accounting",
@@ -81,37 +83,38 @@ class AtomicGang:
     def __init__(self, app: Application, total: Resource, accounting: AllocationAccounting) -> None:
         self.app = app
         self.total = total
-        """Its size: it is whole when its members take at least so much."""
+        """Size of the gang: the gang is whole when its members add up to at least this amount."""
         self._accounting = accounting
         self._asks: list[Ask] = []
-        """Asks of its task groups that wait, in their order."""
+        """Waiting asks of the task groups, in order."""
         self._arrived: Tally = {}
-        """The sum of their pending repeats."""
+        """Sum of the pending replicas of `_asks`."""
         self._needed: dict[str, int] = {}
-        """By key: repeats of each ask that are members."""
+        """Number of replicas that are members, by ask key."""
         self._unformed = False
-        """Whether a member was lost and the members are to be chosen again."""
+        """True if a member was lost and the members must be chosen again."""
         self._alone = False
         self.members: Members = []
-        """Those that are placed together; more of the task groups than the size needs come after them."""
+        """Chosen members; replicas beyond the size of the gang are scheduled after the members are placed."""
         self.request: Ask | None = None
-        """What stands for the members while they wait and all are there."""
+        """The request that represents the waiting members; None while the gang is not whole."""
         self.done = False
-        """Whether it was placed, or found running: from then on its asks are like any others."""
+        """True after placement, or if a member was found running; the asks are ordinary asks from then on."""
         self.deadline: Timer | None = None
-        """Runs from its first turn without room on, until the gang is overdue or placed."""
+        """Timer from the first failed attempt on, until the gang is overdue or placed."""
         self.overdue = False
-        """Whether it has waited so long that later requests are held back."""
+        """True if the gang waited for the whole `Timeouts.gang_patience`, so that later requests are held
+        back."""
         self.told = False
-        """Whether it was reported as having no room."""
+        """True if the lack of room was reported."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether all members have arrived."""
+        """True if all members have arrived."""
         return fits(self._arrived, self.total)
 
     def count(self, ask: Ask, difference: int) -> None:
-        """So many more repeats of a member wait."""
+        """Add `difference` to the pending replicas of a member."""
         if self.done:
             return
         grow(self._arrived, ask.resource, difference)
@@ -119,7 +122,8 @@ class AtomicGang:
             insort(self._asks, ask, key=_ORDER)
         elif not ask.pending:
             del self._asks[bisect_left(self._asks, ask.order, key=_ORDER)]
-        # Members are chosen once: later asks add none, and only the loss of one calls for another choice.
+        # Members are chosen once: later asks add no members, and only the loss of a member requires a new
+        # choice.
         if difference > 0:
             if not self.members and self.is_whole:
                 self.form()
@@ -127,7 +131,7 @@ class AtomicGang:
             self._miss()
 
     def _miss(self) -> None:
-        """Choose other members for one that was lost: once for all that are lost before the next decision."""
+        """Choose other members after a loss: once for all losses before the next decision."""
         if not self.is_whole:
             self.form()
         elif not self._unformed:
@@ -136,12 +140,16 @@ class AtomicGang:
             self._accounting.gangs.unformed[self.app.id] = self
 
     def choose_members(self) -> None:
-        """Let the members be chosen now if that is still to be done."""
+        """Choose the members now if a choice is outstanding."""
         if self._unformed:
             self.form()
 
     def form(self, *, alone: bool | None = None) -> None:
-        """Let a request stand for the members if all are there; `alone` if nothing learnt of it is shared."""
+        """Create the request that represents the members, if the gang is whole.
+
+        `alone` gives the gang an ask class of its own, so that search results are not shared with similar
+        gangs.
+        """
         self._withdraw()
         self._unformed = False
         if alone is not None:
@@ -153,7 +161,7 @@ class AtomicGang:
         self.members, amount = self._choose()
         self._needed = {ask.key: count for ask, count in self.members}
         if not self.members:
-            # A size below 0, which only an application has that must be taken: no member is needed.
+            # Only an application that must be accepted can have a size below 0; no member is needed then.
             self.finish()
             self.let_go()
             return
@@ -162,7 +170,7 @@ class AtomicGang:
             self._accounting.gangs.report(self.app, "GangTooLarge", self.too_large)
             return
         first = self.members[0][0]
-        # Room for one member would be taken from others for nothing while there is none for the next.
+        # Victims for one member would end for nothing if there is no room for the next member.
         spec = AskSpec(may_preempt=False)
         name = f"gang of {self.app.id}"
         request = Ask(name, self.app, amount, 1, first.priority, first.created, first.arrival, spec)
@@ -177,21 +185,21 @@ class AtomicGang:
 
     @property
     def size(self) -> int:
-        """The number of its members."""
+        """Number of members."""
         return sum(self._needed.values())
 
     @property
     def is_too_large(self) -> bool:
-        """Whether it has more members than one decision may place."""
+        """True if the gang has more members than `MOST_MEMBERS`."""
         return self.size > MOST_MEMBERS
 
     @property
     def too_large(self) -> str:
-        """Why a gang of this size is never placed."""
+        """Message that explains why a gang of this size is never placed."""
         return f"its gang has {self.size} members, and at most {MOST_MEMBERS} can be placed at once"
 
     def _choose(self) -> tuple[Members, Resource]:
-        """The members, and their sum: of each ask, in order, the repeats that supply a type still missing."""
+        """Return the members and their sum; each ask, in order, adds replicas that supply missing types."""
         chosen: Members = []
         amount: Tally = {}
         for ask in self._asks:
@@ -213,16 +221,16 @@ class AtomicGang:
 
     @property
     def insists(self) -> bool:
-        """Whether it has its turn although its like found no room: it had none before, or is overdue.
+        """True if the gang must be tried even if similar gangs found no room.
 
-        An answer to one gang holds for all of its ask class and owner, so that only one of them is tried.
-        But the
-        wait of each starts with its own first turn, and each that is overdue holds back later requests.
+        A failed attempt applies to all gangs of the same ask class and owner, so that only one of them is
+        tried. But the patience of each gang starts with its own first attempt, and each overdue gang holds
+        back later requests. Both cases need an attempt of their own.
         """
         return self.deadline is None or self.overdue
 
     def insist(self, *, wanted: bool) -> None:
-        """Have the request insist on its turn, or not any more: it has another pending class then."""
+        """Set whether the request must be tried, by moving the request to another pending class."""
         request = self.request
         if request is not None and request.pending_class.force_visit != wanted:
             pending_accounting, pending_classes = (
@@ -239,7 +247,7 @@ class AtomicGang:
             self._accounting.pending_accounting.withdraw(request)
 
     def rest(self) -> None:
-        """It waits no more, or not yet: its wait starts anew."""
+        """Stop waiting for room; the patience of the gang starts over with the next attempt."""
         if self.deadline is not None:
             self.deadline.cancel()
             self.deadline = None
@@ -247,13 +255,13 @@ class AtomicGang:
         self._accounting.gangs.overdue.pop(self.app.id, None)
 
     def finish(self) -> None:
-        """It has its place: nothing stands for its members any more."""
+        """Mark the gang as placed and withdraw the request that represents its members."""
         self.done = True
         self._withdraw()
         self.rest()
 
     def let_go(self) -> None:
-        """What of it still waits is like any other request."""
+        """Treat the remaining waiting asks as ordinary requests."""
         for ask in self._asks:
             if ask.gang_blocked:
                 self._accounting.pending_accounting.unblock_for_gang(ask)
@@ -261,7 +269,7 @@ class AtomicGang:
 
 
 def _repeats(ask: Ask, total: Mapping[str, int], chosen: Mapping[str, int]) -> int:
-    """The fewest pending repeats of an ask that supply all they can of what `chosen` lacks of `total`."""
+    """Return the fewest replicas of an ask that supply as much as possible of `total` less `chosen`."""
     count, most, resource = 0, ask.pending, ask.resource
     for name, value in total.items():
         lacking = value - chosen.get(name, 0)

@@ -1,4 +1,4 @@
-"""What a scheduler's objects share: its clock, its timers, its delays, and the numbers of allocations."""
+"""Context shared by the objects of a scheduler: clock, timers, timeouts and allocation numbers."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from yunikorn.objects.timeouts import Timeouts
 
 @attrs.frozen
 class CoreContext:
-    """Passed to everything that lives in one scheduler."""
+    """Shared context of one scheduler."""
 
     clock: Clock
     timers: Timers
     timeouts: Timeouts
     serial: Iterator[int]
-    """Numbers allocations, so that no two of one scheduler have the same uuid."""
+    """Source of allocation numbers, which make the uuids of one scheduler unique."""
 
     @classmethod
     def on(cls, clock: Clock, timeouts: Timeouts | None = None) -> CoreContext:
-        """A new one on this clock."""
+        """Return a new context on this clock."""
         return cls(clock, Timers(clock), timeouts or Timeouts(), itertools.count(1))
 
     def branch(self, fires: Callable[[], object] | None = None) -> CoreContext:
-        """The same with timers that go when their owner goes (`Timers.close`); see `Timers.branch`."""
+        """Return a context whose timers end with their owner (`Timers.close`); see `Timers.branch`."""
         return attrs.evolve(self, timers=self.timers.branch(fires))

@@ -1,6 +1,6 @@
-"""The event recorder: events, collected until they are handed to the sinks.
+"""The event recorder: collects events until they are handed to the event sinks.
 
-Nothing is built while nobody listens: look at `listening` before you describe something at length.
+No event is built without a listener. Check `EventRecorder.enabled` before building an expensive message.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from yunikorn.clock import Clock
 
 MESSAGE_LENGTH = 1024
-"""Longest message of an event; more is cut (facts §12.1)."""
+"""Maximum length of an event message in characters, as in YuniKorn 1.9; longer messages are cut."""
 
 
 def shortened(message: str) -> str:
@@ -23,7 +23,7 @@ def shortened(message: str) -> str:
 
 
 class EventRecorder:
-    """Events that wait for the sinks, oldest first."""
+    """Buffer of events for the event sinks, oldest first."""
 
     __slots__ = ("_clock", "_events", "enabled")
 
@@ -31,7 +31,8 @@ class EventRecorder:
         self._clock = clock
         self._events: list[Event] = []
         self.enabled = True
-        """Whether anybody wants events; until that is known they are kept."""
+        """True if any sink wants events; also true until the sinks are known, so that early events are
+        kept."""
 
     def record(
         self,
@@ -45,27 +46,28 @@ class EventRecorder:
         resource: Mapping[str, int] | None = None,
         reason: str = "",
     ) -> None:
-        """Note an event of the catalogue in facts §12.3; nothing happens while nobody listens.
+        """Record an event, if `enabled`.
 
-        It has a `change`, a `detail` or a `reason`: an RM is told one of the three.
+        Kinds, changes and details are those of YuniKorn 1.9. Every event has a `change`, a `detail` or a
+        `reason`, because the RM receives one of the three.
         """
         if not self.enabled:
             return
         message = shortened(message)
-        # A tally would change under the reader: the event keeps the amount of this moment.
+        # A tally changes later: copy the present amounts.
         amount = None if resource is None else dict(resource)
         self._events.append(
             Event(kind, object_id, reference_id, message, change, detail, amount, self._clock.now(), reason)
         )
 
     def listen(self, *, wanted: bool) -> None:
-        """Somebody wants events from now on, or nobody does: then those that wait go."""
+        """Enable or disable recording; disabling discards the collected events."""
         self.enabled = wanted
         if not wanted:
             self._events.clear()
 
     def drain(self) -> list[Event]:
-        """Hand out what has been collected, and start anew."""
+        """Return the collected events and clear the buffer."""
         if not self._events:
             return []
         events, self._events = self._events, []

@@ -1,7 +1,7 @@
-"""Evictions: allocations that were told to go, and what for.
+"""Evictions: allocations selected to end together, and the reason.
 
-An evicted allocation counts as used until the RM confirms that it is gone; until then its queues know
-the amount as `preempting` (facts §9.5).
+A victim counts as used until the RM confirms its release. Until then its queues include the amount in
+`preempting`, as in YuniKorn 1.9.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 
 class Eviction:
-    """Some allocations that have to go together."""
+    """Set of victims that end for a common purpose."""
 
     __slots__ = ("ask", "made", "node", "outstanding", "started")
 
     def __init__(self, ask: Ask | None, node: Node | None, started: int) -> None:
         self.ask = ask
-        """The request it makes room for; None when a quota or a node became smaller."""
+        """The request that needs the room; None if a quota or a node became smaller."""
         self.node = node
-        """The node that is kept for that request; None when it is room in a queue that it lacks."""
+        """The node reserved for the request; None if the request lacks room in a queue instead."""
         self.made = ask.made if ask is not None else 0
-        """How many allocations the request had led to: one more, and this one has served its purpose."""
+        """Value of `ask.made` at the start; the eviction has served its purpose when `ask.made` is larger."""
         self.started = started
-        """When it was decided (ns)."""
+        """Time of the decision (ns)."""
         self.outstanding: dict[str, Resource] = {}
-        """By uuid: the amounts of those that have not gone yet."""
+        """Resources of the victims that have not ended yet, by uuid."""
 
     def add(self, victims: Iterable[Allocation]) -> None:
-        """Have these allocations go, and tell their queues."""
+        """Add victims, and count their resources as `preempting` in their queues."""
         for victim in victims:
             victim.ensure_extras().eviction = self
             self.outstanding[victim.uuid] = victim.resource
@@ -44,13 +44,13 @@ class Eviction:
                 grow(queue.preempting, victim.resource)
 
     def left(self, victim: Allocation) -> None:
-        """One of them is gone, in whatever way; called while it is still in its queues."""
+        """Remove a victim that ended for any reason, while the victim is still in its queues."""
         amount = self.outstanding.pop(victim.uuid)
         for queue in victim.app.chain:
             shrink(queue.preempting, amount)
 
     def resized(self, victim: Allocation, resource: Resource) -> None:
-        """One of them has another size until it goes."""
+        """Update the size of a victim that has not ended yet."""
         self.left(victim)
         self.outstanding[victim.uuid] = resource
         for queue in victim.app.chain:
@@ -58,6 +58,6 @@ class Eviction:
 
     @property
     def waits(self) -> bool:
-        """Whether the request it makes room for still waits for that room."""
+        """True if the request still waits for the room that the eviction makes."""
         ask = self.ask
         return ask is not None and ask.eviction is self and ask.pending > 0 and ask.made == self.made

@@ -1,4 +1,4 @@
-"""How long an application may run (scheduler-interface seed; decision 22)."""
+"""Execution timeout: limit on the run time of an application (docs/decisions/0022)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 
 class ExecutionTimeout:
-    """The time an application has, from the moment it first runs; in nanoseconds."""
+    """Time limit of an application (ns), counted from its first start."""
 
     __slots__ = ("_timer", "amount", "deadline")
 
     def __init__(self, amount: int) -> None:
         self.amount = amount
         self.deadline: int | None = None
-        """When its time is up; None until it first runs."""
+        """Time at which the limit is reached (ns); None until the application first runs."""
         self._timer: Timer | None = None
 
     def start(self, timers: Timers, now: int, expire: Callable[[], None]) -> None:
-        """The application runs: have `expire` called when its time is up.
+        """Start the timer that calls `expire` at the deadline, when the application runs.
 
-        One that ran before and comes back goes on with what is left of its time.
+        An application that ran before keeps its original deadline.
         """
         if self.deadline is None:
             self.deadline = now + self.amount
@@ -32,7 +32,7 @@ class ExecutionTimeout:
             self._timer = timers.at(self.deadline, expire)
 
     def stop(self) -> None:
-        """The application runs no more, for now or for good."""
+        """Stop the timer when the application no longer runs, temporarily or finally."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,6 +1,4 @@
-"""Which ask classes a node has no room for, found by two short searches instead of a look at each ask
-class.
-"""
+"""Index of requested amounts, which finds all ask classes that do not fit a node by binary search."""
 
 from __future__ import annotations
 
@@ -14,16 +12,16 @@ if TYPE_CHECKING:
 
 
 class FitIndex:
-    """Per resource type: the amounts that ask classes ask for, and the bits of those that ask for more.
+    """Sorted requested amounts per resource type, with the bits of the ask classes that request more.
 
-    Made for the ask classes of one moment (`known`); what it does not know it says nothing about.
+    The index covers the ask classes that were passed in (`known`) and makes no statement about others.
     """
 
     __slots__ = ("_types", "known")
 
     def __init__(self, ask_classes: Iterable[AskClass]) -> None:
         self.known = 0
-        """Bits of the ask classes that it knows."""
+        """Bits of the ask classes in the index."""
         asked: dict[str, dict[int, int]] = {}
         for ask_class in ask_classes:
             self.known |= ask_class.bit
@@ -33,7 +31,7 @@ class FitIndex:
         self._types = [(name, *_steps(bits)) for name, bits in asked.items()]
 
     def unfit_bits(self, available: Mapping[str, int]) -> int:
-        """Bits of the known ask classes for one of which so much is not enough."""
+        """Return the bits of the known ask classes that need more than `available`."""
         found = 0
         for name, amounts, above in self._types:
             found |= above[bisect_right(amounts, available.get(name, 0))]
@@ -41,7 +39,7 @@ class FitIndex:
 
 
 def _steps(bits: Mapping[int, int]) -> tuple[list[int], list[int]]:
-    """The amounts, ascending; and for each gap between them the bits of those that ask for more."""
+    """Return the amounts, ascending, and for each gap between them the bits of larger requests."""
     amounts = sorted(bits)
     above = [0]
     for amount in reversed(amounts):

@@ -1,6 +1,6 @@
-"""Foreign allocations: what runs on nodes without having been scheduled here (facts §10.6).
+"""Foreign allocations: usage of nodes by pods that are not scheduled here.
 
-They count as occupied on their node and nowhere else: no application, no queue, no user has them.
+They count as occupied resources of their node. Applications, queues and users do not include them.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @attrs.frozen(eq=False)
 class ForeignAllocation:
-    """An amount of a node that somebody else uses."""
+    """Resources of a node used by a pod that is not scheduled here."""
 
     key: str
     node: Node
     resource: Resource
     fixed: bool
-    """Whether it belongs to the node itself and goes only with it."""
+    """True if the allocation belongs to the node, such as a static pod, and ends only with the node."""
 
 
 class ForeignAllocations:
-    """All foreign allocations of a partition by key."""
+    """Foreign allocations of a partition by key."""
 
     def __init__(self, accounting: AllocationAccounting, event_recorder: EventRecorder) -> None:
         self._accounting = accounting
@@ -44,7 +44,7 @@ class ForeignAllocations:
         return len(self._known)
 
     def put(self, one: ForeignAllocation) -> None:
-        """Note a foreign allocation, or that a known one changed its size or its node."""
+        """Add a foreign allocation, or update the size or the node of a known one."""
         known = self._known.get(one.key)
         if known is not None:
             del known.node.foreign[one.key]
@@ -54,7 +54,7 @@ class ForeignAllocations:
         self._changed(one.node)
 
     def release(self, key: str) -> bool:
-        """A foreign allocation ended; returns whether there was one."""
+        """Remove a foreign allocation; return False if the key is unknown."""
         known = self._known.pop(key, None)
         if known is None:
             return False
@@ -63,7 +63,7 @@ class ForeignAllocations:
         return True
 
     def forget(self, node: Node) -> None:
-        """A node goes, and all that runs on it."""
+        """Remove all foreign allocations of a node that is removed."""
         for key in node.foreign:
             del self._known[key]
         node.foreign.clear()

@@ -1,4 +1,4 @@
-"""Nodes: where allocations run."""
+"""Nodes: machines that run allocations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Node:
-    """A node with its room and what runs on it (facts §10.1)."""
+    """A node with its available resources and its allocations."""
 
     __slots__ = (
         "allocations",
@@ -43,50 +43,50 @@ class Node:
         attributes: Mapping[str, str],
         occupied: Mapping[str, int],
     ) -> None:
-        # What every decision looks at comes first: there it lies together where this is compiled.
+        # Attributes used by every decision come first: compiled builds store them next to each other.
         self.id = node_id
         self.state = NODE.initial
         self.unfit = 0
-        """Bits of ask classes for which it is known to have no room."""
+        """Bits of ask classes known not to fit."""
         self.capacity: Resource = without_zeros(capacity)
         self.available: Tally = dict(self.capacity)
-        """What is left of the capacity: all that a decision needs to know, and so all that is booked."""
+        """Capacity less occupied and allocated resources; the only amount that allocations update."""
         self.allocations: dict[str, Allocation] = {}
         self.reservations: dict[Ask, None] = {}
-        """Asks that wait for room here; while there are any, no other ask may come."""
+        """Asks that reserved the node; no other ask may be placed here while there are any."""
         self.version = 0
-        """Counts the changes of its room and attributes."""
+        """Incremented whenever the available resources or the attributes change."""
         self.position: Any = None
-        """Its place in the order that most requests look at, kept by the scheduling layer."""
+        """Position in the node order used by most requests; maintained by the scheduling layer."""
         self.is_dirty = False
-        """Whether it changed since the node orders were last brought up to date."""
+        """True if the node changed since the latest update of the node orders."""
         self.gained = False
-        """Whether it may take more than it could then."""
-        # The rest is looked at when it comes, changes or goes.
+        """True if the node may fit more than at the latest update of the node orders."""
+        # Attributes used only when the node is added, changed or removed.
         self.attributes: Mapping[str, str] = dict(attributes)
         self.reported: Resource = without_zeros(occupied)
-        """What the RM says that others take of it, and ..."""
+        """Occupied resources reported by the RM as an amount, without foreign allocations."""
         self.foreign: dict[str, ForeignAllocation] = {}
-        """... what they take by name, by key; ..."""
+        """Foreign allocations by key."""
         self.occupied: Resource = self.reported
-        """... both together."""
+        """Total of `reported` and `foreign`."""
         self.classes: tuple[Hashable, ...] = ()
-        """Its class for each predicate that declares one."""
+        """Node class for each predicate that declares node classes."""
         shrink(self.available, self.occupied)
 
     @property
     def label(self) -> str:
-        """What a message calls it."""
+        """Name of the node in messages."""
         return f"node {self.id}"
 
     @property
     def schedulable(self) -> bool:
-        """Whether new allocations may come here."""
+        """True if the state of the node permits new allocations."""
         return self.state == SCHEDULABLE
 
     @property
     def allocated(self) -> Tally:
-        """What is allocated here: what is neither left nor taken by others."""
+        """Allocated resources: capacity less occupied and available resources."""
         capacity, occupied, available = self.capacity, self.occupied, self.available
         found: Tally = {}
         for name in {**capacity, **occupied, **available}:
@@ -97,11 +97,11 @@ class Node:
 
     @property
     def is_free(self) -> bool:
-        """Whether any request may come here: schedulable, and not reserved."""
+        """True if any request may be placed here: the node is schedulable and not reserved."""
         return self.state == SCHEDULABLE and not self.reservations
 
     def could_host(self, pairs: Sequence[tuple[str, int]]) -> bool:
-        """Whether so much would have room if nothing were allocated here; what others take stays theirs."""
+        """Return True if the amounts fit a node without allocations; occupied resources remain occupied."""
         capacity, occupied = self.capacity, self.occupied
         for name, amount in pairs:
             if amount > capacity.get(name, 0) - occupied.get(name, 0):
@@ -109,10 +109,10 @@ class Node:
         return True
 
     def on_state_change(self, before: str, reason: str) -> None:
-        """Called by the state machine; a node has nothing more to do."""
+        """Do nothing; called by the state machine after a change."""
 
     def take(self, allocation: Allocation) -> None:
-        """Book `allocation` here; it may exceed the room, as recovered ones can."""
+        """Add `allocation`; a recovered allocation may exceed the available resources."""
         self.allocations[allocation.uuid] = allocation
         self.version += 1
         available = self.available
@@ -120,7 +120,7 @@ class Node:
             available[name] = available.get(name, 0) - amount
 
     def give_back(self, allocation: Allocation) -> None:
-        """Undo `take`."""
+        """Remove `allocation`."""
         del self.allocations[allocation.uuid]
         self.version += 1
         self.unfit = 0
@@ -129,7 +129,7 @@ class Node:
             available[name] = available.get(name, 0) + amount
 
     def lend(self, resource: Resource) -> None:
-        """Try out how it is with `resource` less, until `regain`."""
+        """Reduce the available resources by `resource` while a placement is planned, until `regain`."""
         self._shift(resource, 1)
 
     def regain(self, resource: Resource) -> None:
@@ -146,9 +146,9 @@ class Node:
     def resize(
         self, capacity: Mapping[str, int] | None = None, occupied: Mapping[str, int] | None = None
     ) -> None:
-        """Set the capacity and what others take of it, if given, and compute the room anew.
+        """Set the capacity and the reported occupied resources, if given, and recompute the available ones.
 
-        Less capacity than is used leaves the room negative.
+        The available resources become negative if the capacity is less than the usage.
         """
         allocated = self.allocated
         if capacity is not None:

@@ -1,4 +1,4 @@
-"""Which nodes are kept for which requests: the book of reservations."""
+"""Reservations: nodes that are held for one request each."""
 
 from __future__ import annotations
 
@@ -12,63 +12,62 @@ if TYPE_CHECKING:
 
 
 class ReservationWatcher(Protocol):
-    """Somebody who is told what is kept."""
+    """Observer of reservations."""
 
     def reserved(self, ask: Ask, node: Node) -> None:
-        """A node is kept for a request."""
+        """Handle a new reservation."""
         ...
 
     def unreserved(self, ask: Ask) -> None:
-        """No node is kept for a request any more, and it still waits."""
+        """Handle the loss of the reservation of a request that still waits."""
         ...
 
 
 class NodeChange(Protocol):
-    """How the accounting takes note of a node."""
+    """Callback of the accounting for changes of a node."""
 
     def __call__(self, node: Node, *, gained: bool) -> None:
-        """A node's room or state changed."""
+        """Record a change of a node's available resources or state."""
         ...
 
 
 class NodeReservations:
-    """The reservations of one partition, and what they leave to be done."""
+    """Reservations of one partition, and the follow-up work for the scheduling layer."""
 
     def __init__(self, event_recorder: EventRecorder, changed: NodeChange) -> None:
         self._event_recorder = event_recorder
         self._changed = changed
         self.watcher: ReservationWatcher | None = None
-        """Wants to know what is kept, if anybody does."""
         self.inheritable: dict[Ask, None] = {}
-        """Asks that are served or gone, whose node is still kept: for the next of their ask class."""
+        """Asks that no longer wait but whose reservation the next ask of the same class may inherit."""
         self.lost: dict[AskClass, None] = {}
-        """Ask classes whose request lost the node that was kept for it, and still waits."""
+        """Ask classes whose reserving ask still waits but lost its node."""
         self.changed_hosts: dict[Node, None] = {}
-        """Nodes that came, or could host something else than before: they may be kept for a request."""
+        """Nodes that are new or whose capacity for requests changed, so that reserving may make sense now."""
         self.capacity_version = 0
-        """Counts what changed what the nodes could host if nothing ran on them."""
+        """Incremented whenever the resources that nodes could offer without allocations change."""
 
     def reserve(self, ask: Ask, node: Node) -> None:
-        """Keep `node` for `ask` alone."""
+        """Reserve `node` for `ask`."""
         ask.ensure_extras().reserved = node
         ask.ask_class.reserving_ask = ask
         if self.watcher is not None:
             self.watcher.reserved(ask, node)
         node.reservations[ask] = None
         self.inheritable.pop(ask, None)
-        # It may have room already: kept for another it was hidden from `ask`, or a quota was in the way.
+        # The node may fit `ask` already, if a reservation for another ask or a quota prevented the placement.
         self._changed(node, gained=ask.ask_class.fits(node))
         self._event_recorder.record("NODE", node.id, ask.key, change="ADD", detail="NODE_RESERVATION")
 
     def transfer(self, holder: Ask, ask: Ask) -> None:
-        """The node that was kept for `holder` is kept for `ask` of the same ask class."""
+        """Transfer the reservation of `holder` to `ask`, which belongs to the same ask class."""
         node = holder.reserved
         if node is not None:
             self._forget_reservation(holder, node)
             self.reserve(ask, node)
 
     def unreserve(self, ask: Ask) -> None:
-        """The node that is kept for `ask` is free for all again; harmless when there is none."""
+        """Cancel the reservation of `ask`, if there is one."""
         node = ask.reserved
         if node is not None:
             self._forget_reservation(ask, node)
@@ -87,7 +86,7 @@ class NodeReservations:
         self._event_recorder.record("NODE", node.id, ask.key, change="REMOVE", detail="NODE_RESERVATION")
 
     def capacity_changed(self, node: Node) -> None:
-        """A node came, or what it could host if nothing ran on it has changed."""
+        """Record a new node, or a change of the resources that a node could offer without allocations."""
         self.capacity_version += 1
         self.changed_hosts[node] = None
         for ask in [ask for ask in node.reservations if not node.could_host(ask.ask_class.pairs)]:

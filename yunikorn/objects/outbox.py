@@ -1,4 +1,4 @@
-"""What a resource manager has to be told, collected until it is handed out in one response."""
+"""Messages for a resource manager, collected until they are sent in one response."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Release:
 
 @attrs.frozen(slots=True)
 class AskRelease:
-    """An ask that the scheduler dropped."""
+    """An ask dropped by the scheduler."""
 
     application_id: str
     key: str
@@ -35,7 +35,7 @@ class AskRelease:
 
 @attrs.frozen(slots=True)
 class Refusal:
-    """Something refused: an application, a node, or an ask of an application."""
+    """A rejected application, node, or ask of an application."""
 
     object_id: str
     reason: str
@@ -44,7 +44,7 @@ class Refusal:
 
 @attrs.define(slots=True)
 class Outbox:
-    """The messages of a partition that wait to be handed out, oldest first."""
+    """Unsent messages of a partition, oldest first."""
 
     allocations: list[Allocation] = attrs.Factory(list)
     releases: list[Release] = attrs.Factory(list)
@@ -54,14 +54,14 @@ class Outbox:
     accepted_applications: list[str] = attrs.Factory(list)
     rejected_applications: list[Refusal] = attrs.Factory(list)
     updated_applications: list[tuple[str, StateLogEntry]] = attrs.Factory(list)
-    """By id: the states that applications came to."""
+    """Application ids with the states entered."""
     accepted_nodes: list[str] = attrs.Factory(list)
     rejected_nodes: list[Refusal] = attrs.Factory(list)
     failed_node_updates: list[Refusal] = attrs.Factory(list)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to say."""
+        """True if there are no messages."""
         return not (
             self.allocations
             or self.releases
@@ -78,11 +78,11 @@ class Outbox:
 
     @property
     def size(self) -> int:
-        """How many entries there are."""
+        """Number of messages."""
         return sum(len(getattr(self, kind)) for kind in _KINDS)
 
     def drain(self) -> Outbox:
-        """Hand out what has been collected, and start anew."""
+        """Return the collected messages and clear the outbox."""
         full = Outbox()
         for kind, entries in zip(_KINDS, _lists(self), strict=True):
             if entries:

@@ -37,7 +37,7 @@ _STATE_DETAIL = {"Rejected": "APP_REJECT"}
 
 
 class Partition:
-    """The objects of a partition, and what happens to them."""
+    """The objects of a partition, and operations on them."""
 
     def __init__(self, name: str, root: QueueConfig, core_context: CoreContext) -> None:
         self.name = name
@@ -49,7 +49,7 @@ class Partition:
         self.outbox = Outbox()
         self.cluster = ClusterSize()
         self._capacity: Tally = {}
-        """Of all nodes together."""
+        """Exact sum of the capacities of all nodes."""
         self.ask_classes = AskClasses()
         self.pending_classes = PendingClasses(self.ask_classes)
         self.usage = UserGroupUsage(self.pending_classes, self.event_recorder)
@@ -61,27 +61,26 @@ class Partition:
         self.gangs.announce = self._announce
         self.foreign = ForeignAllocations(self.accounting, self.event_recorder)
         self.unknown_releases = UnknownReleases()
-        """Messages that had nothing to act upon."""
         self.queues = QueueTree(root, self.cluster, self.event_recorder)
         self.queues.on_empty = self._schedule_cleanup
         self.usage.rebuild((), self.queues)
         self.pending_classes.on_forget.append(self._forget_pending_classes)
         self.nodes: dict[str, Node] = {}
         self.applications: dict[str, Application] = {}
-        """Those that have not ended."""
+        """Applications that have not ended, by id."""
         self.accounting.applications = self.applications
         self.ended: dict[str, Application] = {}
-        """By id: the last that ended under it, until it is forgotten."""
+        """Ended applications by id, until their retention is over; only the latest for each id."""
         self.arrivals = 0
-        """Applications and asks that ever arrived; numbers them."""
+        """Number of applications and asks that ever arrived; used as their arrival numbers."""
 
     @property
     def label(self) -> str:
-        """What a message calls it."""
+        """Name of the partition in messages."""
         return f"partition {self.name}"
 
     def on_state_change(self, before: str, reason: str) -> None:
-        """Called by the state machine: the cycle has to look whether it may go on."""
+        """Count a stop or start; called by the state machine, and makes the cycle check the states again."""
         self.cluster.stop_starts += 1
 
     def _forget_pending_classes(self, bits: int) -> None:
@@ -89,14 +88,14 @@ class Partition:
             queue.forget_pending_classes(bits)
 
     def next_arrival(self) -> int:
-        """A number for what arrives now, larger than all before."""
+        """Return the next arrival number."""
         self.arrivals += 1
         return self.arrivals
 
     # -- applications -------------------------------------------------------------------------------
 
     def add_application(self, app: Application, queue: Queue) -> None:
-        """Take in a placed application."""
+        """Add an application to the queue chosen by placement."""
         self.applications[app.id] = app
         app.enter(queue)
         queue.applications[app.id] = app
@@ -106,14 +105,14 @@ class Partition:
         self.event_recorder.record("QUEUE", queue.path, app.id, change="ADD", detail="QUEUE_APP")
 
     def reject_application(self, app: Application, reason: str, *, answered: bool = True) -> None:
-        """Refuse an application; `answered` sends the RM a rejection."""
+        """Reject an application; `answered` sends a rejection to the RM."""
         app.reason = reason
         app.fire("reject", reason)
         if answered:
             self.outbox.rejected_applications.append(Refusal(app.id, reason))
 
     def state_changed(self, app: Application, reason: str) -> None:
-        """An application changed its state: keep log, timers and counts, and tell the RM."""
+        """Update log, timers and counts after a state change, and report the new state to the RM."""
         if app.timer is not None:
             app.timer.cancel()
             app.timer = None
@@ -202,7 +201,7 @@ class Partition:
             del self.ended[app.id]
 
     def remove_application(self, app: Application, message: str) -> None:
-        """The RM takes an application away, with all that it has and wants."""
+        """Remove an application on behalf of the RM, with all its allocations and asks."""
         app.leaving = True
         for allocation in list(app.allocations.values()):
             self.release(allocation, TerminationType.STOPPED_BY_RM, message)
@@ -212,9 +211,10 @@ class Partition:
         self._detach(app, message)
 
     def fail_application(self, app: Application, reason: str) -> None:
-        """Mark an application for failure and take everything from it, without waiting for the RM.
+        """Fail an application and end all its asks and allocations, without waiting for the RM.
 
-        One that is failing already keeps its reason, and what the RM has not confirmed ends now.
+        An application that is Failing already keeps its reason; releases that the RM has not confirmed are
+        completed now.
         """
         if app.state != FAILING:
             app.reason = reason
@@ -226,12 +226,13 @@ class Partition:
 
     def _end_asks(self, app: Application, termination: TerminationType, reason: str) -> None:
         for ask in list(app.asks.values()):
-            # Without allocations the last pending one lets the application end, and the others with it.
+            # If there are no allocations, dropping the last pending ask ends the application, and thereby the
+            # other asks.
             if app.asks.get(ask.key) is ask:
                 self.end_ask(ask, termination, reason)
 
     def end_ask(self, ask: Ask, termination: TerminationType, message: str) -> None:
-        """End an ask, and tell the RM if some of its allocations were still to come."""
+        """End an ask, and report its release to the RM if allocations of the ask were outstanding."""
         if ask.pending or self.gangs.promised(ask):
             self.outbox.ask_releases.append(AskRelease(ask.app.id, ask.key, termination, message))
         self.accounting.pending_accounting.drop(ask, termination, message)
@@ -239,23 +240,23 @@ class Partition:
     # -- allocations --------------------------------------------------------------------------------
 
     def place(self, ask: Ask, node: Node) -> Allocation:
-        """Carry out a decision."""
+        """Carry out a scheduling decision."""
         allocation = self.accounting.allocate(ask, node, self.clock.now())
         self._announce(allocation)
         return allocation
 
     def place_sized(self, ask: Ask, node: Node, uuid: str, resource: Resource) -> None:
-        """Carry out a decision of the RM, which gave the allocation a size, and a `uuid` if it likes."""
+        """Carry out a placement by the RM, with the RM's size and, optionally, `uuid` of the allocation."""
         self._announce(self.accounting.allocate_sized(ask, node, self.clock.now(), uuid, resource))
 
     def _announce(self, allocation: Allocation) -> None:
-        """Tell the RM of a new allocation, and watch its time if that is limited."""
+        """Report a new allocation to the RM, and start its execution timeout if there is one."""
         self.outbox.allocations.append(allocation)
         if allocation.spec.execution_timeout:
             self.watch(allocation)
 
     def watch(self, allocation: Allocation) -> None:
-        """Have an allocation end when the time that it may run is over."""
+        """Start the execution timeout of an allocation."""
         limit = allocation.spec.execution_timeout
         allocation.ensure_extras().timer = self.timers.after(limit, lambda: self._expire(allocation, limit))
 
@@ -265,7 +266,7 @@ class Partition:
             self.tell_to_go(allocation, TerminationType.TIMEOUT, message)
 
     def tell_to_go(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
-        """Have the RM end an allocation; it counts as used until the RM confirms (facts §11.3)."""
+        """Request the release of an allocation; its resources count as used until the RM confirms."""
         allocation.ensure_extras().releasing = termination
         self.outbox.releases.append(Release(allocation, termination, message))
 
@@ -276,31 +277,33 @@ class Partition:
         message: str,
         cause: TerminationType | None = None,
     ) -> None:
-        """End an allocation and tell the RM; `cause` is what events say where it is another reason."""
+        """End an allocation and report it to the RM; `cause` replaces `termination` in events."""
         self.accounting.release(allocation, termination if cause is None else cause, message)
         self.outbox.releases.append(Release(allocation, termination, message))
 
     def answer_unknown_release(self, app_id: str, uuid: str, key: str, *, confirmed: bool) -> None:
-        """Answer a release, or the confirmation of one, that there is no allocation for (any more).
+        """Answer a release, or a confirmation, of an allocation that is unknown or has already ended.
 
-        The answer says STOPPED_BY_RM, which no RM confirms in turn.
+        The answer has the type STOPPED_BY_RM, which no RM confirms.
         """
         self.unknown_releases.count(confirmed=confirmed)
         other = self.accounting.allocations.get(uuid)
         if other is not None:
-            # Told that it ended, an RM that goes by uuids would drop what still runs.
+            # If the answer named this uuid, an RM that identifies allocations by uuid would drop a running
+            # allocation.
             reason = f"allocation '{uuid}' belongs to application {other.app.id}: nothing was released"
             self.outbox.rejected_asks.append(Refusal(other.key, reason, app_id))
             return
         if key and not uuid and not app_id and (apps := self.accounting.runs_of(key)):
-            # The same for one that goes by keys. Foreign allocations have no other name than their key.
+            # Likewise for an RM that identifies allocations by key. Foreign allocations are identified by key
+            # alone.
             self.outbox.rejected_asks.append(Refusal(key, runs_elsewhere(key, apps)))
             return
         message = unknown(app_id, uuid, key)
         self.outbox.unknown_releases.append(UnknownRelease(app_id, uuid, key, message))
 
     def answer_unknown_ask_release(self, app_id: str, key: str, *, confirmed: bool) -> None:
-        """Answer the release of an ask that is not there (any more); like `answer_unknown_release`."""
+        """Answer the release of an unknown or ended ask; see `answer_unknown_release`."""
         self.unknown_releases.count(confirmed=confirmed)
         message = unknown(app_id, "", key)
         stopped = TerminationType.STOPPED_BY_RM
@@ -309,7 +312,7 @@ class Partition:
     # -- nodes --------------------------------------------------------------------------------------
 
     def add_node(self, node: Node) -> None:
-        """Take in a node."""
+        """Add a node."""
         self.nodes[node.id] = node
         self.accounting.node_reservations.capacity_changed(node)
         self._resize(gained=node.capacity)
@@ -319,7 +322,7 @@ class Partition:
         self._record_schedulable(node)
 
     def _resize(self, gained: Resource = NOTHING, lost: Resource = NOTHING) -> None:
-        # Added up exactly: what is cut to 64 bits does not tell what is left when a node goes.
+        # The sum is exact: a sum limited to 64 bits would be wrong after the removal of a node.
         grow(self._capacity, gained)
         shrink(self._capacity, lost)
         self.cluster.set(Resource({name: saturate(amount) for name, amount in self._capacity.items()}))
@@ -336,7 +339,7 @@ class Partition:
         occupied: Resource | None,
         attributes: Mapping[str, str] | None,
     ) -> None:
-        """Change a node; None leaves that part as it is."""
+        """Update a node; None leaves a value unchanged."""
         before = node.capacity
         if capacity is not None or occupied is not None:
             node.resize(capacity, occupied)
@@ -356,7 +359,7 @@ class Partition:
         self.accounting.node_changed(node, gained=True)
 
     def move_node(self, node: Node, event: str) -> None:
-        """Take a node through `drain` or `schedule`; raises `StateError` where its state forbids it."""
+        """Apply the event `drain` or `schedule`; raise `StateError` if the state does not permit it."""
         before = node.state
         NODE.fire(node, event)
         if node.state != before:
@@ -368,7 +371,7 @@ class Partition:
             self._record_schedulable(node)
 
     def remove_node(self, node: Node) -> None:
-        """Decommission a node: its allocations end and the RM is told (facts §10.3)."""
+        """Decommission a node: end its allocations and report the releases to the RM, as in YuniKorn 1.9."""
         NODE.fire(node, "decommission")
         del self.nodes[node.id]
         self.accounting.node_reservations.capacity_version += 1
@@ -381,7 +384,8 @@ class Partition:
             gone = f"Node {node.id} Removed"
             self.release(allocation, TerminationType.STOPPED_BY_RM, gone, TerminationType.UNKNOWN)
         self.foreign.forget(node)
-        # After the allocations, so that no queue sees less room than it uses on the way.
+        # The capacity shrinks after the allocations end, so that no queue temporarily exceeds the cluster
+        # size.
         self._resize(lost=node.capacity)
         self.accounting.node_changed(node, gained=False)
         self.event_recorder.record(
@@ -398,11 +402,11 @@ class Partition:
         self.timers.after(self.timeouts.cleanup, lambda: self.queues.remove(queue))
 
     def queue(self, path: str) -> Queue | None:
-        """The queue of this path, in any case of letters."""
+        """Return the queue with this path, ignoring case."""
         return self.queues.queue(path)
 
     def reconsider(self) -> None:
-        """Policies or quotas changed: whatever was tried in vain is worth trying again."""
+        """Make all requests schedulable again after policies or quotas changed."""
         self.ask_classes.forget_verdicts()
         self.pending_classes.reconsider()
         self.cluster.version += 1
@@ -413,5 +417,5 @@ class Partition:
 
     @property
     def used(self) -> Mapping[str, int]:
-        """What is allocated in the whole partition."""
+        """Allocated resources of the whole partition."""
         return self.queues.root.allocated or NOTHING

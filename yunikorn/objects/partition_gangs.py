@@ -1,8 +1,8 @@
-"""The books of gangs: placeholders and who takes their place, in two steps (facts §8).
+"""Gangs of a partition: placeholders, and their two-step replacement, as in YuniKorn 1.9.
 
-A real request takes a placeholder's place when the scheduler decides so: the resource manager is told to
-end the placeholder, and only when it confirms is the real allocation entered and announced. Until then the
-placeholder counts for quotas and limits, never both.
+First, the scheduler decides that a real request replaces a placeholder, and the resource manager is asked to
+end the placeholder. Second, when the resource manager confirms, the real allocation is accounted for and
+announced. Until then quotas and limits count the placeholder. They never count both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TIMED_OUT = "ResourceReservationTimeout"
 
 
 class PartitionGangs:
-    """What a partition knows of its gangs."""
+    """State of the gangs of one partition."""
 
     def __init__(
         self, accounting: AllocationAccounting, outbox: Outbox, clock: Clock, timers: Timers
@@ -41,22 +41,22 @@ class PartitionGangs:
         self._clock = clock
         self._timers = timers
         self.ready: deque[TaskGroup] = deque()
-        """Task groups in which a request may take a placeholder's place."""
+        """Task groups in which a request may be able to replace a placeholder."""
         self.overdue: dict[str, AtomicGang] = {}
-        """By application: atomic gangs that hold back later requests."""
+        """Overdue atomic gangs, which hold back later requests, by application id."""
         self.unformed: dict[str, AtomicGang] = {}
-        """By application: atomic gangs whose members have to be chosen again before the next decision."""
+        """Atomic gangs whose members must be chosen again before the next decision, by application id."""
         self.announce: Callable[[Allocation], None]
-        """Whom to tell of an allocation that took a placeholder's place, as the partition says."""
+        """Callback for real allocations that replaced a placeholder; set by the partition."""
 
     def form(self) -> None:
-        """Choose the members of the gangs that lost some."""
+        """Choose the members of the gangs that lost members."""
         gangs, self.unformed = list(self.unformed.values()), {}
         for gang in gangs:
             gang.choose_members()
 
     def report(self, app: Application, reason: str, message: str) -> None:
-        """Send the resource manager, and the sinks, a message about an application that keeps its state."""
+        """Report a message about an application without a change of state, to the RM and the event sinks."""
         entered = app.state_log[-1].time if app.state_log else self._clock.now()
         self._outbox.updated_applications.append((app.id, StateLogEntry(app.state, entered, message)))
         self._accounting.event_recorder.record("APP", app.id, message=message, reason=reason)
@@ -64,7 +64,7 @@ class PartitionGangs:
     # -- asks ---------------------------------------------------------------------------------------
 
     def max_apps_events(self, ask: Ask) -> bool:
-        """Whether an ask of a task group stays out of the running for its gang's sake."""
+        """Return True if an ask of a task group must not be scheduled because of its gang."""
         app = ask.app
         if app.atomic is not None:
             return not app.atomic.done
@@ -72,7 +72,7 @@ class PartitionGangs:
         return group is not None and not ask.placeholder and group.is_replaceable
 
     def waits(self, ask: Ask) -> None:
-        """A held ask may take a placeholder's place, now or again."""
+        """Queue a gang-blocked ask to replace a placeholder."""
         if ask.app.gang is not None:
             group = ask.app.gang.groups[ask.task_group]
             group.add(ask)
@@ -84,7 +84,7 @@ class PartitionGangs:
             self.ready.append(group)
 
     def count(self, ask: Ask, difference: int, *, dropped: bool = False) -> None:
-        """So many more repeats of an ask of a task group wait."""
+        """Add `difference` to the pending replicas of an ask with a task group."""
         app = ask.app
         if app.atomic is not None:
             app.atomic.count(ask, difference)
@@ -115,21 +115,21 @@ class PartitionGangs:
 
     @staticmethod
     def promised(ask: Ask) -> list[Allocation]:
-        """What is to take a placeholder's place for an ask: the resource manager still waits for it."""
+        """Return the outstanding replacements for an ask, whose placeholders the RM has not ended yet."""
         if ask.app.gang is None:
             return []
         coming = [placeholder.replacement for placeholder in ask.app.allocations.values()]
         return [real for real in coming if real is not None and real.ask is ask]
 
     def forget(self, ask: Ask) -> None:
-        """An ask is dropped: what was to take a placeholder's place for it will not."""
+        """Undo the outstanding replacements for a dropped ask."""
         for real in self.promised(ask):
             self.undo(real)
 
     # -- placeholders -------------------------------------------------------------------------------
 
     def placed(self, placeholder: Allocation) -> None:
-        """A placeholder has its place; the last one of all lets its application start."""
+        """Account for an allocated placeholder; after the last one the application starts."""
         app = placeholder.app
         group = self._group(app, placeholder)
         gang = app.gang
@@ -139,14 +139,14 @@ class PartitionGangs:
         grow(gang.placed, placeholder.resource)
         self._accounting.recount(app)
         if gang.timer is None:
-            # Also beside a driver that runs already: nobody else would end what is never used.
+            # The timeout also applies if real allocations run: nothing else would end unused placeholders.
             gang.timer = self._timers.after(gang.timeout, lambda: self._time_out(app, gang))
         if app.state == ACCEPTED and gang.is_complete and (gang.total or not gang.pending):
             app.run("all placeholders have their place")
         self._make_ready(group)
 
     def found(self, placeholder: Allocation) -> None:
-        """A resource manager that recovers brought a placeholder along."""
+        """Account for a placeholder reported by a recovering RM."""
         group = self._group(placeholder.app, placeholder)
         before = group.is_replaceable
         group.count += 1
@@ -154,7 +154,7 @@ class PartitionGangs:
         self.placed(placeholder)
 
     def resized(self, placeholder: Allocation, resource: Resource) -> None:
-        """The resource manager gives a placeholder another size."""
+        """Update the size of a placeholder that the RM resized."""
         gang = placeholder.app.gang
         assert gang is not None
         shrink(gang.placed, placeholder.resource)
@@ -162,14 +162,14 @@ class PartitionGangs:
 
     @staticmethod
     def joined(allocation: Allocation) -> None:
-        """A member of an atomic gang runs already: the others are like any requests then (decision 24)."""
+        """Treat the rest of an atomic gang as ordinary asks when a member is found running."""
         atomic = allocation.app.atomic
         if atomic is not None and not atomic.done and allocation.task_group:
             atomic.finish()
             atomic.let_go()
 
     def ended(self, placeholder: Allocation, *, replaced: bool) -> None:
-        """A placeholder is no more."""
+        """Account for the end of a placeholder."""
         app = placeholder.app
         group = self._group(app, placeholder)
         gang = app.gang
@@ -188,21 +188,21 @@ class PartitionGangs:
         self._block_or_unblock(app, group, before)
 
     def end(self, placeholder: Allocation, termination: TerminationType, message: str) -> None:
-        """Have the resource manager end a placeholder; it counts until that is confirmed."""
+        """Request the release of a placeholder; its resources count as used until the RM confirms."""
         placeholder.ensure_extras().releasing = termination
         self._group(placeholder.app, placeholder).placeholders.pop(placeholder.uuid, None)
         self._outbox.releases.append(Release(placeholder, termination, message))
 
     def end_all(self, app: Application, message: str) -> None:
-        """Have the resource manager end all placeholders that are of no use any more."""
+        """Request the release of all placeholders that are not being released already."""
         for placeholder in list(app.allocations.values()):
             if placeholder.placeholder and placeholder.releasing is None:
                 self.end(placeholder, TerminationType.TIMEOUT, message)
 
-    # -- taking a placeholder's place ---------------------------------------------------------------
+    # -- replacement --------------------------------------------------------------------------------
 
     def replace(self, placeholder: Allocation, ask: Ask, node: Node) -> Allocation:
-        """Let one repeat of `ask` take the placeholder's place, on its node or another: the first step."""
+        """Start the replacement of a placeholder by one replica of `ask` on `node` (first step)."""
         real = self._accounting.promise(ask, node, self._clock.now())
         placeholder.ensure_extras().replacement, real.ensure_extras().replaces = real, placeholder
         if node is not placeholder.node:
@@ -212,7 +212,7 @@ class PartitionGangs:
         return real
 
     def conclude(self, placeholder: Allocation) -> bool:
-        """The placeholder ends: the second step. Returns whether a real allocation took its place."""
+        """Finish the replacement when the placeholder ends (second step); return False if undone instead."""
         real, app = placeholder.replacement, placeholder.app
         assert real is not None
         on_its_node = real.node is placeholder.node
@@ -225,17 +225,18 @@ class PartitionGangs:
         self._accounting.enter(real, on_node=on_its_node)
         gang = app.gang
         assert gang is not None
-        # The last placeholder lets an application start. Its first real allocation does not, also where other
-        # placeholders still wait: as in YuniKorn 1.9 it is Accepted until the second.
+        # The last placeholder starts an application. The first real allocation does not, even while other
+        # placeholders are pending: as in YuniKorn 1.9 the application is Accepted until the second real
+        # allocation.
         if app.state not in (ACCEPTED, STARTING, RUNNING) or len(app.allocations) > gang.placeholders + 1:
             self._accounting.start(app)
         self.announce(real)
         return True
 
     def undo(self, real: Allocation) -> None:
-        """An allocation that was to take a placeholder's place will not: its request waits again.
+        """Undo the first step of a replacement: the request waits again.
 
-        The placeholder still ends: the resource manager has been told already.
+        The placeholder still ends, because the RM has already been asked to end it.
         """
         placeholder, ask, node = real.replaces, real.ask, real.node
         assert placeholder is not None
@@ -250,7 +251,7 @@ class PartitionGangs:
         else:
             ask.state = ASK.next(ask.label, ask.state, "ask")
 
-    # -- time, and the end --------------------------------------------------------------------------
+    # -- timeout and termination --------------------------------------------------------------------
 
     def _time_out(self, app: Application, gang: Gang) -> None:
         gang.timer = None
@@ -269,7 +270,11 @@ class PartitionGangs:
 
     @staticmethod
     def _has_worked(app: Application, gang: Gang) -> bool:
-        """Whether an application has, or had, a real allocation; of a gathered gang a promised one counts."""
+        """Return True if an application has or had a real allocation.
+
+        In a gang whose placeholders were all allocated, an outstanding replacement counts as a real
+        allocation.
+        """
         if gang.worked or len(app.allocations) > gang.placeholders:
             return True
         promised = any(placeholder.replacement is not None for placeholder in app.allocations.values())
@@ -283,7 +288,7 @@ class PartitionGangs:
                 termination = TerminationType.TIMEOUT
                 message = "releasing pending placeholders on placeholder timeout"
             else:
-                # Its own time is not over: it ends because the application fails.
+                # The ask itself did not time out: it ends because the application fails.
                 termination = TerminationType.STOPPED_BY_RM
                 message = f"application {app.id} failed: {TIMED_OUT}"
             if ask.pending or self.promised(ask):
@@ -291,7 +296,7 @@ class PartitionGangs:
                 self._accounting.pending_accounting.drop(ask, termination, message)
 
     def rest(self, app: Application, gone: Allocation) -> None:
-        """An allocation of an application with a gang ended: see what that means for its state."""
+        """Update the state of an application with a gang after an allocation ended."""
         gang = app.gang
         if app.leaving or gang is None:
             return
@@ -302,7 +307,7 @@ class PartitionGangs:
             app.conclude()
         elif app.state == RESUMING:
             if not gang.placeholders:
-                # With nothing real asked for yet it stays Accepted, for the tasks that come.
+                # Without real requests the application stays Accepted and waits for tasks.
                 app.run("all placeholders are released")
         elif app.state == COMPLETING:
             if not gang.placeholders and app.timer is not None and app.timer.call is None:
@@ -313,6 +318,6 @@ class PartitionGangs:
             app.conclude()
 
     def close(self, app: Application) -> None:
-        """An application leaves: nothing is to happen to its gang any more."""
+        """Cancel the placeholder timeout of an application that leaves."""
         if app.gang is not None:
             app.gang.stop_timer()

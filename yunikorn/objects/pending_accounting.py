@@ -1,7 +1,7 @@
-"""The backlog: who waits for how much, in its application and in every queue above.
+"""Pending accounting: requests that wait and their resources, per application and queue.
 
-Every change is booked in one go, and what it touches is noted, for the scheduling layer to bring its orders
-up to date.
+Every change updates the application and all its queues together, and marks each changed object as dirty, so
+that the scheduling layer can update its orders.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 
 class PendingWatcher(Protocol):
-    """Somebody who is told how requests fare."""
+    """Observer of requests."""
 
     def waits(self, ask: Ask) -> None:
-        """A request starts to wait."""
+        """Handle a request that starts to wait."""
         ...
 
     def leaves(self, ask: Ask) -> None:
-        """A request waits no more: it was served, or it went."""
+        """Handle a request that no longer waits, because it was allocated or dropped."""
         ...
 
 
 class PendingAccounting:
-    """The requests of one partition that wait."""
+    """Waiting requests of one partition."""
 
     def __init__(
         self,
@@ -51,14 +51,13 @@ class PendingAccounting:
         self.node_reservations = node_reservations
         self.event_recorder = event_recorder
         self.gangs: PartitionGangs
-        """The books of gangs; given by the partition."""
+        """Set by the partition."""
         self.watcher: PendingWatcher | None = None
-        """Wants to know how requests fare, if anybody does."""
         self.index: AskIndex | None = None
-        """Applications by the keys of their asks, once an ask was looked for by its key alone."""
+        """Index of applications by ask key; None until the first look-up without an application."""
 
     def add(self, ask: Ask) -> None:
-        """An ask with its `pending` repeats starts to wait."""
+        """Add a new ask with its `pending` replicas."""
         app = ask.app
         ask.state = ASK.next(ask.label, ask.state, "ask")
         app.asks[ask.key] = ask
@@ -100,13 +99,13 @@ class PendingAccounting:
 
     @staticmethod
     def queue_up_all(app: Application, asks: Sequence[Ask]) -> None:
-        """Plain asks of one application start to wait; the rest of what `add` does is left to the caller."""
+        """Add plain asks of one application to its waiting requests; the caller does the rest of `add`."""
         if not app.has_waiting:
             _count(app, 1)
         app.requests.add_all(asks)
 
     def unqueue(self, ask: Ask) -> None:
-        """An ask waits no more."""
+        """Remove an ask from the waiting requests."""
         app = ask.app
         if self.watcher is not None:
             self.watcher.leaves(ask)
@@ -134,13 +133,13 @@ class PendingAccounting:
             app.reprioritise()
 
     def _nothing_waits(self, app: Application) -> None:
-        """An application asks for nothing any more."""
+        """Update the counts of an application that has no waiting requests any more."""
         _count(app, -1)
         if app.counted_by_limits and not app.allocations:
             self.usage.recount(app)
 
     def mark_unschedulable(self, ask: Ask) -> None:
-        """A waiting ask is not to be tried until `activate`."""
+        """Keep a waiting ask out of scheduling until `activate`."""
         ask.ensure_extras().unschedulable = True
         app = ask.app
         app.requests.mark_unschedulable(ask)
@@ -148,7 +147,7 @@ class PendingAccounting:
         app.mark_dirty()
 
     def activate(self, ask: Ask) -> None:
-        """An unschedulable ask is worth trying again."""
+        """Make an unschedulable ask schedulable again."""
         if ask.gang_blocked:
             self.gangs.waits(ask)
         elif ask.unschedulable:
@@ -159,7 +158,7 @@ class PendingAccounting:
             ask.app.mark_dirty()
 
     def block_for_gang(self, ask: Ask) -> None:
-        """A waiting ask is not to be tried for the sake of its gang, until `unblock_for_gang`."""
+        """Keep a waiting ask out of scheduling because of its gang, until `unblock_for_gang`."""
         if not ask.unschedulable:
             self.mark_unschedulable(ask)
         ask.ensure_extras().gang_blocked = True
@@ -167,12 +166,12 @@ class PendingAccounting:
             self.node_reservations.unreserve(ask)
 
     def unblock_for_gang(self, ask: Ask) -> None:
-        """A held ask is like any other from now on."""
+        """Make a gang-blocked ask an ordinary one again."""
         ask.ensure_extras().gang_blocked = False
         self.activate(ask)
 
     def offer(self, request: Ask) -> None:
-        """A request that stands for a gang is worth trying."""
+        """Add a request that represents an atomic gang."""
         app = request.app
         if not app.has_waiting:
             _count(app, 1)
@@ -183,7 +182,7 @@ class PendingAccounting:
         app.mark_dirty()
 
     def withdraw(self, request: Ask) -> None:
-        """A request that stood for a gang is no more."""
+        """Remove a request that represents an atomic gang."""
         app = request.app
         app.requests.remove(request)
         if not app.has_waiting:
@@ -194,7 +193,7 @@ class PendingAccounting:
         app.mark_dirty()
 
     def reshape(self, ask: Ask, pending_class: PendingClass) -> None:
-        """A waiting ask belongs to another class of requests now, and is worth trying again."""
+        """Move a waiting ask to another pending class, and make the ask schedulable."""
         if ask.gang_blocked:
             self.pending_classes.leave(ask.pending_class)
             ask.pending_class = pending_class
@@ -215,7 +214,7 @@ class PendingAccounting:
         app.mark_dirty()
 
     def change_pending(self, ask: Ask, pending: int) -> None:
-        """Set how many allocations an ask still waits for; those made stay (decision 28)."""
+        """Set the number of pending replicas; existing allocations stay (docs/decisions/0028)."""
         difference = pending - ask.pending
         if not difference:
             return
@@ -236,7 +235,7 @@ class PendingAccounting:
     def drop(
         self, ask: Ask, termination: TerminationType = TerminationType.STOPPED_BY_RM, message: str = ""
     ) -> None:
-        """End an ask, whatever of it was left; one that was still pending is rejected."""
+        """End an ask with all pending replicas; the state becomes Rejected if any was pending."""
         app = ask.app
         left, ask.pending = ask.pending, 0
         if left:
@@ -265,7 +264,7 @@ class PendingAccounting:
 
     @staticmethod
     def book(app: Application, resource: Mapping[str, int], times: int) -> None:
-        """So many more asks for `resource` wait, or less where `times` is below 0."""
+        """Add `times` (may be negative) times `resource` to the demand of the application and its queues."""
         pairs = resource.items()
         tally = app.demand
         for name, amount in pairs:
@@ -281,6 +280,6 @@ class PendingAccounting:
 
 
 def _count(app: Application, more: int) -> None:
-    """So many more applications of its queues have something that waits."""
+    """Add `more` to the number of applications with waiting requests in each queue of an application."""
     for queue in app.chain:
         queue.waiting += more

@@ -1,12 +1,11 @@
-"""Pending classes: the requests of one ask class under the same limits, with a pair of bits of their own.
+"""Pending classes: requests of one ask class under the same user and group limits, each with two bits.
 
-Nodes answer by ask class; limits of users and groups answer by owner. What queues keep of "is there
-anything worth trying here?" are bits of pending classes, and "may anything of this pending class be placed
-now?" is one
-bit in `PendingClasses.open`, whether it is closed because no node has room or because a user has enough.
+Nodes answer by ask class, and limits of users and groups apply by owner. Queues record the pending classes of
+their schedulable requests as bits. `PendingClasses.schedulable` has the bits of all pending classes that may
+be placed now; a bit is cleared if no node has room or if a user or group limit is exhausted.
 
-The second bit of the pair stands for the same requests of applications that have not started: they need
-a place among the running applications too, and where that is full only their bit is closed.
+The second bit represents the same requests in applications that have not started. These also need to be
+within the limits on running applications. Where such a limit is reached, only the second bit is cleared.
 """
 
 from __future__ import annotations
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
     from yunikorn.objects.usage_tracker import UsageTracker
 
 IDLE_PENDING_CLASSES = 256
-"""Pending classes without a waiting request that are kept for the next one, before all idle ones are
-dropped.
-"""
+"""Number of idle pending classes (without waiting requests) that are kept for reuse before all idle ones
+are dropped."""
 
 
 @lru_cache(maxsize=64)
@@ -32,12 +30,12 @@ def _not_started_mask(pairs: int) -> int:
 
 
 def not_started_part(bits: int) -> int:
-    """Of these bits, those of applications that have not started."""
+    """Return the subset of `bits` that represents applications that have not started."""
     return bits & _not_started_mask((bits.bit_length() // 128 + 1) * 64)
 
 
 class PendingClass:
-    """Requests of one ask class with the same owner: the limits that count for them."""
+    """Requests of one ask class with the same owner, which is the tuple of limits that apply."""
 
     __slots__ = ("ask_class", "asks", "bit", "bits", "force_visit", "over_limit", "owner")
 
@@ -49,15 +47,15 @@ class PendingClass:
         self.bit = bit
         self.bits = bit | bit << 1
         self.asks = 0
-        """Waiting requests of this pending class."""
+        """Number of waiting requests."""
         self.over_limit = False
-        """Whether a limit on resources leaves no room for it."""
+        """True if a limit on resources leaves no room."""
         self.force_visit = insists
-        """Whether its requests have their turn although there is no room (see `AtomicGang.insists`)."""
+        """True if the requests must be tried even if there is no room (see `AtomicGang.insists`)."""
 
 
 class PendingClasses:
-    """The live pending classes of a partition."""
+    """The pending classes of a partition."""
 
     def __init__(self, ask_classes: AskClasses) -> None:
         self.ask_classes = ask_classes
@@ -66,18 +64,19 @@ class PendingClasses:
         self._pending_classes = 0
         self._idle = 0
         self.schedulable = 0
-        """Bits of the pending classes of which a request may be placed now, as far as is known."""
+        """Bits of the pending classes whose requests may be placed now, as far as is known."""
         self.times_full = 0
-        """Counts how often as many applications came to run under a limit as may."""
+        """Incremented whenever a limit reaches its maximum of running applications."""
         self.on_forget: list[Callable[[int], None]] = []
-        """Called with the bits of dropped pending classes, before the bits serve again."""
+        """Callbacks that receive the bits of dropped pending classes before the bits are reused."""
         ask_classes.on_drop.append(self._drop)
 
     def of(
         self, ask_class: AskClass, owner: tuple[UsageTracker, ...], *, insists: bool = False
     ) -> PendingClass:
-        """The pending class of requests of `ask_class` by `owner`; of those that insist on their turn,
-        another.
+        """Return the pending class of requests of `ask_class` by `owner`.
+
+        Gangs with `insists` have a pending class of their own.
         """
         key = (*owner, None) if insists else owner
         pending_class = ask_class.pending_classes.get(key)
@@ -101,7 +100,7 @@ class PendingClasses:
         return pending_class
 
     def refresh(self, pending_class: PendingClass) -> None:
-        """Open or close the bits of a pending class by all that is known of it."""
+        """Set or clear the bits of a pending class according to the present state of nodes and limits."""
         if (
             pending_class.ask_class.unschedulable or pending_class.over_limit
         ) and not pending_class.force_visit:
@@ -112,14 +111,14 @@ class PendingClasses:
             self.schedulable |= pending_class.bits
 
     def wait(self, pending_class: PendingClass) -> None:
-        """One more request of this pending class waits."""
+        """Count a new waiting request of this pending class."""
         if not pending_class.asks:
             self._idle -= 1
             self.ask_classes.wait(pending_class.ask_class)
         pending_class.asks += 1
 
     def leave(self, pending_class: PendingClass) -> None:
-        """One request of this pending class waits no more."""
+        """Count a request of this pending class that no longer waits."""
         pending_class.asks -= 1
         if not pending_class.asks:
             self._idle += 1
@@ -128,14 +127,14 @@ class PendingClasses:
     # -- nodes --------------------------------------------------------------------------------------
 
     def mark_unschedulable(self, ask_class: AskClass) -> None:
-        """No node has room for this ask class, until `mark_schedulable`."""
+        """Record that no node has room for this ask class, until `mark_schedulable`."""
         self.ask_classes.mark_unschedulable(ask_class)
         for pending_class in ask_class.pending_classes.values():
             if not pending_class.force_visit:
                 self.schedulable &= ~pending_class.bits
 
     def mark_schedulable(self, ask_class: AskClass) -> None:
-        """Some node may have room for this ask class again."""
+        """Record that some node may have room for this ask class."""
         if ask_class.unschedulable:
             self.ask_classes.mark_schedulable(ask_class)
             for pending_class in ask_class.pending_classes.values():
@@ -144,13 +143,13 @@ class PendingClasses:
     # -- limits -------------------------------------------------------------------------------------
 
     def mark_over_limit(self, pending_class: PendingClass, tracker: UsageTracker) -> None:
-        """A limit has no room for this pending class, until `room_grew`."""
+        """Record that a limit has no room for this pending class, until `room_grew`."""
         pending_class.over_limit = True
         tracker.over_limit[pending_class.bit] = pending_class
         self.schedulable &= ~pending_class.bits
 
     def room_grew(self, tracker: UsageTracker) -> None:
-        """Usage under a limit fell: try again what has room now."""
+        """Reopen the pending classes that have room after usage under a limit fell."""
         for bit, pending_class in list(tracker.over_limit.items()):
             if tracker.has_room(pending_class.ask_class.pairs):
                 del tracker.over_limit[bit]
@@ -158,7 +157,7 @@ class PendingClasses:
                 self.refresh(pending_class)
 
     def count_changed(self, tracker: UsageTracker) -> None:
-        """The number of applications that run under a limit changed."""
+        """Update the bits after the number of running applications under a limit changed."""
         full = tracker.is_full
         if full != tracker.full:
             tracker.full = full
@@ -167,7 +166,7 @@ class PendingClasses:
                 self.refresh(pending_class)
 
     def reconsider(self) -> None:
-        """Policies or limits changed: whatever was tried in vain is worth trying again."""
+        """Make all pending classes schedulable again after policies or limits changed."""
         for ask_class in self.ask_classes:
             self.ask_classes.mark_schedulable(ask_class)
             for pending_class in ask_class.pending_classes.values():
@@ -176,10 +175,10 @@ class PendingClasses:
                     tracker.over_limit.pop(pending_class.bit, None)
                 self.refresh(pending_class)
 
-    # -- forgetting ---------------------------------------------------------------------------------
+    # -- idle pending classes -----------------------------------------------------------------------
 
     def _drop(self, ask_class: AskClass) -> None:
-        """Drop the pending classes of an ask class that no request waits for."""
+        """Drop the idle pending classes of an ask class."""
         gone = 0
         for key, pending_class in list(ask_class.pending_classes.items()):
             if not pending_class.asks:

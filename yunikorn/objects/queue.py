@@ -1,4 +1,4 @@
-"""Queues: a tree of shares, with what runs and waits in each."""
+"""Queues: a tree with guarantees and quotas, and the usage and demand of each queue."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 
 ROOT = "root"
 RECOVERY = "root.@recovery@"
-"""The queue of applications that must be taken although no rule places them (facts §5.1)."""
+"""Queue for applications that must be accepted even if no placement rule matches, as in YuniKorn 1.9."""
 
 
 class ClusterSize:
-    """The size of a partition, shared by its queues."""
+    """The size of a partition, and version counters shared by its queues."""
 
     __slots__ = ("stop_starts", "times_full", "total", "version")
 
     def __init__(self) -> None:
         self.total: Resource = NOTHING
-        """The capacities of all nodes; no zero entries."""
+        """Sum of the capacities of all nodes, without zero entries."""
         self.version = 0
-        """Counts the changes of the total."""
+        """Incremented whenever the total changes or the partition is reconfigured."""
         self.times_full = 0
-        """Counts how often a queue came to run as many applications as it may."""
+        """Incremented whenever a queue reaches its maximum of running applications."""
         self.stop_starts = 0
-        """Counts stops and starts of queues."""
+        """Incremented whenever a queue or the partition is stopped or started."""
 
     def set(self, total: Resource) -> None:
-        """The cluster has another size now."""
+        """Set a new total."""
         self.total = total
         self.version += 1
 
 
 class Queue(QueueMember):
-    """A queue: a leaf holds applications, a parent holds queues."""
+    """A queue: a leaf contains applications, a parent contains queues."""
 
     __slots__ = (
         "_levels",
@@ -96,21 +96,23 @@ class Queue(QueueMember):
         self.parent = parent
         self.path: str = f"{parent.path}.{name}" if parent is not None else name
         self.chain: tuple[Queue, ...] = (self,) if parent is None else (self, *parent.chain)
-        """This queue and all above, root last."""
+        """This queue and its parents, up to and including root."""
         self.cluster = cluster
         self.is_leaf = is_leaf
         self.managed = managed
-        """Whether it comes from the configuration; others were made by placement."""
+        """True for configured queues; False for dynamic queues created by placement."""
         self.state = QUEUE.initial
         self.stopped_by_call = False
-        """Whether a call stopped it: then a configuration does not start it."""
+        """True if the queue was stopped by a call (see `scheduling.queue_admin`); a configuration does not
+        start it."""
         self.children: dict[str, Queue] = {}
         self.applications: dict[str, Application] = {}
         self.guaranteed: Resource = NOTHING
         self._quota: Resource | None = None
         self.capped: tuple[Queue, ...] = (self,) if parent is None else parent.capped
-        """Those of this queue and all above that have a quota, leaf first: root, which is limited by the
-        size of the cluster, is always the last."""
+        """Queues in `chain` that have a quota, leaf first.
+
+        Root is always the last entry, because it is limited by the size of the cluster."""
         self.max_applications = 0
         self.properties: Mapping[str, str] = {}
         self.settings = QueueSettings()
@@ -119,41 +121,44 @@ class Queue(QueueMember):
         self.template: TemplateConfig | None = None
         self.limits: Sequence[LimitConfig] = ()
         self.history: UsageHistory | None = None
-        """What it used lately, if the policy of its parent looks at that; told before `allocated` changes."""
+        """Usage history, if the policy of the parent needs one; must be notified before `allocated`
+        changes."""
         self.preempting: Tally = {}
-        """Of what is allocated, what has been told to go."""
+        """Allocated resources of victims that have not ended yet."""
         self.waiting = 0
-        """Applications in it and below it that have an ask that waits."""
+        """Number of applications in and below the queue that have a waiting ask."""
         self.running = 0
-        """Applications below it that count as running."""
+        """Number of applications in and below the queue that count as running."""
         self._levels: dict[int, int] = {}
         self._measures: tuple[Mapping[str, int], Mapping[str, int]] = (NOTHING, NOTHING)
         self._measured = -1
-        # What the scheduling layer keeps here: the order of what is in it, and what is worth trying.
+        # Order of the members and schedulable pending classes, maintained by the scheduling layer.
         self.sorted_members: SortedMembers[Any] = SortedMembers()
         self.dirty: list[Any] = []
-        """Members that changed since the line was last put in order."""
+        """Members that changed since their order was last updated."""
         self.order: Any = None
-        """Its policy, made ready by the scheduling layer."""
-        # Root, which has no parent, has nowhere to be put in order.
+        """The sorting policy, prepared by the scheduling layer."""
+        # Root has no parent to be sorted in. The permanent flag keeps it out of every list of changed
+        # members.
         self.is_dirty = parent is None
         self.policy_excluded = 0
-        """Bits of pending classes that only members wait for whom the policy keeps out for now."""
+        """Bits of pending classes requested only by applications that the policy excludes at present."""
         self.over_quota: dict[int, PendingClass] = {}
-        """By bit: pending classes that its quota has no room for now."""
+        """Pending classes that exceed the quota at present, by bit."""
         self.over_quota_bits = 0
         self.full = False
-        """Whether as many applications run as may: none that has not started is worth trying."""
+        """True if the maximum of running applications is reached, so that no further application may
+        start."""
         self.start_blocked_bits = 0
-        """Bits of pending classes that are not worth trying because it is full."""
+        """Bits of pending classes withheld while the queue is `full`."""
 
     @property
     def label(self) -> str:
-        """What a message calls it."""
+        """Name of the queue in messages."""
         return f"queue {self.path}"
 
     def on_state_change(self, before: str, reason: str) -> None:
-        """Called by the state machine: a queue that is started again may have much to try."""
+        """Count stops and starts, and propagate the schedulable requests of a restarted queue."""
         self.mark_dirty()
         if STOPPED in (before, self.state):
             self.cluster.stop_starts += 1
@@ -161,37 +166,37 @@ class Queue(QueueMember):
             self.parent.activate(self.bits)
 
     def walk(self) -> Iterator[Queue]:
-        """This queue and all below, parents first, in the order they were made."""
+        """Yield this queue and all queues below, parents first, in order of creation."""
         yield self
         for child in self.children.values():
             yield from child.walk()
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is in it."""
+        """True if the queue has no applications and no children."""
         return not self.applications and not self.children
 
     @property
     def is_cluttered(self) -> bool:
-        """Whether most of the members that wait to be put in order have left."""
+        """True if most of the members in `dirty` have left the queue."""
         return len(self.dirty) > 16 + 2 * (len(self.applications) + len(self.children))
 
     def waits(self) -> bool:
-        """Whether anything is to be tried in it, as its parent sees it."""
+        """Return True if the parent may schedule requests of this queue."""
         return self.waiting > 0 and self.state != STOPPED
 
     # -- quotas -------------------------------------------------------------------------------------
 
     @property
     def max(self) -> Resource | None:
-        """The quota; for root the size of the cluster. A missing type is unlimited (facts §5.5)."""
+        """The quota; for root the size of the cluster. Types that are not listed are unlimited."""
         return self.cluster.total if self.parent is None else self._quota
 
     def set_quota(self, guaranteed: Resource | None, quota: Resource | None) -> None:
-        """Set guarantee and quota; an amount that is nothing but zeros counts as unset (facts §5.5)."""
+        """Set guarantee and quota; amounts with only zeros count as unset, as in YuniKorn 1.9."""
         self.guaranteed = guaranteed if guaranteed is not None and above_zero(guaranteed) else NOTHING
         self._quota = quota if quota is not None and above_zero(quota) else None
-        # Shares in and below it are taken of something else now; elsewhere nothing changes.
+        # Shares in and below this queue are relative to other amounts now; other queues are not affected.
         for queue in self.walk():
             queue._count_caps()
             queue._measured = -1
@@ -206,7 +211,7 @@ class Queue(QueueMember):
 
     @property
     def headroom(self) -> Resource | None:
-        """What may still be allocated here: the smallest on the way up; None is unlimited (facts §5.6)."""
+        """Remaining quota of this queue and its parents, the minimum per type; None means unlimited."""
         above = self.parent.headroom if self.parent is not None else None
         quota = self.max
         if quota is None:
@@ -215,14 +220,15 @@ class Queue(QueueMember):
         return own if above is None else smaller_of(own, above)
 
     def has_room(self, pairs: Sequence[tuple[str, int]]) -> bool:
-        """Whether this queue's own quota has room for an amount."""
+        """Return True if this queue's own quota has room for an amount."""
         allocated = self.allocated
         if self.parent is not None:
             quota = self._quota
             return quota is None or _fits(quota, allocated, pairs)
         total = self.cluster.total
         try:
-            # Asked at every decision: nearly always the cluster has all types and runs something of each.
+            # Fast path, because every decision calls this: the cluster usually has all types and runs
+            # something of each.
             for name, amount in pairs:
                 if allocated[name] + amount > total[name]:
                     return False
@@ -231,7 +237,7 @@ class Queue(QueueMember):
         return True
 
     def measures(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
-        """`fair_max` and `fair_total`, worked out anew when the cluster or a quota has changed."""
+        """Return `fair_max` and `fair_total`, recomputed when the cluster or a quota has changed."""
         version = self.cluster.version
         if self._measured != version:
             parent = self.parent
@@ -247,28 +253,28 @@ class Queue(QueueMember):
 
     @property
     def fair_max(self) -> Mapping[str, int]:
-        """The cluster's size, overlaid by the quotas on the way down (facts §2.6)."""
+        """Size of the cluster, overridden per type by the quotas from root down to this queue."""
         return self.measures()[0]
 
     @property
     def fair_total(self) -> Mapping[str, int]:
-        """What an application's share is taken of: guaranteed per type, else the cluster (decision 17)."""
+        """Amount that shares of applications relate to: per type the guarantee, else the cluster size."""
         return self.measures()[1]
 
     @property
     def total(self) -> Mapping[str, int]:
-        """The cluster's size."""
+        """Size of the cluster."""
         return self.cluster.total
 
     @property
     def recent(self) -> Mapping[str, float]:
-        """What it used lately: empty unless the policy of its parent has a half-life."""
+        """Decayed usage; empty unless the policy of the parent has a half-life."""
         return {} if self.history is None else self.history.recent()
 
     # -- access -------------------------------------------------------------------------------------
 
     def submit_allowed(self, user: str, groups: Sequence[str]) -> bool:
-        """Whether this user may submit here: by either ACL, here or further up (facts §1.9)."""
+        """Return True if the submit or admin ACL of this queue or a parent permits the user to submit."""
         if self.path == RECOVERY:
             return False
         return any(
@@ -277,13 +283,13 @@ class Queue(QueueMember):
         )
 
     def admin_allowed(self, user: str, groups: Sequence[str]) -> bool:
-        """Whether this user may administer it, by its admin ACL or one further up."""
+        """Return True if the admin ACL of this queue or a parent permits the user."""
         return any(queue.admin_acl.allows(user, groups) for queue in self.chain)
 
     # -- priority -----------------------------------------------------------------------------------
 
     def count_priority(self, old: int, new: int) -> None:
-        """A member's priority went from `old` to `new`; the least int32 counts as none (facts §3.4)."""
+        """Update the priority after a member's priority changed; -2^31 means that no request waits."""
         levels = self._levels
         altered = False
         if old != INT32_MIN:
@@ -301,7 +307,7 @@ class Queue(QueueMember):
             self.publish_priority()
 
     def publish_priority(self) -> None:
-        """Compute the priority that the parent sees, and tell it when it changed."""
+        """Recompute the priority visible to the parent, and propagate a change."""
         raw = max(self._levels, default=INT32_MIN)
         if raw == INT32_MIN:
             priority = raw
@@ -315,19 +321,19 @@ class Queue(QueueMember):
             if self.parent is not None:
                 self.parent.count_priority(old, priority)
 
-    # -- standing -----------------------------------------------------------------------------------
+    # -- position in the parent, and schedulable requests -------------------------------------------
 
     def mark_dirty(self) -> None:
-        """Something about it changed that its place in the parent's line may depend on."""
+        """Mark the queue as changed, so that the parent updates its position."""
         parent = self.parent
         if parent is not None and not self.is_dirty:
             self.is_dirty = True
             parent.dirty.append(self)
 
     def activate(self, bits: int) -> None:
-        """Requests of these pending classes are worth trying below, in this queue and all above."""
-        # All the way up, also past a queue that has the bits: the one above may have dropped them, when
-        # nothing waited here any more or while this one was stopped.
+        """Make requests of these pending classes schedulable in this queue and all parents."""
+        # The loop does not stop at a queue that has the bits already: a parent may have dropped them while
+        # nothing waited here or while this queue was stopped.
         queue: Queue | None = self
         while queue is not None:
             bits &= ~queue.over_quota_bits
@@ -343,30 +349,30 @@ class Queue(QueueMember):
             queue = queue.parent
 
     def mark_over_quota(self, pending_class: PendingClass) -> None:
-        """Its quota has no room for this pending class, until usage falls or the quota changes."""
+        """Record that the quota has no room for this pending class, until usage or the quota changes."""
         self.over_quota[pending_class.bit] = pending_class
         self.over_quota_bits |= pending_class.bits
         self.bits &= ~pending_class.bits
 
     def retry(self, pending_class: PendingClass) -> None:
-        """Try a pending class again that its quota had no room for."""
+        """Make a pending class schedulable again that exceeded the quota."""
         if self.over_quota.pop(pending_class.bit, None) is not None:
             self.over_quota_bits &= ~pending_class.bits
             self.activate(pending_class.bits)
 
     def count_running(self, difference: int) -> None:
-        """So many more applications below count as running."""
+        """Add `difference` to the number of running applications."""
         self.running += difference
         if self.max_applications or self.full:
             self.check_full()
 
     @property
     def count(self) -> int:
-        """Applications below it that count as running."""
+        """Number of applications in and below the queue that count as running."""
         return self.running
 
     def check_full(self) -> None:
-        """Let applications start, or keep them from it, by how many run and may run (facts §5.8)."""
+        """Permit or prevent starts according to `running` and `max_applications`."""
         full = 0 < self.max_applications <= self.running
         if full and not self.full:
             self.full = True
@@ -380,7 +386,7 @@ class Queue(QueueMember):
             self.activate(lost)
 
     def room_grew(self) -> None:
-        """Usage fell or the quota changed: try again what has room now."""
+        """Make the pending classes schedulable that have room after usage fell or the quota changed."""
         if self.over_quota:
             for bit, pending_class in list(self.over_quota.items()):
                 if self.has_room(pending_class.ask_class.pairs):
@@ -389,14 +395,14 @@ class Queue(QueueMember):
                     self.activate(pending_class.bits)
 
     def reconsider(self) -> None:
-        """Forget what its quota was too small for: it will be found out again."""
+        """Forget the pending classes that exceeded the quota; the next attempts will find them again."""
         self.over_quota.clear()
         self.over_quota_bits = 0
         self.check_full()
         self.mark_dirty()
 
     def forget_pending_classes(self, bits: int) -> None:
-        """These pending classes are no more; their bits will serve for others."""
+        """Forget dropped pending classes, whose bits will be reused."""
         self.start_blocked_bits &= ~bits
         if self.over_quota_bits & bits:
             self.over_quota = {

@@ -1,4 +1,4 @@
-"""The queues of a partition: building the tree, changing it on reload, making queues on the fly."""
+"""Queue tree of a partition: creation, configuration changes, and dynamic queues."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class QueueTree:
         self.cluster = cluster
         self.event_recorder = event_recorder
         self.changed: list[Queue] = []
-        """Queues that are new or configured anew, for the scheduling layer to give them their order."""
+        """Queues that are new or reconfigured, for the scheduling layer to prepare their policies."""
         self.on_empty: Callable[[Queue], None] = lambda queue: None
-        """Called when a queue that is not to stay has become empty."""
+        """Callback for a dynamic or draining queue that became empty."""
         self.put_in_order: Callable[[Queue], None] = lambda queue: None
-        """Brings the order of a queue up to date, which forgets members that left."""
+        """Callback that updates the order of a queue's members and thereby drops members that left."""
         self._queues: dict[str, Queue] = {}
         self.root = self._make(ROOT, None, is_leaf=False, managed=True)
         self.configure(config)
@@ -41,16 +41,16 @@ class QueueTree:
         return len(self._queues)
 
     def queue(self, path: str) -> Queue | None:
-        """The queue of this path, in any case of letters."""
+        """Return the queue with this path, ignoring case."""
         return self._queues.get(path) or self._queues.get(path.lower())
 
     # -- configured queues --------------------------------------------------------------------------
 
     def configure(self, config: QueueConfig) -> None:
-        """Bring the tree in line with a configuration: the first one, or a later one (facts §1.13).
+        """Apply a configuration, for the first time or on reload.
 
-        Queues that it lacks drain and go when they are empty; queues that placement made stay, and
-        become configured ones where it names them.
+        Configured queues that the configuration lacks drain, and are removed when they are empty. Dynamic
+        queues stay, and become configured queues if the configuration names them.
         """
         self._configure(self.root, config, InForce({}).below(config.properties))
 
@@ -88,7 +88,7 @@ class QueueTree:
             self._configure(child, child_config, in_force.below(child_config.properties))
 
     def _set_type(self, queue: Queue, *, is_leaf: bool) -> None:
-        # `scheduling.reload` refuses a change of type that would strand applications or queues.
+        # `scheduling.reload` rejects a change of type for a queue that has applications or children.
         if queue.is_leaf != is_leaf:
             queue.is_leaf = is_leaf
             self.changed.append(queue)
@@ -102,7 +102,7 @@ class QueueTree:
             self.check_empty(each)
 
     def _settle(self, queue: Queue, settings: QueueSettings) -> None:
-        # Settings that say the same are mostly the same object, and there are many queues.
+        # Equal settings are mostly the same object; the identity check saves time with many queues.
         if (settings is not queue.settings and settings != queue.settings) or queue.order is None:
             queue.settings = settings
             queue.publish_priority()
@@ -130,10 +130,10 @@ class QueueTree:
                 "QUEUE", queue.path, change="SET", detail="QUEUE_MAX", resource=queue.max or {}
             )
 
-    # -- queues made by placement -------------------------------------------------------------------
+    # -- dynamic queues -----------------------------------------------------------------------------
 
     def create(self, path: str, user: str, groups: tuple[str, ...]) -> Queue | str:
-        """Make the leaf queue `path` and what is missing above it; or the reason why not."""
+        """Create the leaf queue `path` with its missing parents; return the reason if impossible."""
         if path == RECOVERY:
             return self._add(RECOVERY.rpartition(".")[2], self.root, is_leaf=True)
         obstacle = self.obstacle(path)
@@ -147,7 +147,7 @@ class QueueTree:
         return self._add(missing[-1], queue, is_leaf=True)
 
     def obstacle(self, path: str) -> str:
-        """Why the missing queue `path` cannot be made, whoever submits; empty when it can."""
+        """Return why the missing queue `path` cannot be created by any user; empty if it can."""
         if path == RECOVERY:
             return ""
         if not path.lower().startswith(f"{ROOT}."):
@@ -161,7 +161,7 @@ class QueueTree:
         return f"'{illegal[0]}' is not a queue name" if illegal else ""
 
     def _nearest(self, path: str) -> tuple[Queue, list[str]]:
-        """The lowest queue that exists on the way from root to `path`, and the names missing below it."""
+        """Return the lowest existing queue on `path`, and the missing names below it."""
         missing = path.lower().split(".")[1:]
         queue = self.root
         while missing and missing[0] in queue.children:
@@ -179,7 +179,7 @@ class QueueTree:
         self._settle(queue, read_settings(queue.properties)[0])
         return queue
 
-    # -- coming and going ---------------------------------------------------------------------------
+    # -- creation and removal -----------------------------------------------------------------------
 
     def _make(self, name: str, parent: Queue | None, *, is_leaf: bool, managed: bool) -> Queue:
         queue = Queue(name, parent, self.cluster, is_leaf=is_leaf, managed=managed)
@@ -190,12 +190,12 @@ class QueueTree:
         return queue
 
     def check_empty(self, queue: Queue) -> None:
-        """Tell `on_empty` when `queue` is empty and not to stay."""
+        """Call `on_empty` if `queue` is empty and either dynamic or draining."""
         if queue.is_empty and queue.parent is not None and (not queue.managed or queue.state == DRAINING):
             self.on_empty(queue)
 
     def remove(self, queue: Queue) -> None:
-        """Take an empty queue out of the tree, and look at its parent."""
+        """Remove an empty queue from the tree, then check if the parent became empty."""
         parent = queue.parent
         if parent is None or not queue.is_empty or (queue.managed and queue.state != DRAINING):
             return
@@ -213,7 +213,7 @@ class QueueTree:
 
 
 def _hand_down(made: Queue) -> None:
-    """Parents that placement made ask class new queues by the template above them, as it is now."""
+    """Propagate the template of the parent to `made` and all parent queues below."""
     for queue in made.walk():
         if queue.parent is not None and not queue.is_leaf:
             queue.template = queue.parent.template

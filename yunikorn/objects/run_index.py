@@ -1,4 +1,4 @@
-"""Applications by the keys of what they run, for an RM that releases allocations by key alone."""
+"""Index of applications by the keys of their allocations, for RMs that release allocations by key alone."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from yunikorn.objects.application import Application
 
 NAMED = 5
-"""Applications that an answer names; the number of the others is told."""
+"""Maximum number of applications listed in an answer; the answer gives the number of the others."""
 
 
 class RunIndex:
-    """Finds the applications that run allocations of a key.
+    """Finds the applications that have allocations with a given key.
 
-    Nearly all keys have one allocation: for these the application itself is kept, otherwise how many of the
-    allocations each application has.
+    Nearly all keys have one allocation. The index stores the application itself for these keys, and a count
+    per application for all others.
     """
 
     def __init__(self, running: Iterable[Allocation]) -> None:
@@ -26,7 +26,7 @@ class RunIndex:
             self.add(allocation)
 
     def add(self, allocation: Allocation) -> None:
-        """An allocation is entered into the books."""
+        """Add an allocation."""
         key, app = allocation.key, allocation.app
         known = self._by_key.get(key)
         if known is None:
@@ -38,7 +38,7 @@ class RunIndex:
             counts[app] = counts.get(app, 0) + 1
 
     def remove(self, allocation: Allocation) -> None:
-        """Undo `add`."""
+        """Remove an allocation."""
         key, app = allocation.key, allocation.app
         known = self._by_key[key]
         if isinstance(known, dict):
@@ -50,7 +50,7 @@ class RunIndex:
         del self._by_key[key]
 
     def find(self, key: str) -> list[Application]:
-        """The applications that run something of this key; those that began to first come first."""
+        """Return the applications that have allocations with this key, in order of their first allocation."""
         known = self._by_key.get(key)
         if known is None:
             return []
@@ -58,7 +58,7 @@ class RunIndex:
 
 
 def runs_elsewhere(key: str, apps: list[Application]) -> str:
-    """The answer to a release by key alone where applications run allocations of this key."""
+    """Return the answer to a release by key alone if applications have allocations with this key."""
     names = [app.id for app in apps[:NAMED]]
     if len(apps) > NAMED:
         names.append(f"{len(apps) - NAMED} more")

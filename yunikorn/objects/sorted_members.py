@@ -1,10 +1,9 @@
-"""A line: queues or applications in their policy's order, with sight of what each still waits for.
+"""Sorted members: queues or applications in the order of their policy, searchable by pending class.
 
-What a member waits for is a set of pending classes, kept as bits of an integer (see `pending_class`). The
-line
-is a list of short sorted blocks; a block remembers an upper bound of its members' bits, so that a
-search walks past blocks, not members, that have nothing of what may be placed now. The bound rises
-at once and is tightened only when a search has looked in vain, which keeps every move O(log n).
+The pending classes of a member are a set, stored as the bits of an integer (see `pending_class`). Members are
+stored in short sorted blocks. Each block has an upper bound of its members' bits, so that a search skips
+whole blocks without schedulable requests. The bound rises immediately, and is tightened only after an
+unsuccessful search of the block. Every move therefore takes O(log n).
 """
 
 from __future__ import annotations
@@ -17,46 +16,46 @@ from yunikorn.errors import CONTAINED
 from yunikorn.resources import Tally, less
 
 BLOCK = 96
-"""Members of a block before it is split in two."""
+"""Maximum number of members of a block before it is split."""
 
 SortKey = tuple[Any, ...]
-"""Where a member stands, and at its end the member; smallest first, unique without the member."""
+"""Sort key of a member, with the member as the last element; ascending, and unique without the member."""
 
 
 class QueueMember:
-    """What can stand in a line: an application, or a queue."""
+    """Base of applications and queues: objects that a queue sorts."""
 
     __slots__ = ("allocated", "bits", "block", "demand", "is_dirty", "priority", "sort_key", "tie")
 
     def __init__(self, tie: int | str, priority: int) -> None:
         self.tie = tie
-        """What decides between equals."""
+        """Tie-breaker between members with equal keys."""
         self.priority = priority
-        """The highest that waits in it."""
+        """Highest priority of the waiting requests."""
         self.bits = 0
-        """Bits of the pending classes that it waits for and that are worth trying."""
+        """Bits of the pending classes with schedulable requests."""
         self.sort_key: SortKey | None = None
         self.block: Block[Any] | None = None
-        """Where it stands; None where it does not."""
+        """The block that contains the member, if any."""
         self.is_dirty = False
-        """Whether it is among those of its line that have changed."""
+        """True if the member is in the `dirty` list of its queue."""
         self.allocated: Tally = {}
-        """What it holds, with all below it."""
+        """Allocated resources, including all members below."""
         self.demand: Tally = {}
-        """What it holds and what it waits for, together: a decision does not change it."""
+        """Allocated plus pending resources; a placement does not change the sum."""
 
     @property
     def label(self) -> str:
-        """What a message calls it."""
+        """Name of the member in messages."""
         raise NotImplementedError
 
     @property
     def pending(self) -> Tally:
-        """What it waits for, with all below it."""
+        """Pending resources, including all members below."""
         return less(self.demand, self.allocated)
 
     def waits(self) -> bool:
-        """Whether anything of it is to be tried in its turn."""
+        """Return True if any request may be scheduled at the member's turn."""
         raise NotImplementedError
 
 
@@ -64,7 +63,7 @@ M = TypeVar("M", bound=QueueMember)
 
 
 class Block(Generic[M]):
-    """A short sorted run of members, kept as their ranks: each ends with its member."""
+    """A short sorted list of sort keys, each ending with its member."""
 
     __slots__ = ("bits", "sort_keys")
 
@@ -74,16 +73,17 @@ class Block(Generic[M]):
 
 
 class SortedMembers(Generic[M]):
-    """Members in order of their ranks."""
+    """Members sorted by their sort keys."""
 
     __slots__ = ("blocks", "tops", "version")
 
     def __init__(self) -> None:
         self.blocks: list[Block[M]] = [Block([], 0)]
         self.tops: list[SortKey] = []
-        """Between any two blocks the rank that parts them, without its member."""
+        """Separator between each two consecutive blocks: a sort key without its member."""
         self.version = -1
-        """Of the facts common to all ranks (such as the cluster's size), when they were computed."""
+        """Version of the inputs shared by all sort keys (such as the cluster size) when the keys were
+        computed."""
 
     def __len__(self) -> int:
         return sum(len(block.sort_keys) for block in self.blocks)
@@ -94,15 +94,15 @@ class SortedMembers(Generic[M]):
                 yield sort_key[-1]
 
     def put(self, member: M, sort_key: SortKey) -> None:
-        """Have `member` stand at `sort_key`, which ends with it, wherever it stood before.
+        """Insert or move `member` to `sort_key`, which ends with the member.
 
-        Raises whatever comparing ranks raises; the member is then out of the line.
+        Comparisons of sort keys may raise exceptions; the member is then no longer contained.
         """
         block = member.block
         if block is not None:
             sort_keys = block.sort_keys
             if len(sort_keys) > 1 and sort_keys[0] is member.sort_key:
-                # Nearly always: whoever was served last stood in front.
+                # Fast path: the member served last was nearly always the first.
                 del sort_keys[0]
                 member.block = None
             else:
@@ -128,7 +128,7 @@ class SortedMembers(Generic[M]):
         self.tops.insert(at, block.sort_keys[-1][:-1])
 
     def remove(self, member: M) -> None:
-        """Take `member` out; harmless when it is not in."""
+        """Remove `member`, if it is contained."""
         block, sort_key = member.block, member.sort_key
         if block is None or sort_key is None:
             return
@@ -139,18 +139,18 @@ class SortedMembers(Generic[M]):
             self._drop(block)
 
     def _drop(self, block: Block[M]) -> None:
-        """A block has nobody left."""
+        """Remove an empty block."""
         at = next(at for at, other in enumerate(self.blocks) if other is block)
         del self.blocks[at], self.tops[min(at, len(self.tops) - 1)]
 
     def clear(self) -> None:
-        """Have nobody stand here: everybody has to be put in anew."""
+        """Remove all members."""
         for member in self:
             member.sort_key = member.block = None
         self.blocks, self.tops, self.version = [Block([], 0)], [], -1
 
     def first(self, wanted: int) -> M | None:
-        """The foremost member that waits for any of the `wanted` pending classes."""
+        """Return the first member that waits for any of the `wanted` pending classes."""
         for block in self.blocks:
             if block.bits & wanted:
                 bits = 0
@@ -164,7 +164,7 @@ class SortedMembers(Generic[M]):
 
 
 def _index(sort_keys: list[SortKey], sort_key: SortKey) -> int:
-    """Where `sort_key` stands, even if its key compares to others differently at every look."""
+    """Return the index of `sort_key`, even if comparisons of the key are inconsistent."""
     try:
         at = bisect_left(sort_keys, sort_key)
     except Exception:
@@ -175,10 +175,10 @@ def _index(sort_keys: list[SortKey], sort_key: SortKey) -> int:
 
 
 class SortedKeys(Generic[M]):
-    """The ranks of some members in order, in short sorted blocks: every operation takes O(log n) comparisons.
+    """Sort keys in short sorted blocks; every operation takes O(log n) comparisons.
 
-    A block is parted from the next by the rank that the next began with when they were split, without its
-    member: exact for a search, as no two ranks are equal without their members.
+    Blocks are separated by the sort key that the second block began with at the split, without its member.
+    The separator is exact for a search, because sort keys are unique without their members.
     """
 
     __slots__ = ("_blocks", "_size", "_tops")
@@ -193,49 +193,47 @@ class SortedKeys(Generic[M]):
 
     @property
     def first(self) -> SortKey | None:
-        """The smallest rank; None without members."""
+        """The smallest sort key; None if there is none."""
         return self._blocks[0][0] if self._size else None
 
     def add(self, sort_key: SortKey) -> None:
-        """Have a member stand at `sort_key`, which ends with it; raises what comparing ranks raises."""
+        """Insert `sort_key`, which ends with its member; comparisons may raise exceptions."""
         at = bisect_left(self._tops, sort_key) if self._tops else 0
         insort(self._blocks[at], sort_key)
         self._grew(at)
 
     def remove(self, sort_key: SortKey) -> None:
-        """Take out the member that stands at `sort_key`."""
+        """Remove `sort_key`."""
         at, place = self._find(sort_key)
         del self._blocks[at][place]
         self._shrank(at)
 
     def take_first(self) -> SortKey:
-        """Take the smallest rank out."""
+        """Remove and return the smallest sort key."""
         sort_key = self._blocks[0].pop(0)
         self._shrank(0)
         return sort_key
 
     def take_last(self) -> SortKey:
-        """Take the largest rank out."""
+        """Remove and return the largest sort key."""
         at = len(self._blocks) - 1
         sort_key = self._blocks[at].pop()
         self._shrank(at)
         return sort_key
 
     def put_first(self, sort_key: SortKey) -> None:
-        """Put `sort_key`, which is smaller than all here, in front; compares nothing."""
+        """Insert `sort_key`, which must be smaller than all others, without a comparison."""
         self._blocks[0].insert(0, sort_key)
         self._grew(0)
 
     def put_last(self, sort_key: SortKey) -> None:
-        """Put `sort_key`, which is larger than all here, at the end; compares nothing."""
+        """Insert `sort_key`, which must be larger than all others, without a comparison."""
         at = len(self._blocks) - 1
         self._blocks[at].append(sort_key)
         self._grew(at)
 
     def _find(self, sort_key: SortKey) -> tuple[int, int]:
-        """The block of `sort_key`, and its place there, even if its key compares differently at every
-        look.
-        """
+        """Return the block of `sort_key` and the index there, even if comparisons are inconsistent."""
         try:
             at = bisect_left(self._tops, sort_key)
             sort_keys = self._blocks[at]

@@ -1,7 +1,7 @@
-"""What is kept and told of the states that an application was in.
+"""Entries of an application's state log.
 
-In a file of their own because `application` may be compiled (docs/performance.md): there, a class that
-attrs makes can only be annotated with what is imported at run time.
+The class is separate from `application`, which may be compiled (docs/performance.md): compiled modules can
+annotate attrs classes only with names that are imported at run time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import attrs
 
 @attrs.define(slots=True)
 class StateLogEntry:
-    """A state, when it was entered (ns), and why."""
+    """A state, the time of its entry (ns), and the reason."""
 
     state: str
     time: int

@@ -1,4 +1,4 @@
-"""Why allocations and asks end."""
+"""Reasons for the end of allocations and asks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class TerminationType(enum.IntEnum):
-    """Who ended it, and why (scheduler-interface seed; numbers of the newer layout)."""
+    """Reason for the end of an allocation or ask, numbered as in the current scheduler interface."""
 
     UNKNOWN = 0
     STOPPED_BY_RM = 1
@@ -22,9 +22,9 @@ ALLOCATION_EVENT = {
     TerminationType.PREEMPTED_BY_SCHEDULER: "preempt",
     TerminationType.PLACEHOLDER_REPLACED: "stop",
 }
-"""What each does to the state of an allocation."""
+"""Event of the allocation's state machine for each termination type."""
 
 
 def is_own(termination: TerminationType) -> bool:
-    """Return whether an RM that says this ends something of its own accord, and confirms nothing."""
+    """Return True if a release of this type is the RM's own decision rather than a confirmation."""
     return termination in (TerminationType.STOPPED_BY_RM, TerminationType.UNKNOWN)

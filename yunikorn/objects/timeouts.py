@@ -1,4 +1,4 @@
-"""How long things take: the scheduler's own delays, all in nanoseconds, all configurable."""
+"""Configurable delays of the scheduler, all in nanoseconds."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from yunikorn.clock import SECOND
 
 @attrs.frozen
 class Timeouts:
-    """Delays of the object states (object-states seed; decisions "States"; facts §5.3)."""
+    """Delays of state changes and of other actions of the scheduler (docs/states.md)."""
 
     starting: int = 300 * SECOND
-    """After which an application in Starting is Running."""
+    """Time in Starting before an application becomes Running."""
     completing: int = 30 * SECOND
-    """After which an application in Completing is Completed."""
+    """Time in Completing before an application becomes Completed."""
     retention: int = 3 * 24 * 3600 * SECOND
-    """For which an ended application is remembered."""
+    """Time for which an ended application is kept."""
     reservation: int | None = 2 * SECOND
-    """Age from which a request that no node can take reserves one; None is never (facts §7.6)."""
+    """Age at which a request that fits no node reserves one; None disables reservations."""
     gang_patience: int = 600 * SECOND
-    """For which a whole atomic gang that may run waits for room before it holds back later requests."""
+    """Time for which a whole atomic gang waits for room before it holds back later requests."""
     cleanup: int = 10 * SECOND
-    """After which an empty queue that placement made, or that is draining, is removed."""
+    """Time after which an empty dynamic or draining queue is removed."""
     session: int | None = 300 * SECOND
-    """For which a paused session is kept before it is stopped; None is for ever. It belongs to the whole
-    scheduler: the configuration of a partition cannot set it (decision 31)."""
+    """Time for which a paused session is kept before it is stopped; None means no limit.
+
+    The value applies to the whole scheduler: a partition's configuration cannot set it
+    (docs/decisions/0031)."""

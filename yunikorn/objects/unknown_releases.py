@@ -1,4 +1,4 @@
-"""Messages that came too late, or never had anything to do with us: counted, answered, harmless."""
+"""Releases and confirmations for unknown or ended allocations and asks: counted and answered."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import attrs
 
 @attrs.define
 class UnknownReleases:
-    """How many came so far."""
+    """Number of releases and confirmations without a matching allocation or ask."""
 
     releases: int = 0
-    """Releases of allocations and asks that are not known, or not any more."""
+    """Releases of allocations and asks that are unknown or have already ended."""
     confirmations: int = 0
-    """Confirmations of the end of allocations that had ended already."""
+    """Confirmations for allocations that had already ended."""
 
     def count(self, *, confirmed: bool) -> None:
         """Count one message."""
@@ -24,7 +24,7 @@ class UnknownReleases:
 
 @attrs.frozen(slots=True)
 class UnknownRelease:
-    """One such release or confirmation, to be answered."""
+    """Answer to a release or confirmation."""
 
     application_id: str
     uuid: str
@@ -33,7 +33,7 @@ class UnknownRelease:
 
 
 def unknown(app_id: str, uuid: str, key: str) -> str:
-    """The text of the answer: an ask and its allocation have one key, and one answer."""
+    """Return the text of the answer; an ask and its allocation share one key, and therefore one text."""
     if uuid:
         what = f"allocation '{uuid}'"
     elif key:

@@ -1,7 +1,8 @@
-"""What a queue used lately, for a policy that shares over time: half of it is forgotten every half-life.
+"""Usage history of a queue, for policies that share over time: usage decays with a half-life.
 
-Usage is an amount times the seconds for which it was held. It is worked out when somebody asks, from what
-was kept at the last change and what is held since: exact at any moment, however seldom anybody looks.
+Usage is an amount multiplied by the seconds for which it was allocated. The present value is computed on
+demand from the value at the latest change and the amount allocated since. It is exact at any time, however
+rarely it is read.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ LN2 = math.log(2)
 
 
 class UsageHistory:
-    """The usage of one queue, of which `note` has to be told before every change."""
+    """Decayed usage of one queue; `note` must be called before every change of the allocated amount."""
 
     __slots__ = ("_at", "_held", "_kept", "_now", "half_life")
 
     def __init__(self, half_life: float, now: Callable[[], int], held: Mapping[str, int]) -> None:
-        """`half_life` in seconds; `held` is what is held at the moment, kept up to date by its owner."""
+        """Start with no usage; `half_life` is in seconds, and `held` is the live allocated amount."""
         self.half_life = half_life
         self._now = now
         self._held = held
@@ -28,13 +29,13 @@ class UsageHistory:
         self._at = now()
 
     def note(self) -> None:
-        """What is held is about to change."""
+        """Record the usage so far; the allocated amount is about to change."""
         if self._now() != self._at:
             self._kept = self.recent()
             self._at = self._now()
 
     def recent(self) -> dict[str, float]:
-        """What is left of the usage so far, by type: amounts times seconds."""
+        """Return the decayed usage by type, in amounts times seconds."""
         kept = 2.0 ** (-(self._now() - self._at) / SECOND / self.half_life)
         whole = self.half_life / LN2 * (1.0 - kept)
         found = {name: usage * kept for name, usage in self._kept.items()}

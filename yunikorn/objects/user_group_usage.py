@@ -1,9 +1,9 @@
-"""The usage of users and groups through the queues, and the limits that count for an application.
+"""Usage of users and groups in the queues, and the limits that apply to an application.
 
-A user's limit at a queue is the one that names the user, else the wildcard, which gives each user the
-full amount. One group counts per application: from its queue upwards the first configured limit for one
-of its owner's groups, else the group wildcard, whose users share one amount. Kept per partition, unlike
-1.9, and worked out anew when a configuration is loaded. Source: facts §5.9.
+A user's limit at a queue is the limit that names the user, else the wildcard limit, which grants each user
+the full amount. One group counts per application: the group with the first configured limit from the leaf
+queue upwards for one of the user's groups, else the group wildcard, whose users share one amount. Unlike
+YuniKorn 1.9, usage is tracked per partition and recomputed when a configuration is loaded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from yunikorn.objects.queue import Queue
 
 Declared = dict[tuple[str, str, str], "LimitConfig"]
-"""What the configuration limits: by kind, name (or the wildcard) and queue path."""
+"""Configured limits by kind, name (or wildcard) and queue path."""
 
 
 class UserGroupUsage:
@@ -34,7 +34,7 @@ class UserGroupUsage:
         self._event_recorder = event_recorder
         self._owners: dict[tuple[str, str], dict[str, UsageTracker]] = {}
         self._usage_dirty: list[Application] = []
-        """Those without limits whose usage has changed since anybody asked for it."""
+        """Applications without limits whose usage has changed since the latest `flush`."""
         self._declared: Declared = {}
 
     # -- looking up ---------------------------------------------------------------------------------
@@ -44,25 +44,22 @@ class UserGroupUsage:
             yield from trackers.values()
 
     def of(self, kind: str, name: str, path: str) -> UsageTracker | None:
-        """What `kind` ("user" or "group") `name` uses in queue `path`, if anything of it is there."""
+        """Return the tracker of the user or group (`kind`) `name` in queue `path`; None if there is none."""
         return self._owners.get((kind, name), {}).get(path)
 
     def names(self, kind: str) -> list[str]:
-        """The users, or groups, that have applications here, sorted; groups only if limits name them."""
+        """Return the sorted names of users, or of groups with limits, that have applications."""
         return sorted(name for this, name in self._owners if this == kind)
 
     def through(self, kind: str, name: str) -> list[UsageTracker]:
-        """What a user or group uses and may use in each queue where it has applications, root first.
-
-        Sorted so that every queue stands behind the one above it; empty for one that has nothing here.
-        """
+        """Return the trackers of a user or group in all queues, sorted so that parents precede children."""
         found = self._owners.get((kind, name), {})
         return [found[path] for path in sorted(found, key=lambda path: path.split("."))]
 
     # -- joining ------------------------------------------------------------------------------------
 
     def join(self, app: Application) -> None:
-        """Find the usage trackers that count for an application in its queue."""
+        """Assign the usage trackers of its user and group to an application that joins a queue."""
         self._find(app)
         self._record_link(app, app.group, "SET")
 
@@ -85,7 +82,7 @@ class UserGroupUsage:
         return tracker
 
     def part(self, app: Application) -> None:
-        """An application, which holds nothing any more, leaves its usage trackers."""
+        """Remove an application without allocations from its usage trackers."""
         self.flush()
         for tracker in app.tracked:
             tracker.members -= 1
@@ -104,9 +101,10 @@ class UserGroupUsage:
     # -- booking ------------------------------------------------------------------------------------
 
     def book(self, app: Application, pairs: Pairs) -> None:
-        """The application holds so much more.
+        """Add allocated resources of an application.
 
-        Where no limit counts for it nobody may ever ask: then it is only noted, until somebody does.
+        Without a limit the usage may never be read. The application is then only marked, and booked by
+        `flush`.
         """
         if app.owner:
             if not app.counted_by_limits:
@@ -120,10 +118,10 @@ class UserGroupUsage:
             self._record_usage(app, "ADD")
 
     def recount(self, app: Application) -> None:
-        """Count an application as running for its user and group, or not any more.
+        """Count an application as running for its user and group, or stop counting.
 
-        It counts from its start, also while it holds nothing, until it neither holds nor asks for anything.
-        If it has no limits, the change is only noted.
+        It counts from its start until it has neither allocations nor requests. Without limits, the
+        application is only marked, and counted by `flush`.
         """
         if _runs(app) == app.counted_by_limits:
             return
@@ -141,7 +139,7 @@ class UserGroupUsage:
                 self._pending_classes.count_changed(tracker)
 
     def unbook(self, app: Application, pairs: Pairs) -> None:
-        """The application holds so much less."""
+        """Subtract allocated resources of an application."""
         if app.owner:
             less = [(name, -amount) for name, amount in pairs]
             for tracker in app.tracked:
@@ -157,7 +155,7 @@ class UserGroupUsage:
             self._record_usage(app, "REMOVE")
 
     def flush(self) -> None:
-        """Book what was only noted."""
+        """Book the usage of all marked applications."""
         usage_dirty, self._usage_dirty = self._usage_dirty, []
         for app in usage_dirty:
             app.usage_dirty = False
@@ -184,7 +182,7 @@ class UserGroupUsage:
     # -- configurations -----------------------------------------------------------------------------
 
     def rebuild(self, apps: Iterable[Application], queues: Iterable[Queue]) -> None:
-        """Limits were configured: work out for every application what counts for it, and what is used."""
+        """Reassign trackers and recompute usage for every application, if any limit changed."""
         self.flush()
         if not self._declare(queues):
             return
@@ -204,7 +202,7 @@ class UserGroupUsage:
                 self._record_link(app, app.group, "SET")
 
     def _declare(self, queues: Iterable[Queue]) -> bool:
-        """Take note of the limits of these queues; returns whether any has changed."""
+        """Record the limits of these queues; return True if any limit changed."""
         before, self._declared = self._declared, _declared(queues)
         if self._declared == before:
             return False
@@ -229,7 +227,7 @@ class UserGroupUsage:
 
 
 def _runs(app: Application) -> bool:
-    """Whether an application has started, and still holds or asks for something."""
+    """Return True if an application has started and still has allocations or requests."""
     return not app.not_started and (bool(app.allocations) or app.has_waiting)
 
 
@@ -244,7 +242,7 @@ def _declared(queues: Iterable[Queue]) -> Declared:
 
 
 def _limit(limits: Iterable[LimitConfig], kind: str, name: str) -> LimitConfig | None:
-    """The limit that names this user or group, else the wildcard."""
+    """Return the limit that names this user or group, else the wildcard limit of users."""
     wildcard = None
     for limit in limits:
         names = limit.users if kind == USER else limit.groups
@@ -256,7 +254,7 @@ def _limit(limits: Iterable[LimitConfig], kind: str, name: str) -> LimitConfig |
 
 
 def _group_of(app: Application) -> str:
-    """The one group that counts for an application; empty when none is limited."""
+    """Return the group that counts for an application; empty if no group limit applies."""
     for queue in app.chain:
         for limit in queue.limits:
             for group in limit.groups:
