@@ -24,13 +24,13 @@ OPENINGS = re.compile(r"(What|Whether|Who|Whoever|Whose|Have)\b")
 """First words that make the subject of a docstring a riddle."""
 PHRASES = re.compile(
     r"""(?ix)
-    \b (for\ ever | nobody | somebody | whoever | whosoever | anew | misdeeds? | deeds? | in\ vain | as\ good\ as
-      | comes\ to\ pass | has\ its\ say | of\ age | suffers? | hearken) \b
+    \b (for\ ever | nobody | somebody | whoever | anew | misdeeds? | deeds? | in\ vain | as\ good\ as
+      | comes\ to\ pass | has\ its\ say | of\ age | suffers?) \b
     | \b facts \s* § | \( facts \b | ; \s facts \b
     | \b decisions? ,? \s (\d | ")
     | \b ([a-z-]+ \s seed \b (?=[;)]) | seed: | \( seed) """
 )
-"""Phrases of which an engineer who does not know the code learns nothing, and references that no reader has."""
+"""Phrases that tell a newcomer nothing, and references that no reader can follow."""
 
 
 @attrs.frozen(order=True)

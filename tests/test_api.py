@@ -42,8 +42,8 @@ TESTING = """
 """
 """All that `yunikorn.testing` has: a name more is a promise more, and made on purpose."""
 OF_CLUSTER = """
-    add advance change clock close events failures finish partition placements preempted queue_of reload remove
-    rejected request run running scheduler state submit why withdraw
+    add advance change clock close events failures finish partition placements preempted queue_of reload
+    remove rejected request run running scheduler state submit why withdraw
 """
 
 

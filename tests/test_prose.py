@@ -22,7 +22,10 @@ def test_prose_keeps_the_rules_of_the_glossary(place: str) -> None:
         ('class A:\n    x: int = 0\n    """Whether it runs."""\n', 'a docstring that begins with "Whether"'),
         ("x = 1  # kept for ever\n", '"for ever" in "# kept for ever"'),
         ('"""Counts asks (facts §5.3)."""\n', '"facts §" in "Counts asks (facts §5.3)."'),
-        ('def f() -> None:\n    """Count them (decision 40)."""\n', '"decision 4" in "Count them (decision 40)."'),
+        (
+            'def f() -> None:\n    """Count them (decision 40)."""\n',
+            '"decision 4" in "Count them (decision 40)."',
+        ),
     ],
 )
 def test_slips_in_python_are_found(source: str, expected: str) -> None:
