@@ -1,14 +1,10 @@
-"""Admission classes: for application policies that let only some applications of a queue take part.
+"""Admission classes: support for application sort policies that admit only some applications of a queue.
 
-The policy puts every application of the queue into an admission class, whether it waits for something or
-not, and
-says how many of each admission class take part, from the front. An admission class keeps the applications
-that take part apart from
-the others, both in order. A change of one application, or of the number of an admission class, moves only
-applications
-across that border, and an admission class without applications is forgotten, so the cost of a decision does
-not depend on
-the number of either.
+The policy assigns every application of the queue, pending or not, to an admission class, and limits the
+number of admitted applications per class. Each class keeps its admitted applications and the others in two
+sorted lists. A change of an application or of a limit moves only applications across the border between these
+lists, and empty classes are dropped. The cost of a decision is therefore independent of the number of
+applications and classes. See `docs/decisions/0041`.
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _AdmissionClass:
-    """The applications of one admission class: first those that take part, then the others."""
+    """Applications of one admission class: the admitted ones (`inside`), then the others (`outside`)."""
 
     __slots__ = ("inside", "limit", "outside")
 
@@ -38,26 +34,24 @@ class _AdmissionClass:
         self.inside: SortedKeys[Application] = SortedKeys()
         self.outside: SortedKeys[Application] = SortedKeys()
         self.limit: int | None = None
-        """How many take part; None for all."""
+        """Maximum number of admitted applications; None for all."""
 
     def __len__(self) -> int:
         return len(self.inside) + len(self.outside)
 
     def add(self, app: Application, sort_key: SortKey) -> None:
-        """Let `app` stand at `sort_key`; `balance` says if it takes part. Raises what comparing ranks
-        raises.
-        """
+        """Insert `app` at `sort_key`; `balance` applies the limit. Raises what comparing sort keys raises."""
         first = self.outside.first
         admitted = first is None or sort_key < first
         (self.inside if admitted else self.outside).add(sort_key)
         app.admitted = admitted
 
     def remove(self, app: Application, sort_key: SortKey) -> None:
-        """Take out `app`, which stands at `sort_key`."""
+        """Remove `app`, which is sorted at `sort_key`."""
         (self.inside if app.admitted else self.outside).remove(sort_key)
 
     def balance(self) -> Iterator[Application]:
-        """Let as many take part as the limit says; yields the applications for which that has changed."""
+        """Apply the limit; yields the applications whose admission has changed."""
         inside, outside, limit = self.inside, self.outside, self.limit
         while limit is not None and len(inside) > limit:
             sort_key = inside.take_last()
@@ -72,7 +66,7 @@ class _AdmissionClass:
 
 
 class AdmissionGate:
-    """The applications of a leaf queue that take part."""
+    """Admission of the applications of one leaf queue, as decided by its sort policy."""
 
     def __init__(self, policy: AppSortPolicy, origin: str, failures: PluginFailures) -> None:
         self._admission_class: Callable[[Application], Hashable] = policy.admission_class
@@ -83,17 +77,17 @@ class AdmissionGate:
         self._failures = failures
         self._admission_classes: dict[Hashable, _AdmissionClass] = {}
         self._counts: dict[Hashable, int] = {}
-        """How many applications each admission class has, for the policy to look at."""
+        """Number of applications per admission class, as passed to the policy."""
         self._changed: dict[Hashable, _AdmissionClass] = {}
-        """The admission classes to be balanced by the next review."""
+        """Admission classes to balance at the next review."""
         self._outdated = False
-        """Whether the policy has to say again how many take part."""
+        """True if the policy must recompute the limits."""
         self._flipped: list[Application] = []
-        """Applications that crossed the border by a change of their own, since the last review."""
+        """Applications whose own change altered their admission since the last review."""
         self._excluded: dict[int, Application] = {}
 
     def update(self, app: Application, sort_key: SortKey) -> None:
-        """An application came or changed; `admitted`, its own too, may change by `review`."""
+        """Add or reposition an application; `review` may change its admission afterwards."""
         admission_class, before, admitted = self._admission_class_of(app), app.admission_key, app.admitted
         found = self._admission_classes.get(admission_class)
         if before is not None:
@@ -117,7 +111,7 @@ class AdmissionGate:
         self._count(admission_class, found)
 
     def exclude(self, app: Application, leaf: Queue) -> None:
-        """Note whether `app` waits and may not take part, for `leaf` to look again when that may change."""
+        """Record whether `app` has pending requests but is not admitted, so that `leaf` reviews it later."""
         if app.requests.bits and not app.admitted and app.queue is leaf:
             self._excluded[app.arrival] = app
             leaf.policy_excluded |= app.bits
@@ -125,7 +119,7 @@ class AdmissionGate:
             leaf.policy_excluded = 0
 
     def remove(self, app: Application) -> None:
-        """An application left the queue, or its admission class."""
+        """Remove an application that left the queue or its admission class."""
         if app.admission_key is not None:
             found = self._admission_classes[app.admission_class]
             found.remove(app, app.admission_key)
@@ -133,7 +127,7 @@ class AdmissionGate:
             self._count(app.admission_class, found)
 
     def _count(self, admission_class: Hashable, found: _AdmissionClass) -> None:
-        """Note how many applications an admission class has now."""
+        """Update the number of applications of an admission class."""
         count = len(found)
         if count != self._counts.get(admission_class):
             self._outdated = True
@@ -145,11 +139,11 @@ class AdmissionGate:
             self._changed.pop(admission_class, None)
 
     def ask_again(self) -> None:
-        """Let the policy say at the next review how many take part, even if no count has changed."""
+        """Recompute the limits at the next review, even if no count has changed."""
         self._outdated = True
 
     def review(self) -> list[Application]:
-        """Decide which applications take part; returns those for which that may have changed."""
+        """Apply the limits; returns the applications whose admission may have changed."""
         if self._outdated:
             self._ask()
         flipped, self._flipped = self._flipped, []
@@ -157,14 +151,14 @@ class AdmissionGate:
         return [*flipped, *(app for admission_class in changed.values() for app in admission_class.balance())]
 
     def _ask(self) -> None:
-        """Let the policy say how many of each admission class take part."""
+        """Ask the policy for the limits of all admission classes."""
         self._outdated = False
         limits: dict[Hashable, int | None] = {}
         try:
             answer = dict(self._admission_limits(MappingProxyType(self._counts)))
             limits = {admission_class: _whole(limit) for admission_class, limit in answer.items()}
         except CONTAINED as error:
-            # The policy may do better next time.
+            # The policy is asked again at the next review.
             self._outdated = True
             self._failures.report(self._origin, "computing admission limits", error)
         for admission_class, found in self._admission_classes.items():

@@ -1,9 +1,9 @@
-"""Back-off: an application whose requests find no node again and again is left alone for a while.
+"""Back-off of applications: after repeated failed requests, an application is not tried for a while.
 
-Queue properties `application.unschedasks.backoff` and `.delay` (facts §7.4). A request counts each time
-it is tried and no node takes it; a request of an ask class that no node has room for is not tried, and so
-does not count. Each allocation starts the count anew. A timer ends the rest: nothing looks at the
-application in the meantime. Room that is reserved for it is still given to it.
+The queue properties are `application.unschedasks.backoff` (count) and `.delay`, as in YuniKorn 1.9. A request
+counts each time it is tried and no node accepts it; requests of an ask class marked unschedulable are not
+tried and do not count. Each allocation resets the count. A timer ends the back-off; until then the cycle
+skips the application. Nodes reserved for the application are still allocated to it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class AppBackoff:
-    """Sends the applications of one partition to rest, and wakes them."""
+    """Starts and ends the back-off of the applications of one partition."""
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
 
     def record_miss(self, app: Application) -> None:
-        """A request of `app` was tried, and no node took it."""
+        """Count a request of `app` that no node accepted; start the back-off at the configured number."""
         settings = app.chain[0].settings
         if not settings.backoff_count:
             return
@@ -42,7 +42,7 @@ class AppBackoff:
             self._partition.event_recorder.record("APP", app.id, message=message, reason="BackOff")
 
     def wake(self, app: Application) -> None:
-        """Its rest is over; harmless when it has none."""
+        """End the back-off of `app`; no effect without one."""
         if app.backoff_timer is not None:
             app.backoff_timer.cancel()
             app.backoff_timer = None

@@ -1,4 +1,4 @@
-"""The ask desk of a partition: takes in requests, changes them and drops them, as the RM says."""
+"""Admission of asks in a partition: adds, changes and drops requests as the RM reports them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 AS_REQUESTED = "ask released as per RM request"
 REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 TAKING = frozenset({ACCEPTED, STARTING, RUNNING})
-"""States of an application that a new ask does not change."""
+"""Application states that a new ask does not change."""
 
 
 @attrs.define
 class NewAsk:
-    """An ask as it is made: `count` times `resource`."""
+    """An ask as submitted: `count` times `resource`."""
 
     key: str
     resource: Resource
@@ -40,21 +40,21 @@ class NewAsk:
     may_preempt: bool = True
     may_be_preempted: bool = True
     execution_timeout: int = 0
-    """How long each of its allocations may run (ns); 0 is for ever."""
+    """Maximum lifetime of each allocation (ns); 0 means unlimited."""
     task_group: str = ""
     placeholder: bool = False
-    """Whether it keeps room for its task group; without one the flag is ignored."""
+    """True if the ask is a placeholder of its task group; ignored without a task group."""
 
 
 class AskAdmission:
-    """Where the requests of one partition come in."""
+    """Admission of the asks of one partition."""
 
     def __init__(self, at: PartitionScheduler) -> None:
         self._at = at
         self._partition = at.partition
 
     def take(self, app_id: str, demand: NewAsk) -> None:
-        """Take in an ask, or change the one with the same key; refuse it with the reason (facts §10.5)."""
+        """Add an ask, or change the existing ask with the same key; reject an invalid one with a reason."""
         app = self._partition.applications.get(app_id)
         reason = self._at.closed_to("requests") or self._refusal(app, app_id, demand)
         if reason or app is None:
@@ -76,11 +76,11 @@ class AskAdmission:
         self._at.preemption.notice(ask)
 
     def batch(self, app_id: str, *, once: bool = False) -> AskBatch | None:
-        """Where plain asks of an application may gather, to be booked by `book`.
+        """Return a batch for simple asks of an application, to be added by `book`.
 
-        With `once` an ask with the key of an allocation is not taken for a new one.
+        With `once`, an ask with the key of an existing allocation does not count as a new ask.
 
-        None where `take` has to look at them one by one: it has not begun, is a gang, or takes none now.
+        None if `take` must handle each ask: the application has not started, is a gang, or accepts no asks.
         """
         app = self._partition.applications.get(app_id)
         if app is None or app.state not in TAKING or self._partition.state != ACTIVE:
@@ -92,12 +92,12 @@ class AskAdmission:
         )
 
     def book(self, batch: AskBatch) -> None:
-        """What has gathered waits from now on."""
+        """Add the asks of a batch to the pending asks."""
         first = batch.book()
         if first is not None:
             if first.app.not_started and self._partition.event_recorder.enabled:
                 self._at.max_apps_events.watch(first.app)
-            # The others came at the same moment, for the same queue.
+            # The other asks of the batch have the same arrival time and queue.
             self._at.preemption.notice(first)
 
     @staticmethod
@@ -128,7 +128,7 @@ class AskAdmission:
         ask.share_amount()
 
     def ask_class_of(self, ask: Ask) -> AskClass:
-        """The class of requests for nodes that it belongs to, by the predicates in use."""
+        """Return the equivalence class of the ask with respect to nodes, given the predicates in use."""
         predicates = self._at.policies.predicates
         classes = predicates.ask_classes(ask) if predicates else ()
         required = ask.tags.get(REQUIRED_NODE_TAG, "") if ask.tags else ""
@@ -140,13 +140,13 @@ class AskAdmission:
         ask.spec = _spec(demand)
         if same:
             if not ask.pending:
-                # Since the last of it was served its ask class may have been forgotten, or its limits
+                # While no replica was pending, the ask class may have been dropped, or the limits may have
                 # changed.
                 accounting.node_reservations.unreserve(ask)
                 self._classify(ask)
             accounting.pending_accounting.change_pending(ask, demand.count)
             return
-        # A node that is kept, and what was told to go, was for the request as it was.
+        # The reservation and the victims were chosen for the previous resources and priority.
         accounting.node_reservations.unreserve(ask)
         if ask.extras is not None:
             ask.extras.eviction = None
@@ -156,9 +156,9 @@ class AskAdmission:
         accounting.pending_accounting.change_pending(ask, demand.count)
 
     def release(self, app_id: str, key: str, termination: TerminationType, message: str = "") -> None:
-        """Drop asks: one by key, or without a key all of the application; a key alone is searched for.
+        """Drop the ask with this key, or without a key all asks of the application; `app_id` is optional.
 
-        Each is confirmed, with the RM's own message if there is one. What is unknown is answered and counted
+        Each dropped ask is confirmed, with the RM's message if given. Unknown asks are answered and counted
         (see `Partition.unknown_releases`).
         """
         partition, found = self._partition, self._owners(app_id, key)
@@ -176,7 +176,7 @@ class AskAdmission:
 
     @property
     def index(self) -> AskIndex:
-        """Applications by the keys of their asks; node_reservations from the first time on."""
+        """Index from ask key to applications; created on first use and kept up to date from then on."""
         pending_accounting = self._partition.accounting.pending_accounting
         if pending_accounting.index is None:
             pending_accounting.index = AskIndex(self._partition.applications)
@@ -196,7 +196,7 @@ def _spec(demand: NewAsk) -> AskSpec:
 
 
 def _other_part(ask: Ask, demand: NewAsk) -> str:
-    """Why a demand cannot replace this ask: it would have another part in its application's gang."""
+    """Return why `demand` cannot replace this ask: its role in the application's gang differs."""
     if (ask.task_group, ask.placeholder) == (
         demand.task_group,
         demand.placeholder and bool(demand.task_group),
@@ -210,7 +210,7 @@ def _other_part(ask: Ask, demand: NewAsk) -> str:
 
 
 def asks_of(app: Application, key: str) -> list[Ask]:
-    """The ask of this key, if there is one; all of them without a key."""
+    """Return the ask with this key as a list, empty if unknown; without a key all asks of the application."""
     if not key:
         return list(app.asks.values())
     ask = app.asks.get(key)

@@ -1,9 +1,10 @@
-"""Asking ahead: a predicate that is far away is asked about many nodes at once (decision 32).
+"""Batches the questions to a remote predicate: it is asked about many nodes at once.
 
-A search walks the nodes in their order and stops at the first that will do. Asked one by one, each node
-would cost a round trip. So with the first node that there is no answer for, those that come after it are
-asked about as well, few at first and twice as many each time. Answers hold for one search: between two of
-them anything may change. What is decided is the same as with one question at a time.
+A search visits nodes in order and stops at the first that accepts the request. With one question per node,
+each node would cost a round trip. The first unanswered node is therefore sent together with the nodes that
+follow; the batch size doubles with every question. Answers are valid for one search only, because anything
+may change between two searches. Decisions are the same as with one question at a time. See
+`docs/decisions/0032`.
 """
 
 from __future__ import annotations
@@ -18,39 +19,39 @@ if TYPE_CHECKING:
     from yunikorn.api import Ask, Node, Predicate
 
 FIRST, MOST = 16, 512
-"""Nodes that are asked about at once: with the first question of a search, and at the most."""
+"""Number of nodes in the first batch of a search, and the largest number of nodes in a batch."""
 
 
 class AskedAhead:
-    """A predicate with `check_nodes`, asked as if it had only `check`."""
+    """Adapter that answers `check` from batched calls of `check_nodes`."""
 
     def __init__(self, predicate: Predicate, excludes: Callable[[Any, Any], bool]) -> None:
         self._predicate = predicate
         self._excludes = excludes
-        """Whether another predicate, which is asked first, says no."""
+        """Returns True if a predicate earlier in the chain refuses the node."""
         self._ask: Ask | None = None
-        """Whom the search is for, while there is one."""
+        """Request of the current search; None between searches."""
         self._upcoming: Iterator[Node] = iter(())
         self._size = FIRST
         self._answers: dict[str, str | None] = {}
         self._error: BaseException | None = None
-        """What the last question was answered with, if it failed: it is not asked again in this search."""
+        """Error of the last batch, if it failed; the predicate is not asked again during this search."""
 
     def expect(self, ask: Ask, nodes: Iterator[Node]) -> None:
-        """A search for `ask` begins: it is going to look at some of these nodes, in this order."""
+        """Start a search for `ask` that will visit some of these nodes in this order."""
         self._ask, self._upcoming = ask, nodes
         self._size, self._answers, self._error = FIRST, {}, None
 
     def forget(self) -> None:
-        """The search is over."""
+        """End the search and discard its answers."""
         self._ask, self._upcoming, self._answers, self._error = None, iter(()), {}, None
 
     def check(self, ask: Ask, node: Node) -> str | None:
-        """As `Predicate.check`; raises what the predicate raises."""
+        """Answer as `Predicate.check`; raises what the predicate raises."""
         return self._answer(ask, node, allocate=True)
 
     def check_reservation(self, ask: Ask, node: Node) -> str | None:
-        """As `Predicate.check_reservation`; raises what the predicate raises."""
+        """Answer as `Predicate.check_reservation`; raises what the predicate raises."""
         return self._answer(ask, node, allocate=False)
 
     def _answer(self, ask: Ask, node: Node, *, allocate: bool) -> str | None:

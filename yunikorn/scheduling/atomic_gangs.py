@@ -1,8 +1,9 @@
-"""Atomic gangs: every member gets its place in one decision, or none does (decision 24).
+"""Atomic gangs: all members are placed in one decision, or none.
 
-A gang holds nothing while it waits. So that it does not wait for ever, one that found no room for long
-enough holds back what comes after it in the order: all requests where nodes lack room, those of a queue or
-of a user where that one's quota does. What comes before it in the order is served all the same.
+A gang holds no resources while it waits. To prevent starvation, a gang that has found no room for the
+configured time (`docs/decisions/0051`) is overdue and holds back the requests after it in the order: all
+requests if nodes lack room, or those of a queue or user whose quota is exhausted. Requests before the gang
+are still served. See `docs/decisions/0024`.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 Plan = list[tuple["Ask", "Node"]]
 
 LOOKS_PER_MEMBER = 32
-"""Nodes that can be looked at in the time that it takes to place a member and to take it back."""
+"""Number of nodes that can be examined in the time of placing one member and undoing that."""
 
 
 class AtomicGangs:
-    """Places whole gangs, and holds others back for those that waited long."""
+    """Places atomic gangs, and applies back-pressure on behalf of overdue ones."""
 
     def __init__(
         self,
@@ -52,12 +53,12 @@ class AtomicGangs:
         self._silenced: list[tuple[Queue, int]] = []
         self._closed: list[UsageTracker] = []
         self.stops = False
-        """Whether an overdue gang holds back everything that comes after it."""
+        """True if an overdue gang holds back all requests after it."""
 
     # -- holding back -------------------------------------------------------------------------------
 
     def guard(self, search: Callable[[], Allocation | None]) -> Allocation | None:
-        """Search for the next decision, with those held back that an overdue gang holds back."""
+        """Search for the next decision under the back-pressure of overdue gangs, which ends afterwards."""
         try:
             return search()
         finally:
@@ -73,7 +74,7 @@ class AtomicGangs:
         self._silenced, self._closed = [], []
 
     def _apply_backpressure(self, gang: AtomicGang, cause: Queue | UsageTracker) -> bool:
-        """For the rest of this search; False if the gang may not: it is not overdue, or can never run."""
+        """Apply back-pressure until the search ends; False if the gang is not overdue or can never run."""
         holds_back = gang.overdue and self._may_ever_run(gang)
         gang.insist(wanted=holds_back)
         if not holds_back:
@@ -121,7 +122,7 @@ class AtomicGangs:
         return True
 
     def _empty_rooms(self) -> list[tuple[Node, Tally]]:
-        """What nodes that take work have room for as long as nothing runs here."""
+        """Return the room of all schedulable nodes without the allocations of this partition."""
         return [
             (node, dict(subtract(node.capacity, node.occupied)))
             for node in self._partition.nodes.values()
@@ -131,7 +132,7 @@ class AtomicGangs:
     # -- placing ------------------------------------------------------------------------------------
 
     def serve(self, request: Ask, gang: AtomicGang) -> Allocation | None:
-        """Place all members, or learn why none can be placed."""
+        """Place all members; None, with the reason recorded, if the gang cannot be placed now."""
         pairs = request.ask_class.pairs
         for queue in gang.app.chain:
             if not queue.has_room(pairs):
@@ -154,7 +155,7 @@ class AtomicGangs:
         return self._carry_out(gang, plan)
 
     def _plan(self, gang: AtomicGang) -> Plan | None:
-        """A node for every member, as if they were placed one by one; nothing is changed by it."""
+        """Return a node for every member, as if placed one by one, or None; leaves no changes."""
         plan: Plan = []
         self.predicates.begin()
         if self._lacks_room(gang):
@@ -176,9 +177,9 @@ class AtomicGangs:
         return plan
 
     def _lacks_room(self, gang: AtomicGang) -> bool:
-        """Whether all free room is too little for the members of some ask class, found without placing them.
+        """Return True if the total free room is too small for the members of some ask class.
 
-        Looks at every node once for each ask class, and only where that takes less time than a plan may.
+        This precheck examines every node once per ask class, and only where that is cheaper than planning.
         """
         nodes, most = self._partition.nodes, LOOKS_PER_MEMBER * gang.size
         if len(nodes) > most:
@@ -215,7 +216,7 @@ class AtomicGangs:
             self._tell(gang, why)
             self._wait(gang)
             if chain.personal:
-                # The answers of the nodes to its members hold for no other gang.
+                # The refusals are specific to these members, and say nothing about gangs of the same class.
                 gang.form(alone=True)
                 assert gang.request is not None
                 request = gang.request
@@ -258,14 +259,14 @@ class AtomicGangs:
 
 
 def _ask_class_of(request: Ask) -> GangClass:
-    """The ask class of a request that stands for a gang."""
+    """Return the ask class of the request that represents a gang."""
     ask_class = request.ask_class
     assert isinstance(ask_class, GangClass)
     return ask_class
 
 
 def _by_ask_class(members: Members) -> Members:
-    """The members with all of one ask class counted together, under the first ask of that ask class."""
+    """Return the members grouped by ask class: the first ask of each class, with the total count."""
     kinds: dict[AskClass, tuple[Ask, int]] = {}
     for ask, count in members:
         first, before = kinds.get(ask.ask_class, (ask, 0))
@@ -274,7 +275,7 @@ def _by_ask_class(members: Members) -> Members:
 
 
 def _take(room: Tally, ask: Ask, most: int) -> int:
-    """Take as many repeats of `ask` out of `room` as fit, up to `most`, and return their number."""
+    """Subtract up to `most` replicas of `ask` from `room`, as many as fit; returns their number."""
     count = _repeats_in(room, ask.ask_class, most)
     for name, amount in ask.ask_class.pairs:
         room[name] = room.get(name, 0) - amount * count
@@ -282,9 +283,7 @@ def _take(room: Tally, ask: Ask, most: int) -> int:
 
 
 def _room_for(ask_class: AskClass, most: int, nodes: Mapping[str, Node]) -> int:
-    """The requests of `ask_class`, up to `most`, that fit into the free room of the nodes; without
-    predicates.
-    """
+    """Return how many requests of `ask_class` fit the free nodes, up to `most`; predicates are ignored."""
     if ask_class.required:
         node = nodes.get(ask_class.required)
         return 0 if node is None else _repeats_in(node.available, ask_class, most)
@@ -298,7 +297,7 @@ def _room_for(ask_class: AskClass, most: int, nodes: Mapping[str, Node]) -> int:
 
 
 def _repeats_in(room: Mapping[str, int], ask_class: AskClass, most: int) -> int:
-    """The requests of `ask_class`, up to `most`, that fit `room` together."""
+    """Return how many requests of `ask_class` fit `room` together, up to `most`."""
     for name, amount in ask_class.pairs:
         most = min(most, max(0, room.get(name, 0)) // amount)
     return most

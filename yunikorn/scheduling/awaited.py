@@ -1,8 +1,8 @@
 """Recovered allocations whose application has not been reported yet.
 
-An RM that comes back may report its nodes, with what runs on them, before its applications. What it marks for
-recovery (the tag `application.create.force`, as on an application) is not refused then: it takes its room on
-its node, belongs to nobody, and is booked when its application comes.
+A restarting RM may report its nodes, with the allocations on them, before its applications. An allocation
+marked for recovery (tag `application.create.force`, as for an application) is then not rejected. It occupies
+its node without an owner, and is added to its application when that is submitted.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.existing import ExistingAllocation
 
 MARK = "\0awaited "
-"""Starts their keys among the foreign allocations: no RM can name such a key (no control characters)."""
+"""Prefix of the keys of such allocations among the foreign ones; RMs cannot use control characters."""
 
 
 class AwaitedAllocations:
-    """Those of one partition, by application, then by uuid."""
+    """Awaited allocations of one partition, by application and uuid."""
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
@@ -37,23 +37,23 @@ class AwaitedAllocations:
         return app_id in self._waiting
 
     def put(self, one: ExistingAllocation, node: Node) -> None:
-        """Keep its room until its application comes."""
+        """Occupy the resources of `one` on `node` until its application is submitted."""
         named = attrs.evolve(one, uuid=one.uuid or self._partition.accounting.new_uuid(one.key))
         self._waiting.setdefault(one.app_id, {})[named.uuid] = named
         self._partition.accounting.awaited.add(named.uuid)
         self._partition.foreign.put(ForeignAllocation(self._key(named), node, one.resource, fixed=False))
 
     def take(self, app_id: str) -> list[ExistingAllocation]:
-        """The application has come: what waits for it, in the order of the reports; its room is free."""
+        """Remove and return an application's awaited allocations in report order; their room is freed."""
         found = list(self._waiting.pop(app_id, {}).values())
         for one in found:
             self._end(one)
         return found
 
     def release(self, app_id: str, uuid: str, key: str, message: str) -> bool:
-        """End one by uuid, those of a key, or all of an application; returns whether there were any.
+        """End awaited allocations by uuid, by key, or all of an application; returns True if there were any.
 
-        `message` confirms it to the RM; without one it confirmed itself.
+        `message` confirms the release to the RM; it is empty if the RM itself confirmed the release.
         """
         waiting = self._waiting.get(app_id, {})
         ended = [one for one in waiting.values() if (one.uuid == uuid if uuid else not key or one.key == key)]
@@ -67,7 +67,7 @@ class AwaitedAllocations:
         return bool(ended)
 
     def forget(self, node: Node) -> None:
-        """A node goes, and all that runs on it."""
+        """End the awaited allocations on a node that is being removed."""
         for app_id, waiting in list(self._waiting.items()):
             for one in [one for one in waiting.values() if one.node_id == node.id]:
                 del waiting[one.uuid]

@@ -1,9 +1,10 @@
-"""The cycle: which request gets which node, one decision at a time.
+"""The scheduling cycle: selects the next request and its node, one decision at a time.
 
-What it means: take the queues, applications, requests and nodes in their policies' order at this very
-moment, and place the first request that can be placed; repeat. How it is done: every level keeps its
-order up to date (only what a decision changed moves) and knows, as bits of pending classes, what is
-worth trying; what was tried in vain is out until something changes for it. Nothing to do is one AND.
+A decision takes the queues, applications, requests and nodes in the current order of their policies, and
+places the first request that can be placed. Every level keeps its order up to date, so that only the members
+changed by a decision move, and summarises its schedulable pending classes as bits. A request that could not
+be placed clears its bits until a change makes it schedulable again. An idle cycle costs one AND of two
+integers.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Cycle:
-    """Takes the decisions of one partition."""
+    """Scheduling decisions of one partition."""
 
     def __init__(self, partition: Partition, orders: NodeOrders, predicates: PredicateChain) -> None:
         self._partition = partition
@@ -53,7 +54,7 @@ class Cycle:
         self.reservations = Reservations(partition, orders, predicates)
         self.reservations.foremost = self.foremost
         self._excluding: dict[Queue, None] = {}
-        """Queues that may keep applications out, by their policy."""
+        """Leaf queues whose policy may exclude applications (an ordered set)."""
         self.unschedulable_queue = UnschedulableQueue(
             partition.accounting, partition.pending_classes, partition.timers, predicates
         )
@@ -63,12 +64,12 @@ class Cycle:
         self.backoff = AppBackoff(partition)
         partition.queues.put_in_order = self.resort
         self._stop_starts = 0
-        """Stops and starts of the partition and its queues that are known here ..."""
+        """Value of `Cluster.stop_starts` that this cycle has applied."""
         self._stopped = False
-        """... and whether the whole of it is stopped by them."""
+        """True if the partition or the root queue is stopped."""
 
     def use(self, predicates: PredicateChain) -> None:
-        """Ask these predicates from now on."""
+        """Use these predicates from now on."""
         self._predicates = predicates if predicates else None
         self.reservations.predicates = predicates
         self.replacement.predicates = self.atomic.predicates = self.unschedulable_queue.predicates = (
@@ -109,7 +110,7 @@ class Cycle:
         return self._search()
 
     def _follow_stop_starts(self) -> None:
-        """Queues, or the whole partition, were stopped or started."""
+        """Apply a stop or start of queues or of the partition."""
         self._stopped = STOPPED in (self._root.state, self._partition.state)
         if not self._stopped:
             self._switches = self._cluster.stop_starts
@@ -140,13 +141,16 @@ class Cycle:
 
     @property
     def ages(self) -> bool:
-        """True if time alone may open a queue, because its policy excludes applications by ageing keys."""
+        """True if the passage of time alone may change which applications a policy excludes."""
         return bool(self._excluding) and any(
             leaf.policy_excluded and leaf.order.ages for leaf in self._excluding
         )
 
     def _review_excluded(self) -> bool:
-        """Review who takes part where keys changed though no application did; whether that found work."""
+        """Resort leaves that exclude applications and whose keys may have changed; True if work appeared.
+
+        Keys may change with time or with usage elsewhere, without a change of the applications themselves.
+        """
         now = self._partition.clock.now()
         for leaf in list(self._excluding):
             if not leaf.policy_excluded:
@@ -156,7 +160,7 @@ class Cycle:
         return bool(self._root.bits & self._pending_classes.schedulable)
 
     def _descend(self, queue: Queue, wanted: int) -> Allocation | None:
-        """Serve the foremost application with something worth trying; None after learning of a dead end."""
+        """Serve the first application with schedulable `wanted` bits; None after a dead end cleared bits."""
         version = queue.cluster.version
         while True:
             order: MemberOrder = queue.order
@@ -181,7 +185,7 @@ class Cycle:
             queue = found
 
     def foremost(self, wanted: int) -> Ask | None:
-        """The foremost request with any of the `wanted` bits that is worth trying; nothing is learnt."""
+        """Return the first request with any of the `wanted` bits; leaves all schedulable bits as they are."""
         queue = self._root
         wanted &= queue.bits
         while wanted:
@@ -198,7 +202,7 @@ class Cycle:
         return None
 
     def resort(self, queue: Queue) -> None:
-        """Bring the line of a queue up to date with what changed since it was last looked at."""
+        """Bring the order of a queue's members up to date with all changes since the last call."""
         order: MemberOrder = queue.order
         sorted_members, dirty = queue.sorted_members, queue.dirty
         if sorted_members.version != queue.cluster.version or order.is_due(self._partition.clock.now()):
@@ -226,7 +230,7 @@ class Cycle:
             else:
                 sorted_members.remove(child)
                 if not child.waiting:
-                    # Out of the line it must not look as if it were worth trying: see `Queue.activate`.
+                    # A member outside the order must not look schedulable: see `Queue.activate`.
                     child.bits = 0
 
     def _resort_applications(self, leaf: Queue, dirty: list[Application]) -> None:
@@ -259,7 +263,7 @@ class Cycle:
     def _serve(self, app: Application, wanted: int) -> Allocation | None:
         ask = app.requests.first(wanted >> 1 if app.not_started else wanted)
         if ask is None:
-            # What it waits for is less than its bits say: it has learnt of a request that went.
+            # The bits of the application are out of date: the request they stood for is gone.
             app.bits &= ~wanted
             return None
         extras, ask_class = ask.extras, ask.pending_class.ask_class
@@ -301,14 +305,14 @@ class Cycle:
 
     def _required_node(self, ask: Ask) -> Node | None:
         node = self._partition.nodes.get(ask.ask_class.required)
-        # A node that is drained still takes what belongs on it and nowhere else (facts §7.7).
+        # A draining node still accepts requests that require it (daemon sets), as in YuniKorn 1.9.
         if node is None or not ask.ask_class.fits(node):
             return None
         chain = self._predicates
         return node if chain is None or chain.refusal(ask, node) is None else None
 
     def _give_up(self, ask: Ask) -> None:
-        """No node took it: remember that for its whole ask class, or park this one ask."""
+        """Mark the ask class, or only this ask, unschedulable after no node accepted the request."""
         self.backoff.record_miss(ask.app)
         chain = self._predicates
         refusals = NOTHING_REFUSED if chain is None else chain.refusals

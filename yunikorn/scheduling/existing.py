@@ -1,6 +1,6 @@
-"""Allocations that an RM reports as existing: recovered, placed by it, resized, or foreign.
+"""Allocations that an RM reports as existing: recovered, placed by the RM, resized, or foreign.
 
-Quotas and limits are not asked: what runs, runs (facts §10.5, §10.6, §10.8).
+Quotas and limits do not apply to these allocations, since they already run (as in YuniKorn 1.9).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 FOREIGN_TAG = "foreign"
 FIXED, ORDINARY = "static", "default"
-"""Values of the tag: it belongs to the node itself, or it is a guest like others."""
+"""Values of the foreign tag: the allocation belongs to the node itself, or is an ordinary foreign one."""
 
 
 @attrs.define
 class ExistingAllocation:
-    """An allocation as an RM reports it."""
+    """An allocation as reported by an RM."""
 
     key: str
     app_id: str
@@ -46,16 +46,16 @@ class ExistingAllocation:
     task_group: str = ""
     placeholder: bool = False
     queue: str = ""
-    """The queue that it names, if it names one."""
+    """Queue named by the allocation; may be empty."""
 
     @property
     def name(self) -> str:
-        """The UUID, or the key where there is none."""
+        """UUID of the allocation, or its key if it has no UUID."""
         return self.uuid or self.key
 
 
 class ExistingAllocations:
-    """Takes them into the books of one partition."""
+    """Adds reported allocations to the accounting of one partition."""
 
     def __init__(self, at: PartitionScheduler) -> None:
         self._at = at
@@ -63,23 +63,23 @@ class ExistingAllocations:
         self.awaited = AwaitedAllocations(at.partition)
 
     def recover(self, one: ExistingAllocation) -> str:
-        """Book what runs on a node that joins; returns the reason if it cannot be.
+        """Add an allocation found on a registering node; returns the reason for a rejection, or "".
 
-        What is marked for recovery may come before its application.
+        An allocation marked for recovery may be reported before its application.
         """
         return self._foreign(one) if _is_foreign(one) else self._take(one, answer=False)
 
     def arrived(self, app: Application) -> None:
-        """Book what has waited for this application; what cannot be booked any more is refused."""
+        """Add the allocations that awaited this application; invalid ones are rejected."""
         for one in self.awaited.take(app.id):
             reason = self._take(one, answer=False)
             if reason:
                 self._partition.outbox.rejected_asks.append(Refusal(one.key, reason, app.id))
 
     def place(self, one: ExistingAllocation) -> str:
-        """Book an allocation that the RM made, or its new size; returns the reason if it cannot be.
+        """Add or resize an allocation placed by the RM; returns the reason for a rejection, or "".
 
-        One that answers a waiting ask takes its place; what is new is acknowledged as an allocation.
+        An allocation with the key of a pending ask satisfies that ask; a new allocation is acknowledged.
         """
         if reason := self._at.closed_to("allocations"):
             return reason
@@ -168,10 +168,10 @@ class ExistingAllocations:
 
 
 def _queue_fault(app: Application, one: ExistingAllocation) -> str:
-    """Compare the queue that an allocation names with that of its application.
+    """Return an error if the queue named by an allocation is not the queue of its application.
 
-    It may also be the queue that the application was submitted to. In the recovery queue any name will do:
-    the queue in which the allocation was made is gone.
+    The queue name under which the application was submitted is accepted as well. In the recovery queue any
+    name is accepted, because the original queue no longer exists.
     """
     queue, named = app.queue, one.queue.lower()
     if queue is None or queue.path == RECOVERY:
@@ -193,6 +193,6 @@ def _spec(one: ExistingAllocation, app: Application) -> AskSpec:
         may_be_preempted=one.may_be_preempted,
         originator=one.originator,
         task_group=one.task_group,
-        # An atomic gang has no placeholders: whatever is found of it runs.
+        # An atomic gang has no placeholders: each of its recovered allocations is a real one.
         placeholder=one.placeholder and bool(one.task_group) and app.atomic is None,
     )

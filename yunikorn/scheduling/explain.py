@@ -1,7 +1,7 @@
-"""Why a request waits: everything that stops it at this moment, found when asked, at no cost before.
+"""Explanations of pending requests: everything that prevents a request from being placed now.
 
-The checks are those of the cycle, in its order. What is wrong with one request may be several things at
-once: all are told, the one that the cycle meets first comes first.
+The checks are those of the scheduling cycle, in the same order. Several checks may fail at once; all are
+reported, in the order of the cycle. Explanations are computed on demand and cost nothing otherwise.
 """
 
 from __future__ import annotations
@@ -45,37 +45,37 @@ CHECKS = (
     "predicates",
     "reservation",
 )
-"""What may stop a request; `quota` is the headroom of a queue, `limit` that of a user or group."""
+"""Checks that may stop a request; `quota` is the headroom of a queue, `limit` that of a user or group."""
 
 
 @attrs.frozen
 class Reason:
-    """Something that stops a request."""
+    """A condition that stops a request."""
 
     check: str
-    """Which check it is, one of `CHECKS`."""
+    """Name of the check, one of `CHECKS`."""
     summary: str
-    """In words that are equal for all requests that the same thing stops, so that they can be counted."""
+    """Summary without numbers, equal for all requests that the same condition stops; used for counting."""
     detail: str
-    """With the numbers of this moment."""
+    """Summary with the current numbers."""
 
 
 @attrs.frozen
 class Explanation:
-    """Why one request of an application waits."""
+    """Explanation of a pending request."""
 
     key: str
-    """Its allocation key."""
+    """Allocation key of the ask."""
     waiting: int
-    """How many allocations it still waits for, and ..."""
+    """Number of pending allocations."""
     resource: Resource
-    """... what each takes."""
+    """Resources of each allocation."""
     reasons: tuple[Reason, ...]
-    """What stops it, the check that a decision meets first comes first; empty when nothing does."""
+    """Conditions that stop the request, in the order of the cycle; empty if none does."""
     position: RequestPosition
-    """Its place in the order."""
+    """Position of the request in the order."""
     suggested_fixes: tuple[str, ...]
-    """The smallest change that would let it run at its turn: all of these together."""
+    """The smallest set of changes that together would let the request run at its position."""
 
 
 POSITION = Reason(
@@ -86,14 +86,14 @@ POSITION = Reason(
 
 
 def why(at: PartitionScheduler, ask: Ask) -> list[Reason]:
-    """What stops `ask`, which waits in the partition `at`; empty when nothing does or it does not wait."""
+    """Return the conditions that stop `ask` in partition `at`; empty if none does or `ask` is not pending."""
     if not ask.pending or ask.app.queue is None:
         return []
     return _or_position(at, [*of_application(at, ask.app), *_of_rest(at, ask.app), *_of_request(at, ask)])
 
 
 def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Explanation]:
-    """Why the waiting requests of `app` wait, in their order; with an allocation key only that one."""
+    """Explain the pending requests of `app` in their order, or only the one with this allocation key."""
     known: dict[Hashable, tuple[tuple[Reason, ...], tuple[str, ...]]] = {}
     found = []
     for each, position in request_positions(app, at.partition.clock.now()).items():
@@ -117,7 +117,7 @@ def _or_position(at: PartitionScheduler, found: list[Reason]) -> list[Reason]:
 
 
 def _turn(at: PartitionScheduler) -> Reason:
-    """Why a request that nothing stops waits all the same: it is not its turn yet."""
+    """Return the reason why a request that no check stops still waits for its turn."""
     for gang in at.partition.gangs.overdue.values():
         if gang.overdue:
             summary = "a gang that has waited long goes first"
@@ -126,9 +126,9 @@ def _turn(at: PartitionScheduler) -> Reason:
 
 
 def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
-    """Every waiting request of a partition with the first thing that stops it.
+    """Yield every pending request of a partition with the first condition that stops it.
 
-    Requests that the same checks answer are looked at once.
+    Requests with the same answers to all checks are evaluated once.
     """
     known: dict[Hashable, Reason] = {}
     for app in at.partition.applications.values():
@@ -146,7 +146,7 @@ def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
 
 
 def _likeness(at: PartitionScheduler, ask: Ask) -> Hashable:
-    """Equal for requests that the same checks answer."""
+    """Return a key that is equal for requests with the same answers to all checks."""
     app = ask.app
     if ask.gang_blocked:
         return (app.id, "" if app.atomic is not None else ask.task_group)
@@ -158,7 +158,7 @@ def _likeness(at: PartitionScheduler, ask: Ask) -> Hashable:
 
 
 def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
-    """What stops all requests of an application alike, but for its back-off."""
+    """Yield the conditions that stop all requests of an application, except back-off."""
     partition = at.partition
     if partition.state != ACTIVE:
         state = partition.state.lower()
@@ -236,7 +236,7 @@ def _of_preemption(ask: Ask) -> Iterator[Reason]:
 
 
 def _of_next_attempt(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
-    """What preemption has to say of a request that found no room."""
+    """Yield the state of preemption for a request that found no room."""
     tried = at.preemption.next_attempt_at(ask)
     if tried is None:
         return

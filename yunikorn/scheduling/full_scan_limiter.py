@@ -1,8 +1,7 @@
-"""Full looks: whose turn it is to have every node looked at, so that no round looks at all of them twice.
+"""Limits full node scans to one ask class at a time, with a pause proportional to the number of nodes.
 
-Where a handful of nodes does not do, the one to keep for a request is chosen among all. That takes as long
-as there are nodes, and many kinds of requests may need it in one moment. So there is one such look at a
-time, with a pause after it that grows with the number of nodes; who comes meanwhile stands in line.
+A reservation needs a full scan if none of the sampled nodes fits. Its time is proportional to the number of
+nodes, and many ask classes may need a scan at the same moment. The others wait in order of arrival.
 """
 
 from __future__ import annotations
@@ -17,24 +16,24 @@ if TYPE_CHECKING:
     from yunikorn.objects.partition import Partition
 
 PAUSE = SECOND // 100_000
-"""Nanoseconds of pause for every node that was looked at: several times what the look itself takes."""
+"""Pause (ns) per scanned node: several times the duration of the scan itself."""
 
 
 class FullScanLimiter:
-    """The line of the ask classes of one partition that wait for a look at all nodes."""
+    """Queue of the ask classes of one partition that wait for a full node scan."""
 
     def __init__(self, partition: Partition, retry: Callable[[AskClass], None]) -> None:
         self._partition = partition
         self._retry = retry
-        """Has the requests of an ask class tried again, if any wait."""
+        """Retries the pending requests of an ask class."""
         self._waiting: dict[AskClass, None] = {}
-        """In the order in which they came; while there are any, a timer calls the next."""
+        """Waiting ask classes in order of arrival; while there are any, a timer admits the next."""
         self._next: AskClass | None = None
-        """The one whose turn it is, until it has looked or the next is called."""
+        """Ask class that may scan next, until it has done so or the next ask class is admitted."""
         self._pause_until = 0
 
     def try_acquire(self, ask_class: AskClass) -> bool:
-        """Whether a request of `ask_class` may have all nodes looked at now; if not, it is tried again."""
+        """Return True if a request of `ask_class` may scan all nodes now; otherwise it is retried later."""
         now = self._partition.clock.now()
         if ask_class is self._next or (now >= self._pause_until and not self._waiting):
             self._next = None
@@ -54,7 +53,7 @@ class FullScanLimiter:
                 self._next = ask_class
                 break
         if self._waiting:
-            # Counted from now: were it late, several would have their turn in one round.
+            # The pause starts now: after a late timer, several ask classes would otherwise scan in one round.
             self._partition.timers.after(PAUSE * len(self._partition.nodes), self._advance)
         if self._next is not None:
             self._retry(self._next)

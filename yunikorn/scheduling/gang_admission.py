@@ -1,4 +1,4 @@
-"""Which gangs are taken in, and where (facts §4.5, §8.1; decision 24)."""
+"""Admission of gangs: their styles, and the queues that accept them (`docs/decisions/0024`)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from yunikorn.objects.queue import Queue
 
 GANG_POLICIES = ("fifo", "stateaware")
-"""Sort policies under which placeholders are taken: under others two gangs could each hold half."""
+"""Sort policies that allow placeholders; under others, two gangs could each hold half of theirs."""
 
 
 def make_gang(app: Application, total: Resource, timeout: int, partition: Partition) -> None:
-    """Make an application a gang of this size, of its style."""
+    """Make `app` a gang with these total resources, according to its gang style."""
     if app.gang_style == ATOMIC:
         app.atomic = AtomicGang(app, total, partition.accounting)
     else:
@@ -27,13 +27,13 @@ def make_gang(app: Application, total: Resource, timeout: int, partition: Partit
 
 
 def report_style(app: Application, style: str, partition: Partition) -> None:
-    """Tell the resource manager of a style that is unknown, and taken as Soft."""
+    """Report to the RM that a gang style is unknown and that Soft applies instead."""
     message = f"unknown gang scheduling style '{style}', taken as {SOFT}; known: {', '.join(STYLES)}"
     partition.gangs.report(app, "UnknownGangStyle", message)
 
 
 def gang_refusal(app: Application, queue: Queue) -> str:
-    """Why a gang cannot run in a leaf queue; empty when it can, must be taken, or is none."""
+    """Return why a gang cannot run in a leaf queue; empty if the queue accepts the application."""
     if app.forced:
         return ""
     if app.gang is not None:
@@ -62,7 +62,7 @@ def gang_refusal(app: Application, queue: Queue) -> str:
 
 
 def report_oversize(app: Application, partition: Partition) -> None:
-    """Say at once of a gang that all nodes together are too small for it; nodes may still come."""
+    """Record an event if all nodes together are too small for the gang; more nodes may register later."""
     gang = app.gang or app.atomic
     whole = partition.cluster.total
     if gang is not None and whole and not fits(whole, gang.total):

@@ -1,7 +1,8 @@
-"""Events about applications that may not start, because as many run as may (facts §7.2, §12.3).
+"""Events about applications that cannot start because a queue or limit has its maximum of running ones.
 
-Kept only while somebody listens. Whoever is held stands with what holds it, so that the end of a hold
-is found without a look at the others; who is not held is looked at again when something has become full.
+Tracked only while the event recorder is enabled. Blocked applications are kept by the queue or limit that
+blocks them, so that their release needs no search. The others are checked again when a queue or limit has
+become full.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ if TYPE_CHECKING:
     from yunikorn.objects.queue import Queue
 
 SLACK = 64
-"""Applications that may be kept here although they have started, before they are looked through."""
+"""Number of started applications that may remain in `_free` before it is cleaned up."""
 
 
 class MaxAppsEvents:
-    """Who waits for a place among the running applications of one partition."""
+    """Applications of one partition that wait to become one of the running applications."""
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
         self._not_started: list[Application] = []
-        """Came since the last review."""
+        """Applications added since the last review."""
         self._free: dict[Application, None] = {}
-        """May start, as far as is known."""
+        """Applications that may start, as of the last review."""
         self._swept = 0
         self._held: dict[Queue | UsageTracker, dict[Application, None]] = {}
         self._fills = (-1, -1)
 
     def watch(self, app: Application) -> None:
-        """An application that has not started asks for something."""
+        """Track an application that has not started and now has pending requests."""
         limited = any(queue.max_applications for queue in app.chain) or any(
             tracker.max_applications for tracker in app.owner
         )
@@ -41,7 +42,7 @@ class MaxAppsEvents:
             self._not_started.append(app)
 
     def review(self) -> None:
-        """Tell of those that may not start any more, and of those that may again."""
+        """Record events for applications that can no longer start, and for those that can start again."""
         for holder in [holder for holder in self._held if not holder.full]:
             for app in self._held.pop(holder):
                 if self._waits(app):

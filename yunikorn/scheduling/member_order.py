@@ -1,4 +1,4 @@
-"""The order of what is in a queue: its policy, its priorities, and a defence against bad keys."""
+"""Order of the members of a queue: sort policy, priorities, and protection against invalid sort keys."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class MemberOrder:
-    """Ranks the members of one queue: applications of a leaf, queues of a parent.
+    """Computes the sort keys of the members of one queue: applications of a leaf, or queues of a parent.
 
-    A rank is (0, priority, key, tie, member), highest priority first; with priorities disabled it is
-    (0, key, tie, member). A member with a bad key gets (1, ...) and stands behind all others in default
-    order. See "Order" in docs/compatibility.md.
+    A sort key is (0, priority, key, tie, member), highest priority first; with priorities disabled it is (0,
+    key, tie, member). A member whose policy key is invalid gets (1, ...) and is sorted behind all others in
+    default order. See "Order" in docs/compatibility.md.
     """
 
     __slots__ = (
@@ -57,25 +57,25 @@ class MemberOrder:
         self._priority_first = priority_first
         every = read_seconds(policy, "refresh_every", origin, failures)
         self.half_life = read_seconds(policy, "half_life", origin, failures)
-        """Of the usage of the members that the policy looks at (seconds), None if it does not."""
+        """Half-life (seconds) of the decayed usage that the policy reads; None if the policy reads none."""
         self.ages = bool(every)
-        """Whether keys change with the time alone."""
+        """True if keys change with time alone (the policy sets `refresh_every`)."""
         self._refresh = round(every * SECOND) if every else 0
         self._tick = -1
 
     def is_due(self, now: int) -> bool:
-        """Whether the policy's keys age and it is time to compute all of them anew; asks once a tick."""
+        """Return True once per refresh interval, if the policy's keys age and must be recomputed."""
         if self._refresh and now // self._refresh != self._tick:
             self._tick = now // self._refresh
             return True
         return False
 
     def would_be_due(self, now: int) -> bool:
-        """What `is_due` would answer, for whoever only wants to know."""
+        """Return the same as `is_due` without consuming the interval."""
         return bool(self._refresh) and now // self._refresh != self._tick
 
     def put(self, sorted_members: SortedMembers[Any], member: QueueMember) -> None:
-        """Have `member` stand where it belongs."""
+        """Move `member` to its current position."""
         sort_key = self.sort_key(member)
         try:
             sorted_members.put(member, sort_key)
@@ -84,9 +84,9 @@ class MemberOrder:
             sorted_members.put(member, behind(member))
 
     def renew(self, sorted_members: SortedMembers[Any], dirty: list[Any]) -> bool:
-        """Have the only member that has changed stand where it belongs; False if `put` is not all it takes.
+        """Reposition the only member that has changed; False if the caller must use `put`.
 
-        Nearly always that is who stood in front, was served, and still waits for more.
+        The most frequent case is the first member, which was just served and still has pending requests.
         """
         member: QueueMember = dirty[0]
         block = member.block
@@ -94,7 +94,7 @@ class MemberOrder:
             return False
         sort_keys = block.sort_keys
         if len(sort_keys) == 1 and not sorted_members.tops:
-            # There is nobody to compare it with: it stays among the stale until somebody comes.
+            # A sole member has no one to be compared with: it stays dirty until another member appears.
             return True
         dirty.clear()
         member.is_dirty = False
@@ -113,10 +113,10 @@ class MemberOrder:
         return True
 
     def admission_key(self, app: Application) -> SortKey:
-        """Where `app` stands in its admission class, where applications count that wait for nothing, too.
+        """Return the sort key of `app` within its admission class, which includes idle applications.
 
-        Such an application keeps the priority of its last request, so that those of equal priority go by the
-        key whether or not they wait.
+        An application without pending requests keeps the priority of its last request. Applications of equal
+        priority are thus ordered by the policy's key, pending or not.
         """
         sort_key = self.sort_key(app)
         if self._priority_first and app.priority == NO_PRIORITY and sort_key[0] == 0:
@@ -124,7 +124,7 @@ class MemberOrder:
         return sort_key
 
     def sort_key(self, member: QueueMember, *, quiet: bool = False) -> SortKey:
-        """Where `member` stands; `quiet` for whoever only wants to know: no fault is reported."""
+        """Return the current sort key of `member`; with `quiet`, plugin failures are not reported."""
         try:
             key = self._key(member)
             if type(key) is float:
@@ -149,14 +149,14 @@ class MemberOrder:
 
 
 def _last_priority(app: Application) -> int:
-    """The priority of the request of `app` that was placed last; 0 if it holds nothing."""
+    """Return the priority of the last placed request of `app`; 0 if it has no allocations."""
     for allocation in reversed(app.allocations.values()):
         return allocation.priority
     return 0
 
 
 def _is_sound(key: tuple[Any, ...]) -> bool:
-    """Whether every part equals itself, as NaN does not; raises what comparing them raises."""
+    """Return True if every part equals itself, as NaN does not; raises what the comparison raises."""
     for part in key:
         kind = type(part)
         if kind is float:
@@ -171,5 +171,5 @@ def _is_sound(key: tuple[Any, ...]) -> bool:
 
 
 def behind(member: Any) -> SortKey:
-    """The rank behind all with good keys: by submission and arrival, or by name."""
+    """Return a sort key behind all valid keys: by submission and arrival, or by name."""
     return (1, getattr(member, "submitted", 0), 0, member.tie, member)

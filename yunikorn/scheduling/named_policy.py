@@ -1,4 +1,4 @@
-"""Node sort policies under the names by which queues and applications choose them."""
+"""Node sort policies with the names by which queues and applications select them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class NamedPolicy:
-    """A node sort policy under the name that queues and applications choose it by."""
+    """A node sort policy with the name by which queues and applications select it."""
 
     policy: NodeSortPolicy
     origin: str
@@ -21,5 +21,5 @@ class NamedPolicy:
 
     @classmethod
     def of(cls, policy: NodeSortPolicy, origin: str) -> NamedPolicy:
-        """Find out whether the policy looks at the request: whether its `score` takes two arguments."""
+        """Return the named policy; its scores depend on the request if `score` takes two arguments."""
         return cls(policy, origin, len(inspect.signature(policy.score).parameters) > 1)

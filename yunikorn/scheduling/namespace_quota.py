@@ -1,4 +1,7 @@
-"""Quotas that come with an application, for the queue that placement made for it (facts §4.5)."""
+"""Namespace quotas: quotas in the tags of an application, applied to its dynamic queue.
+
+The tags are those of YuniKorn 1.9.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ MAX_TAG = "namespace.resourcequota"
 GUARANTEED_TAG = "namespace.resourceguaranteed"
 APPS_TAG = "namespace.resourcemaxapps"
 DIGITS = 20
-"""Longest number of applications that is read: no 64 bits hold more."""
+"""Maximum number of digits of the application limit: no 64-bit integer has more."""
 
 
 def apply_namespace_quota(queue: Queue, tags: Mapping[str, str]) -> None:
-    """Set what the tags say on `queue`, a dynamic one; an unreadable tag is ignored with a warning."""
+    """Apply the quota tags to a dynamic queue; an unreadable tag is ignored with a warning."""
     if not tags:
         return
     lower = {name.lower(): value for name, value in tags.items()}
@@ -43,7 +46,7 @@ def _amount(tags: Mapping[str, str], name: str) -> Resource | None:
     if not text:
         return None
     try:
-        # A value of 0 is left out by those who write these texts.
+        # Clients that write these tags omit values of 0.
         amounts = json.loads(text)["resources"].items()
         amount = Resource({key: _whole(value.get("value", 0)) for key, value in amounts})
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

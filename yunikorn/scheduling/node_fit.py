@@ -1,6 +1,6 @@
-"""What the nodes say to a waiting request: how many refuse it for which reason, and which is the nearest.
+"""Evaluation of nodes for a pending request: refusals by reason, and the closest node.
 
-For whoever asks why it waits. A node's answer is found out afresh; nothing is remembered or reported.
+Used by explanations only. Answers of predicates are neither cached nor reported here.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
 
 @attrs.define
 class NodeFit:
-    """One node, as a request sees it."""
+    """Fit of a request on one node."""
 
     node: Node
     drained: bool
-    """Nothing new comes there; a request that requires the node comes all the same."""
+    """True if the node is drained and the request does not require this node."""
     reserved: bool
-    """Kept for another; that neither holds for one that requires the node."""
+    """True if the node is reserved for another request and the request does not require this node."""
     lacking: Tally
-    """What it has too little of now."""
+    """Missing amount per resource type, given the current allocations."""
     missing: Tally
-    """What it would have too little of if nothing ran there."""
+    """Missing amount per resource type if the node were empty."""
     refusal: tuple[Predicate, str] | None = None
-    """Which predicate says no, and why."""
+    """Refusing predicate and its reason."""
 
     @property
     def has_room(self) -> bool:
-        """Whether it is open to the request and has room for it, whatever predicates say."""
+        """True if the node is open to the request and has room; ignores predicates."""
         return not (self.drained or self.reserved or self.lacking)
 
     @property
     def takes_it(self) -> bool:
-        """Whether the request could be placed there now."""
+        """True if the request could be placed on the node now."""
         return self.has_room and self.refusal is None
 
     @property
     def distance(self) -> tuple[int, int, int, float]:
-        """How far it is from taking the request: the fewest things to change, then the least to free.
+        """Distance from accepting the request: number of necessary changes first, then the share to free.
 
-        A node that is too small, or that a predicate refuses, is further than all others.
+        Nodes that are too small or refused by a predicate are further away than all others.
         """
         never = (self.refusal is not None) + 2 * bool(self.missing)
         things = self.drained + self.reserved + bool(self.lacking)
@@ -61,7 +61,7 @@ class NodeFit:
 
 
 def evaluate(ask: Ask, node: Node) -> NodeFit:
-    """How `node` looks to `ask`; predicates are not asked."""
+    """Evaluate the fit of `ask` on `node`, without predicates."""
     required = bool(ask.ask_class.required)
     lacking: Tally = {}
     missing: Tally = {}
@@ -77,21 +77,21 @@ def evaluate(ask: Ask, node: Node) -> NodeFit:
 
 @attrs.define
 class FitSummary:
-    """What nodes say to a request, counted."""
+    """Fit of a request on several nodes, as counts."""
 
     nodes: int = 0
     drained: int = 0
     reserved: int = 0
     too_small: int = 0
-    """Those that could not take it if nothing ran there."""
+    """Number of nodes that would be too small even if empty."""
     lacking: Counter[str] = attrs.Factory(Counter)
-    """By resource type: nodes with too little of it left."""
+    """Number of nodes that lack a resource type, by type."""
     short: int = 0
     refused: Counter[tuple[str, str]] = attrs.Factory(Counter)
-    """By name of the predicate and its reason: nodes with room that it refuses."""
+    """Number of nodes with room that a predicate refuses, by predicate name and reason."""
 
     def add(self, fit: NodeFit) -> None:
-        """Count a node that does not take the request, under the first thing in the way."""
+        """Count a node that does not accept the request under the first condition that stops the request."""
         self.nodes += 1
         self.too_small += bool(fit.missing)
         if fit.drained:
@@ -107,12 +107,12 @@ class FitSummary:
 
     @property
     def check(self) -> str:
-        """Which check it is that most of all stops the request: `predicates` or `nodes`."""
+        """Name of the predominant check: `predicates` or `nodes`."""
         return "predicates" if self.refused and not self.short else "nodes"
 
     @property
     def summary(self) -> str:
-        """In words that are equal for equal cases."""
+        """Summary without numbers, equal for equal conditions."""
         if not self.nodes:
             return "there are no nodes"
         if self.too_small == self.nodes:
@@ -127,7 +127,7 @@ class FitSummary:
 
     @property
     def detail(self) -> str:
-        """With the counts per missing resource, and per predicate and reason."""
+        """Summary with the counts per missing resource type, and per predicate and reason."""
         parts = [f"{count} lack {name}" for name, count in sorted(self.lacking.items())]
         parts += [
             f"{count} refused by {name}: {reason}" for (name, reason), count in sorted(self.refused.items())
@@ -142,7 +142,7 @@ class FitSummary:
 
 
 def summarise_fit(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> FitSummary | None:
-    """What `nodes` say to `ask`; None when one of them takes it."""
+    """Summarise the fit of `ask` on `nodes`; None if one of them accepts the request."""
     found = FitSummary()
     with predicates.expecting(ask, lambda: (node for node in nodes if evaluate(ask, node).has_room)):
         for node in nodes:
@@ -156,7 +156,7 @@ def summarise_fit(ask: Ask, nodes: Collection[Node], predicates: PredicateChain)
 
 
 def closest(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> NodeFit | None:
-    """The node that comes nearest to taking `ask`, of equals the first to join; None without nodes."""
+    """Return the fit on the closest node, of equals the first in `nodes`; None without nodes."""
     best: NodeFit | None = None
     with predicates.expecting(ask, lambda: iter(nodes)):
         for node in nodes:
@@ -168,7 +168,7 @@ def closest(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> No
 
 
 def count_fitting(members: Members, nodes: Iterable[Node], predicates: PredicateChain) -> int:
-    """For how many of `members` there is room at once, each taken to the first node that would do."""
+    """Return how many `members` fit at once, each placed on the first suitable node."""
     rooms = [(node, dict(node.available)) for node in nodes]
     placed = 0
     for ask, count in members:

@@ -1,11 +1,9 @@
-"""The nodes in a policy's order, searched without walking past those that cannot fit.
+"""Nodes in the order of a node sort policy, with an index that skips nodes without room.
 
-Three levels: groups of blocks of nodes, each in order. Nodes know ask classes for which they have no room
-(`Node.unfit`), blocks and groups those for which none of their nodes would do ("unfit"), as bits. What
-a node gains is taken out at once; what it lost is found out by a search in vain, for all ask classes in one
-go.
-So a change of a node costs three short binary searches, and a search looks into few blocks that have
-nothing for it.
+The order has three levels: groups of blocks of nodes. Nodes, blocks and groups each keep a bit set `unfit`:
+the ask classes that do not fit the node, or do not fit any node below. A bit is cleared as soon as a node
+gains room, and set when a search finds no room; that search updates the bits of all ask classes. A change of
+a node therefore costs three short binary searches, and a search visits few blocks without room.
 """
 
 from __future__ import annotations
@@ -27,21 +25,22 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 BLOCK, GROUP = 32, 16
-"""Nodes of a block, and blocks of a group, before they are split in two."""
+"""Largest number of nodes per block, and of blocks per group; a larger block or group is split in two."""
 
 Entry = tuple[Any, ...]
-"""Where a node stands: its score, then its id; the node; and its seat, which knows that of it.
+"""Sorted entry of a node: (score, node id, node, position); the position refers back to the entry.
 
-Typed no closer, or it would not stay one object where this is compiled.
+The type is loose on purpose: with a more precise tuple type, mypyc would unbox and copy the entry, and
+identity tests would fail.
 """
 Change = tuple["Node", bool]
-"""A node that has changed, and whether it may take more than before."""
+"""A changed node, and True if it may have more room than before."""
 Border = tuple[Any, ...]
-"""What parts two neighbours: less than whatever stands behind it, and no less than what is before."""
+"""Separator of two neighbours: greater than any entry before it, not greater than any entry after it."""
 
 
 class NodeBlock:
-    """A short run of nodes."""
+    """A short sorted run of nodes."""
 
     __slots__ = ("entries", "group", "unfit")
 
@@ -49,10 +48,10 @@ class NodeBlock:
         self.group = group
         self.entries = entries
         self.unfit = unfit
-        """Bits of the ask classes that none of its nodes would do for."""
+        """Bits of the ask classes that none of the nodes can take."""
 
     def tighten(self) -> None:
-        """Learn from the nodes which ask classes none of them has room for."""
+        """Set the bits of the ask classes that are unfit on every node."""
         unfit = -1
         for entry in self.entries:
             node: Node = entry[2]
@@ -61,7 +60,7 @@ class NodeBlock:
 
 
 class NodeGroup:
-    """A run of blocks."""
+    """A run of consecutive blocks."""
 
     __slots__ = ("blocks", "borders", "unfit")
 
@@ -71,7 +70,7 @@ class NodeGroup:
         self.unfit = unfit
 
     def tighten(self) -> None:
-        """Learn from the blocks which ask classes none of their nodes would do for."""
+        """Set the bits of the ask classes that are unfit in every block."""
         unfit = -1
         for block in self.blocks:
             unfit &= block.unfit
@@ -79,21 +78,21 @@ class NodeGroup:
 
 
 class NodePosition:
-    """Where one node stands in an order."""
+    """Position of one node in an order."""
 
     __slots__ = ("block", "entry", "order")
-    __deletable__ = ("entry",)  # mypyc asks to be told
+    __deletable__ = ("entry",)  # required by mypyc for `del`
 
     entry: Entry
     block: NodeBlock
 
     def __init__(self, order: NodeOrder) -> None:
         self.order: NodeOrder | None = order
-        """None once the node has left it."""
+        """Order of this position; None after the node has left the order."""
 
 
 class NodeOrder:
-    """Schedulable nodes by score, then id; for one ask class only, if the policy looks at the request."""
+    """Schedulable nodes by score, then id; one order per ask class if the policy depends on the request."""
 
     def __init__(
         self,
@@ -110,18 +109,17 @@ class NodeOrder:
         self.ask_class = ask_class
         only = NodeGroup([], [], 0)
         self._first = NodeBlock(only, [], 0)
-        """The block before all others."""
         only.blocks.append(self._first)
         self._groups = [only]
         self._borders: list[Border] = []
         self._seats: dict[str, NodePosition] = {}
         self.seen = 0
-        """How much of the log of changes it knows, where it reads one (see `catch_up`)."""
+        """Number of change log entries applied so far (see `catch_up`); for orders per ask class only."""
         self._dozing: dict[str, tuple[Node, bool]] = {}
-        """By id: nodes that changed, and whether they gained, but have no room: none needs their place."""
+        """Changed nodes without room, by id, and True if they gained room; their score is not computed."""
         every = read_seconds(policy, "refresh_every", origin, failures)
         self.ages = bool(every)
-        """Whether scores change with the time alone."""
+        """True if scores change with time alone (the policy sets `refresh_every`)."""
         self._refresh = round(every * SECOND) if every else 0
         self._tick = -1
 
@@ -143,14 +141,14 @@ class NodeOrder:
                     yield entry[2]
 
     def is_due(self, now: int) -> bool:
-        """Whether the policy's scores age and it is time to compute all anew; asks once a tick."""
+        """Return True once per refresh interval, if the policy's scores age and must be recomputed."""
         if self._refresh and now // self._refresh != self._tick:
             self._tick = now // self._refresh
             return True
         return False
 
     def score(self, node: Node) -> float:
-        """Where `node` stands; a node whose score fails stands behind all others."""
+        """Return the score of `node`; infinity, the last position, if computing the score fails."""
         try:
             score = self._score(node) if self.ask_class is None else self._score(node, self.ask_class)
             if score == score and (type(score) is float or isinstance(score, (int, float))):
@@ -162,7 +160,7 @@ class NodeOrder:
         return float("inf")
 
     def forget_ask_classes(self, bits: int) -> None:
-        """These ask classes are no more; their bits will serve for others."""
+        """Clear the bits of ask classes that no longer exist, before new ask classes reuse these bits."""
         for group in self._groups:
             group.unfit &= ~bits
             for block in group.blocks:
@@ -171,7 +169,7 @@ class NodeOrder:
     # -- keeping order ------------------------------------------------------------------------------
 
     def put(self, node: Node, gained: bool) -> None:
-        """Have `node` stand where it belongs; `gained` when it may take more than before."""
+        """Move `node` to its current position; `gained` means that it may have more room than before."""
         try:
             score = self._score(node) if self.ask_class is None else self._score(node, self.ask_class)
         except CONTAINED:
@@ -185,7 +183,7 @@ class NodeOrder:
         if position is None:
             position = self._seats[node_id] = NodePosition(self)
             if node.position is None and self.ask_class is None:
-                # Mostly there is but one order: then nobody has to look the seat up by name.
+                # Usually there is a single order, and the node itself can hold its position: no lookup by id.
                 node.position = position
             position.entry = entry = (score, node_id, node, position)
             position.block = self._insert(entry)
@@ -198,7 +196,7 @@ class NodeOrder:
                 last = entries[-1]
                 del entries[0 if entries[0] is old else bisect_left(entries, old)]
                 if entries and entry < last and (block is self._first or entries[0] < entry):
-                    # It stays in the block, which has learnt nothing less.
+                    # The node stays in its block, so the unfit bits of the block still hold.
                     insort(entries, entry)
                     if not gained:
                         return
@@ -212,16 +210,17 @@ class NodeOrder:
         group = block.group
         unfit = block.unfit | group.unfit
         if unfit:
-            # It came into the block, or gained room: what was learnt of the block may hold no more.
+            # The node is new in the block, or has more room: bits of ask classes that now fit must be
+            # cleared.
             cramped = self._ask_classes.refresh_unfit(node)
             block.unfit &= cramped
             group.unfit &= cramped
 
     def catch_up(self, log: Sequence[Change]) -> None:
-        """Bring an order for one ask class up to date with what changed since it was last looked at.
+        """Apply the log of changed nodes to an order for one ask class.
 
-        There may be many such orders, and most are seldom looked at. A node without room for the ask class is
-        not even asked for its score until it has gained some.
+        There may be many such orders, most of them rarely used. The score of a node without room for the ask
+        class is therefore not computed until the node gains room.
         """
         changed: dict[Node, bool] = {}
         for node, gained in log[self.seen :]:
@@ -238,7 +237,7 @@ class NodeOrder:
                 self._dozing[node.id] = (node, gained)
 
     def _rouse(self) -> None:
-        """Have all nodes stand where they belong, also those without room."""
+        """Position all deferred nodes, including those without room."""
         dozing, self._dozing = self._dozing, {}
         for node, gained in dozing.values():
             self.put(node, gained)
@@ -282,7 +281,7 @@ class NodeOrder:
         del group.blocks[half:], group.borders[half - 1 :]
 
     def remove(self, node_id: str) -> None:
-        """Take a node out; harmless when it is not in."""
+        """Remove a node; no effect if the order does not contain it."""
         self._dozing.pop(node_id, None)
         position = self._seats.pop(node_id, None)
         if position is not None:
@@ -291,14 +290,14 @@ class NodeOrder:
             del entries[bisect_left(entries, position.entry)]
             if node.position is position:
                 node.position = None
-            # It names its seat, and its seat names it.
+            # Break the reference cycle of position and entry.
             del position.entry
             position.order = None
             if not entries:
                 self._drop(position.block)
 
     def dissolve(self) -> None:
-        """Nobody looks at it any more: the nodes forget their seats in it."""
+        """Detach all nodes from this order, which is no longer used."""
         for position in self._seats.values():
             position.order = None
             node: Node = position.entry[2]
@@ -306,7 +305,7 @@ class NodeOrder:
                 node.position = None
 
     def _drop(self, block: NodeBlock) -> None:
-        """A block has no node left: it goes, and its group if it was the last there; one always stays."""
+        """Remove an empty block, and its group if that becomes empty; the last group always stays."""
         group = block.group
         if len(group.blocks) > 1:
             at = group.blocks.index(block)
@@ -319,7 +318,7 @@ class NodeOrder:
     # -- searching ----------------------------------------------------------------------------------
 
     def find(self, ask_class: AskClass, ask: Ask, predicates: PredicateChain | None) -> Node | None:
-        """The first node in order that has room for `ask` and that no predicate refuses."""
+        """Return the first node in order that has room for `ask` and that no predicate refuses, or None."""
         if predicates is not None and predicates.asks_ahead and not predicates.expects:
             with predicates.expecting(ask, lambda: self._with_room(ask_class)):
                 return self.find(ask_class, ask, predicates)
@@ -332,7 +331,7 @@ class NodeOrder:
                     if available.get(name, 0) < amount:
                         break
                 else:
-                    # Nearly always where the load is spread.
+                    # The most frequent case if the policy spreads the load.
                     return first
         for group in self._groups:
             if group.unfit & bit:
@@ -353,7 +352,7 @@ class NodeOrder:
     def _scan(
         self, block: NodeBlock, ask_class: AskClass, ask: Ask, predicates: PredicateChain | None
     ) -> Node | None:
-        """The first node of the block that will do; if there is none the block learns what lasts of that."""
+        """Return the first node of the block that accepts `ask`; if there is none, record lasting reasons."""
         bit, pairs = ask_class.bit, ask_class.pairs
         roomy: list[Node] = []
         for entry in block.entries:
@@ -377,13 +376,13 @@ class NodeOrder:
             if taking is not None:
                 return taking
         if predicates is None or predicates.unsettled == unsettled:
-            # Otherwise it is searched again before long, and learns nothing by it.
+            # Refusals that may soon change say nothing lasting about the block.
             block.tighten()
             block.unfit |= bit
         return None
 
     def _with_room(self, ask_class: AskClass) -> Iterator[Node]:
-        """The nodes that a search for a request of this ask class looks at, in order."""
+        """Yield the nodes with room for this ask class in the order of a search."""
         bit = ask_class.bit
         for group in self._groups:
             if not group.unfit & bit:

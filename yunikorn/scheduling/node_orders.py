@@ -1,8 +1,8 @@
-"""All node orders of a partition: the default one, named alternatives, and one per ask class where asked.
+"""All node orders of a partition: the default order, named alternatives, and orders per ask class.
 
-An alternative exists while something pending uses it (decision 10); an order of a policy that looks at
-the request exists per live ask class (decision 47), and for a while after, for requests of this ask class
-that come.
+A named alternative exists while a pending request uses it. A policy whose scores depend on the request has
+one order per ask class; such an order is kept for a while after the last request of its class, for requests
+of the same class that arrive later. See `docs/decisions/0010` and `docs/decisions/0047`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 LOG = 4_096
-"""Changes of nodes that orders for one ask class may lie behind."""
+"""Largest number of node changes that orders per ask class may lag behind."""
 KEPT = 200_000
-"""Places of nodes in orders for one ask class that nobody waits in, all together: tens of megabytes."""
+"""Largest total number of node positions in orders whose ask class has no pending request (tens of MB)."""
 
 DEFAULT = ""
-"""The name of the partition's own order."""
+"""Name of the partition's own node order."""
 
 
 class NodeOrders:
-    """The node orders that are in use, kept up to date together."""
+    """The node orders in use, kept up to date together."""
 
     def __init__(
         self,
@@ -50,19 +50,19 @@ class NodeOrders:
         self._failures = failures
         self._orders: dict[tuple[str, int], NodeOrder] = {}
         self._common: list[NodeOrder] = []
-        """Those of them that are the same for all requests."""
+        """Orders that apply to all requests, independent of their ask class."""
         self._log: list[Change] = []
-        """What changed, for the others to read when they are looked at."""
+        """Changes of nodes, not yet applied to all orders per ask class."""
         self._retired = 0
-        """How many ask classes nobody waited for any more when orders without use were last dropped."""
+        """Number of ask classes without pending requests when unused orders were last dropped."""
         self._only: NodeOrder | None = None
-        """The default order, once it is made, if it is the same for all requests and at all times."""
+        """The default order, if it depends neither on the request nor on time; None before first use."""
         self.regained: list[Node] = []
-        """Reserved nodes that gained room since their requests were last tried on them."""
+        """Reserved nodes that gained room since the cycle last tried their reservations."""
         ask_classes.on_forget.append(self.forget_ask_classes)
 
     def of(self, ask_class: AskClass) -> NodeOrder:
-        """The order for requests of `ask_class`, made now if it does not exist."""
+        """Return the node order for requests of `ask_class`; created on first use."""
         if self._only is not None and not ask_class.node_order:
             return self._only
         named = self.policies[ask_class.node_order]
@@ -97,14 +97,12 @@ class NodeOrders:
         return order
 
     def resort(self, accounting: AllocationAccounting) -> None:
-        """Bring all orders up to date with the nodes that changed, and reopen ask classes that have room
-        again.
-        """
+        """Apply the changes of nodes to all orders, and mark ask classes schedulable that have room again."""
         only, changed = self._only, accounting.changed_nodes
         if only is not None and len(changed) == 1 and len(self._orders) == 1:
             node = changed[0]
             if not node.gained and node.state == SCHEDULABLE and not node.reservations:
-                # Nearly always: the one that was just given something.
+                # The most frequent case: a single node, which just received an allocation.
                 changed.clear()
                 node.is_dirty = False
                 only.put(node, False)
@@ -127,7 +125,7 @@ class NodeOrders:
                 self._regained(node, free)
 
     def _note(self, node: Node, gained: bool) -> None:
-        """Have the orders for one ask class know of a change when they are looked at."""
+        """Append a change to the log that orders per ask class apply when they are used."""
         if len(self._log) >= LOG:
             for key, order in list(self._orders.items()):
                 if order.ask_class is None:
@@ -141,21 +139,21 @@ class NodeOrders:
         self._log.append((node, gained))
 
     def _regained(self, node: Node, free: bool) -> None:
-        """A node may take more than before."""
+        """Handle a node that may have more room than before."""
         if node.reservations:
             self.regained.append(node)
         if self._ask_classes.unschedulable and node.state != REMOVED:
             self._reopen(node, free)
 
     def follow(self, node: Node, *, gained: bool) -> None:
-        """A free node has other room while a plan is made: have it stand where it belongs meanwhile."""
+        """Reposition a free node whose room changes temporarily while a gang is being planned."""
         if node.is_free:
             for order in self._common:
                 order.put(node, gained)
             self._note(node, gained)
 
     def _reopen(self, node: Node, free: bool) -> None:
-        # A request that requires this node may come even where no other may.
+        # A node closed to other requests still accepts a request that requires it.
         for ask_class in [
             ask_class for ask_class in self._ask_classes.unschedulable.values() if free or ask_class.is_pinned
         ]:
@@ -171,10 +169,10 @@ class NodeOrders:
                 self._drop(key)
 
     def _make_room(self, places: int) -> None:
-        """Drop orders for one ask class that nobody waits in, longest unused first, as there are too many.
+        """Drop the longest unused orders of ask classes without pending requests, if there are too many.
 
-        As long as they are kept they cost nothing but their `places`: what has changed they learn when a
-        request of their ask class comes again, which is cheaper than to compute the scores of all nodes.
+        Apart from their `places`, unused orders cost nothing: they apply missed changes when a request of
+        their ask class arrives, which is cheaper than computing the scores of all nodes.
         """
         idle = [
             (order.seen, key)
@@ -191,7 +189,7 @@ class NodeOrders:
             order.dissolve()
 
     def forget_ask_classes(self, bits: int) -> None:
-        """These ask classes are no more; their bits will serve for others."""
+        """Clear the bits of ask classes that no longer exist, before new ask classes reuse these bits."""
         for node in self._nodes():
             node.unfit &= ~bits
         for (name, bit), order in list(self._orders.items()):
@@ -201,7 +199,7 @@ class NodeOrders:
                 order.forget_ask_classes(bits)
 
     def replace(self, policies: dict[str, NamedPolicy]) -> None:
-        """Sort by other policies from now on."""
+        """Use these policies from now on."""
         self.policies = policies
         for order in self._common:
             order.dissolve()

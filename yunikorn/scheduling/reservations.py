@@ -1,11 +1,10 @@
-"""Reservations: a request that no node can take keeps one free of others until it fits.
+"""Reservations: a node is kept free of other requests until the request that it is reserved for fits.
 
-When a request that is old enough finds no room, the node that comes nearest is reserved for it: hidden
-from all other requests, and tried first for this one whenever it gains room (facts §7.6-7.8). Unlike 1.9
-there is one reservation per ask class, for the foremost request: the next of the same ask class takes it
-over, so
-that a backlog reserves as many nodes as it has ask classes, not the whole cluster. A request that requires a
-node reserves that node at once, and drives others' reservations from it.
+When a request that has waited long enough finds no room, the best-fitting node is reserved for it: hidden
+from all other requests, and tried for this request whenever the node gains room. Unlike YuniKorn 1.9, there
+is one reservation per ask class, held by its first request and inherited by the next. Pending requests
+therefore reserve as many nodes as they have ask classes, and not the whole cluster. A request that requires a
+node reserves that node at once, and replaces the reservations of other requests there.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 SAMPLE = 16
-"""Free nodes from either end of the order among which the best is chosen, before all others are looked at."""
+"""Number of free nodes at either end of the node order that are examined before a full scan."""
 
 
 class Reservations:
-    """Makes, serves and gives up the reservations of a partition."""
+    """Makes, serves and cancels the reservations of a partition."""
 
     def __init__(self, partition: Partition, orders: NodeOrders, predicates: PredicateChain) -> None:
         self._partition = partition
@@ -43,19 +42,19 @@ class Reservations:
         self._orders = orders
         self.predicates = predicates
         self.foremost: Callable[[int], Ask | None] = lambda wanted: None
-        """The cycle's answer to which request with these bits stands before all others."""
+        """Returns the first request in order with any of the given bits; set by the cycle."""
         self._largest: Tally = {}
-        """Of each type, the most that any node has, ..."""
+        """Largest capacity of any single node, per resource type."""
         self._largest_at = -1
-        """... at which count of alterations of nodes."""
+        """Value of `capacity_version` for which `_largest` was computed."""
         self._waiting: set[AskClass] = set()
-        """Ask classes whose foremost request is still too young, with a timer that tries them again."""
+        """Ask classes whose first request has not waited long enough; a timer retries each of them."""
         self._full_looks = FullScanLimiter(partition, self._retry)
 
     # -- making -------------------------------------------------------------------------------------
 
     def consider(self, ask: Ask) -> None:
-        """`ask` found no room: reserve a node for it if it is old enough, else come back when it is."""
+        """Reserve a node for `ask`, which found no room, or set a timer if `ask` has not waited enough."""
         delay = self._partition.timeouts.reservation
         if ask.ask_class.required:
             self._require(ask)
@@ -79,13 +78,13 @@ class Reservations:
         if node is None or ask.reserved is not None or not node.could_host(ask.ask_class.pairs):
             return
         if ask.ask_class.fits(node):
-            return  # it is a predicate that keeps the request away, and room would not help
+            return  # A predicate refuses the request, so that keeping room free would not help.
         for other in [other for other in node.reservations if not other.ask_class.required]:
             self._node_reservations.unreserve(other)
         self.reserve(ask, node)
 
     def reserve(self, ask: Ask, node: Node) -> None:
-        """Keep `node` for `ask`; what it held before is given up."""
+        """Reserve `node` for `ask`; a previous reservation of `ask` is cancelled."""
         if ask.reserved is not None:
             self._node_reservations.unreserve(ask)
         self._node_reservations.reserve(ask, node)
@@ -101,7 +100,7 @@ class Reservations:
         self._retry(ask_class)
 
     def reconsider(self) -> None:
-        """Nodes came or changed, or requests lost theirs: try the requests again that have none."""
+        """Retry requests that lost their reservation, or that may reserve a new or changed node."""
         ask_classes = dict(self._node_reservations.lost)
         hosts = list(self._node_reservations.changed_hosts)
         if hosts and self._partition.timeouts.reservation is not None:
@@ -122,7 +121,7 @@ class Reservations:
                 self._retry(ask_class)
 
     def give_up_stopped(self) -> None:
-        """Queues were stopped: keep no node for what waits in them."""
+        """Cancel the reservations of requests in stopped queues."""
         for node in self._partition.nodes.values():
             for ask in list(node.reservations):
                 if any(queue.state == STOPPED for queue in ask.app.chain):
@@ -142,18 +141,18 @@ class Reservations:
         if self._exceeds_all(ask_class):
             return None
         order = self._orders.of(ask_class)
-        # Who was kept a moment ago still stands in the order: many ask classes may come of age at once.
+        # Orders still contain nodes that were reserved a moment ago: several ask classes may reserve at once.
         ends = (*islice(_free(order), SAMPLE), *islice(_free(reversed(order)), SAMPLE))
         node = self._nearest(ask, ends)
         if node is not None:
             return node
-        # Fewer than these are all that are free.
+        # With fewer nodes than this, all free nodes have been examined.
         if len(ends) < 2 * SAMPLE or not self._full_looks.try_acquire(ask_class):
             return None
         return self._nearest(ask, _free(order))
 
     def _exceeds_all(self, ask_class: AskClass) -> bool:
-        """Whether no node has so much of some type: told without a look at each node."""
+        """Return True if the request exceeds the capacity of every node; no node is examined for this."""
         if self._largest_at != self._node_reservations.capacity_version:
             self._largest_at = self._node_reservations.capacity_version
             self._largest = {}
@@ -163,7 +162,7 @@ class Reservations:
         return any(amount > self._largest.get(name, 0) for name, amount in ask_class.pairs)
 
     def _nearest(self, ask: Ask, candidates: Iterable[Node]) -> Node | None:
-        """Of free nodes the one that fits best; where none has anything to spare, that lacks least."""
+        """Return the node with the best fit; if several fit equally well, the one that lacks the least."""
         ask_class, predicates = ask.ask_class, self.predicates
         best: Node | None = None
         spare = lack = 0.0
@@ -183,9 +182,9 @@ class Reservations:
     # -- serving ------------------------------------------------------------------------------------
 
     def serve(self) -> Allocation | None:
-        """Place the first request that now fits the node that is reserved for it."""
+        """Place the first request that now fits its reserved node; None if there is none."""
         regained = self._orders.regained
-        # Nodes whose request only waits for room elsewhere: they look again after the next change.
+        # Nodes whose request waits only for quota; they are tried again after the next change.
         blocked: dict[Node, None] = {}
         while regained:
             node = regained[-1]
@@ -201,7 +200,7 @@ class Reservations:
                     if hindrance is self._partition.queues.root or _is_making_room(ask):
                         blocked[node] = None
                     else:
-                        # Kept for a request that may not run, the node would serve nobody.
+                        # A reservation for a request that may not run would only block the node.
                         self._node_reservations.unreserve(ask)
                 elif self.predicates.judge(ask, node) is None:
                     regained[:0] = blocked
@@ -211,11 +210,11 @@ class Reservations:
         return None
 
     def _award(self, node: Node, holder: Ask) -> Allocation:
-        """Give the room that `holder` has waited for, in the order of the policies, not of reserving.
+        """Give the room of a reserved node to the first request in policy order, usually `holder`.
 
-        The node is kept from smaller requests until it has room for its holder. Then the foremost of all
-        that fit it has its turn, which is the holder unless another stands before it; that one goes where
-        it would go anyway if there is room elsewhere.
+        The node is closed to smaller requests until it has room for its holder. Then the first of all
+        requests that fit the node is placed. If that is another request than the holder, and other nodes have
+        room for it, the request is placed on one of them.
         """
         foremost = holder
         if not holder.ask_class.required and holder.eviction is None:
@@ -234,7 +233,7 @@ class Reservations:
     def _foremost(self, node: Node, holder: Ask) -> Ask:
         wanted = 0
         for ask_class in self._partition.ask_classes:
-            # A gang is placed as a whole or not at all: one node is not awarded to it.
+            # A gang is placed as a whole or not at all, so that no single node is given to it.
             if isinstance(ask_class, GangClass) or ask_class.required not in ("", node.id):
                 continue
             if ask_class.waiting and ask_class.fits(node) and ask_class.verdicts.get(node.classes) is None:
@@ -248,7 +247,7 @@ class Reservations:
 
     @staticmethod
     def _hindrance(ask: Ask) -> Queue | UsageTracker | None:
-        """What keeps `ask` from running even if a node has room: a quota, a limit, or a full queue."""
+        """Return the quota, limit or full queue that stops `ask` on any node; None if there is none."""
         app, pairs = ask.app, ask.ask_class.pairs
         for queue in app.chain:
             if not queue.has_room(pairs) or (app.not_started and queue.full):
@@ -259,7 +258,7 @@ class Reservations:
         return None
 
     def give_up_inheritable(self) -> bool:
-        """Free the nodes whose request went and which no other of its ask class took over."""
+        """Cancel reservations that no other request of the ask class inherited; True if there were any."""
         inheritable = list(self._node_reservations.inheritable)
         for ask in inheritable:
             self._node_reservations.unreserve(ask)
@@ -271,19 +270,23 @@ def _free(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def may_reserve(node: Node, ask_class: AskClass) -> bool:
-    """Whether `node` could be reserved for a request of `ask_class`, as far as room goes."""
+    """Return True if the capacity of `node` allows a reservation for a request of `ask_class`."""
     if ask_class.required:
         return ask_class.required == node.id and node.could_host(ask_class.pairs)
     return node.is_free and node.could_host(ask_class.pairs)
 
 
 def _is_making_room(ask: Ask) -> bool:
-    """Whether allocations are on their way out for `ask`: they may be what the hindrance needs."""
+    """Return True if victims of `ask` have not ended yet: their release may satisfy the quota as well."""
     return ask.eviction is not None and bool(ask.eviction.outstanding)
 
 
 def misfit(ask_class: AskClass, node: Node) -> float:
-    """How far `node` is from just fitting: 0 is a perfect or overfull fit, more is looser (facts §2.3)."""
+    """Return how loosely a request fits `node`: 0 for an exact or too small fit, larger if looser.
+
+    This is `Resource.FitInScore` of YuniKorn 1.9: the sum over all resource types of the share of the node's
+    available amount that the request leaves unused.
+    """
     score = 0.0
     for name, amount in node.available.items():
         if amount > 0:
@@ -296,7 +299,7 @@ def misfit(ask_class: AskClass, node: Node) -> float:
 
 
 def shortfall(ask_class: AskClass, node: Node) -> float:
-    """What `node` lacks for a request of `ask_class`: the missing parts of its types, added up."""
+    """Return the sum over all resource types of the share of the request that `node` lacks."""
     available = node.available
     lacking = [(amount - available.get(name, 0), amount) for name, amount in ask_class.pairs]
     return sum(missing / amount for missing, amount in lacking if missing > 0)

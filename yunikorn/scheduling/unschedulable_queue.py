@@ -1,11 +1,11 @@
-"""Parking: requests that nodes with room refused, to be tried again when something has changed.
+"""Unschedulable queue: requests refused by nodes with room, to be tried again after a change.
 
-A refusal by a predicate that does not say what it depends on may be undone by any commit, release or
-change of a node (decision 40). Trying after each of them would waste the time of all others, so the
-distance doubles with every refusal; when there is nothing else to decide, whatever has not been tried
-since the last change is tried all the same. Without a change nothing is tried: an idle cycle is free.
-Only where a predicate says that its answers change without the core's knowing (`refresh_every`), as those
-of resource managers do, the time that it names passes for a change.
+Any allocation, release or change of a node may undo the refusal of a predicate that does not declare its
+dependencies (`docs/decisions/0040`). Retrying after each change would starve other requests, so the number of
+changes to wait for doubles with every refusal. When the cycle is otherwise idle, it retries all requests that
+have not been tried since the last change. Without a change nothing is retried: an idle cycle costs nothing.
+Predicates whose answers change independently of the core, such as those of resource managers, set
+`refresh_every`; an elapsed interval then counts as a change.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 LONGEST = 16
-"""Changes that are waited for at the most."""
+"""Largest number of changes to wait for."""
 IDLE_TRIES = 64
-"""Requests that are tried in one go because there is nothing else to do."""
+"""Number of requests that an idle cycle retries without a pause."""
 IDLE_PAUSE = SECOND
-"""After which the next of them are tried, even if nothing has changed since."""
+"""Pause (ns) before an idle cycle retries the next `IDLE_TRIES` requests, even without a change."""
 
 
 class _Waiting:
-    """An ask, or a whole ask class, that waits."""
+    """An unschedulable ask or ask class."""
 
     __slots__ = ("at", "item", "waits")
 
     def __init__(self, item: Ask | AskClass, at: int) -> None:
         self.item = item
         self.at = at
-        """The change after which it was last tried."""
+        """Number of changes when the item was last tried."""
         self.waits = True
 
 
 class UnschedulableQueue:
-    """Asks, and whole ask classes, that wait for a change."""
+    """Asks and ask classes that wait for a change."""
 
     def __init__(
         self,
@@ -59,20 +59,20 @@ class UnschedulableQueue:
         self._pending_classes = pending_classes
         self._timers = timers
         self.by_due: list[tuple[int, int, _Waiting]] = []
-        """All that waits for a change, as a heap by the time from which it is tried again without one."""
+        """Heap of (number of changes at which to retry, sequence number, entry)."""
         self._by_age: deque[_Waiting] = deque()
-        """The same, whoever was tried longest ago first; those woken meanwhile are skipped."""
+        """Entries by the time of their last try, oldest first; entries activated meanwhile are skipped."""
         self._count = 0
         self._idle_at = -1
         self._idle_left = 0
         self._pause: Timer | None = None
         self._looks = 0
-        """How often time has passed for a change."""
+        """Number of elapsed refresh intervals; each counts as a change."""
         self._look: Timer | None = None
 
     @property
     def looks_again(self) -> bool:
-        """Whether time alone will have something tried again."""
+        """True if a timer is set after which something is retried without a change."""
         return self._look is not None
 
     @property
@@ -80,7 +80,7 @@ class UnschedulableQueue:
         return self._accounting.changes + self._looks
 
     def mark_unschedulable(self, item: Ask | AskClass) -> None:
-        """Wait for a change: an ask is taken out of the running, an ask class has been closed already."""
+        """Add an unschedulable ask or ask class; the caller has cleared its schedulable bits."""
         now = self._changes
         entry = _Waiting(item, now)
         self._count += 1
@@ -94,16 +94,16 @@ class UnschedulableQueue:
             self._look = self._timers.after(refresh, self._look_again)
 
     def activate_due(self) -> None:
-        """Bring back what has waited long enough."""
+        """Activate all entries that have waited for enough changes."""
         heap, changes = self.by_due, self._changes
         while heap and heap[0][0] <= changes:
             self._activate(heapq.heappop(heap)[2])
 
     def activate_idle(self) -> bool:
-        """With nothing else to do: bring back the next that has not been tried since the last change.
+        """Activate the oldest entry not tried since the last change; False if there is none. For idle cycles.
 
-        After so many the others have to wait, until something changes or a pause is over: a backlog of
-        any size must not hold up what comes next, and none of it may be forgotten.
+        After `IDLE_TRIES` retries the remaining entries wait for a change or for the end of a pause. Any
+        number of pending requests thus delays new requests only briefly, and every one of them is retried.
         """
         entries, changes = self._by_age, self._changes
         if self._idle_at != changes:
