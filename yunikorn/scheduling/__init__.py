@@ -1,1 +1,1 @@
-"""The decisions: which queue, which application, which request, which node."""
+"""Scheduling decisions: queue, application, request and node."""

@@ -3,7 +3,7 @@
 The queue properties are `application.unschedasks.backoff` (count) and `.delay`, as in YuniKorn 1.9. A request
 counts each time it is tried and no node accepts it; requests of an ask class marked unschedulable are not
 tried and do not count. Each allocation resets the count. A timer ends the back-off; until then the cycle
-skips the application. Nodes reserved for the application are still allocated to it.
+skips the application. Reservations of the application are still served.
 """
 
 from __future__ import annotations

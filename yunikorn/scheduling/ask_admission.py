@@ -80,7 +80,7 @@ class AskAdmission:
 
         With `once`, an ask with the key of an existing allocation does not count as a new ask.
 
-        None if `take` must handle each ask: the application has not started, is a gang, or accepts no asks.
+        None if `take` must handle each ask: the application has no asks yet, is a gang, or accepts no asks.
         """
         app = self._partition.applications.get(app_id)
         if app is None or app.state not in TAKING or self._partition.state != ACTIVE:

@@ -94,7 +94,7 @@ class MemberOrder:
             return False
         sort_keys = block.sort_keys
         if len(sort_keys) == 1 and not sorted_members.tops:
-            # A sole member has no one to be compared with: it stays dirty until another member appears.
+            # A sole member needs no comparison: it stays dirty until another member appears.
             return True
         dirty.clear()
         member.is_dirty = False

@@ -54,7 +54,7 @@ class NodeOrders:
         self._log: list[Change] = []
         """Changes of nodes, not yet applied to all orders per ask class."""
         self._retired = 0
-        """Number of ask classes without pending requests when unused orders were last dropped."""
+        """Value of `AskClasses.retired` when unused orders were last dropped."""
         self._only: NodeOrder | None = None
         """The default order, if it depends neither on the request nor on time; None before first use."""
         self.regained: list[Node] = []

@@ -1,4 +1,4 @@
-"""A partition at work: its objects, its policies and its cycle, as the interface drives them."""
+"""Scheduler of one partition: its objects, policies, preemption and scheduling cycle."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
 CREATION_TAG = "creationTime"
 ACTIONS = {"drain": "DRAIN_NODE", "schedule": "DRAIN_TO_SCHEDULABLE"}
-"""What an RM calls the events that move a node."""
+"""Node action of the RM, as named in messages, by state event."""
 AS_REQUESTED = "allocation remove as per RM request"
 
 
 @attrs.define
 class ApplicationSpec:
-    """An application as it is submitted."""
+    """An application as submitted."""
 
     id: str
     queue_name: str = ""
@@ -60,16 +60,16 @@ class ApplicationSpec:
     groups: Sequence[str] = ()
     tags: Mapping[str, str] = attrs.field(factory=dict)
     execution_timeout: int = 0
-    """How long it may run (ns), or its placeholders are held; 0 is without a limit, or the default."""
+    """Maximum running time, or placeholder timeout of a gang (ns); 0 for no limit, or the default."""
     gang: Resource = NOTHING
-    """What the tasks of its gang take together; nothing if it is none."""
+    """Total resources of the gang's tasks; empty without a gang."""
     gang_style: str = ""
     implicit: bool = False
-    """Whether it was made for an ask that names no application: only the ask is answered."""
+    """True if the core created the application for an ask without one; then only the ask is answered."""
 
 
 class PartitionScheduler:
-    """Takes in what an RM reports of one partition, and takes its decisions."""
+    """Applies the reports of an RM to one partition, and makes its scheduling decisions."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class PartitionScheduler:
             registry,
             self.queue_policies.prepare(config.root, registry),
         )
-        """What `open` is going to use; None once it has."""
+        """Queue policies for `open`; None afterwards."""
         self.orders = NodeOrders(
             self.policies.node_sorts,
             self.partition.nodes.values,
@@ -108,10 +108,10 @@ class PartitionScheduler:
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self)
         self.state_reporter: SchedulingStateReporter | None = None
-        """Tells the RM how its requests fare, if it wants to know."""
+        """Reports scheduling states to the RM; None if the RM has not asked for them."""
 
     def open(self) -> None:
-        """Open its plugins and give its queues their orders; until then the partition is only made."""
+        """Open the plugins and order the queues; before this call the partition does not schedule."""
         assert self._prepared is not None
         (registry, made), self._prepared = self._prepared, None
         self.policies.open(self.context, self.failures)
@@ -119,19 +119,19 @@ class PartitionScheduler:
         self.apply_queue_changes()
 
     def apply_queue_changes(self) -> None:
-        """Give new and reconfigured queues the orders that their settings name."""
+        """Give new and reconfigured queues the order named in their settings."""
         tree = self.partition.queues
         changed, tree.changed = tree.changed, []
         self.queue_policies.apply(changed)
 
     @property
     def name(self) -> str:
-        """The partition's name in the configuration."""
+        """Name of the partition in the configuration."""
         return self.config.name
 
     @property
     def placement(self) -> PlacementChain:
-        """The chain of placement rules."""
+        """Chain of placement rules."""
         return self.policies.placement
 
     def decide(self) -> Allocation | None:
@@ -139,11 +139,11 @@ class PartitionScheduler:
         return self.cycle.decide() or self._decide_after_all()
 
     def _decide_after_all(self) -> Allocation | None:
-        """Make room where that may be done; what can be placed then, if anything."""
+        """Preempt if due, and report scheduling states; returns an allocation that preemption allowed."""
         allocation: Allocation | None = None
         self.preemption.look()
         if self.partition.accounting.changed_nodes:
-            # It took a node for a request: another that was kept until then is free.
+            # Preemption reserves a node, which may cancel the reservation of another node.
             allocation = self.cycle.decide()
         if allocation is None:
             if self.partition.event_recorder.enabled:
@@ -153,14 +153,14 @@ class PartitionScheduler:
         return allocation
 
     def decide_up_to(self, most: int | None) -> int:
-        """Place up to `most` requests, or all that can be placed now; returns how many."""
+        """Place up to `most` requests, or all that can be placed now; returns the number of allocations."""
         taken, decide = 0, self.cycle.decide
         while taken != most and (decide() or self._decide_after_all()):
             taken += 1
         return taken
 
     def report_states(self, *, wanted: bool = True) -> None:
-        """Keep track of how requests fare, from now on, for an RM that wants to know; or not any more."""
+        """Start or stop reporting the scheduling states of requests."""
         if wanted == (self.state_reporter is not None):
             return
         accounting = self.partition.accounting
@@ -172,7 +172,7 @@ class PartitionScheduler:
     # -- applications -------------------------------------------------------------------------------
 
     def submit(self, submission: ApplicationSpec) -> Application:
-        """Place an application and take it in, or reject it with the reason (facts §4.5)."""
+        """Place an application in a queue and add it, or reject it with a reason."""
         partition = self.partition
         app = Application(
             submission.id,
@@ -247,12 +247,12 @@ class PartitionScheduler:
         return chosen if chosen in self.orders.policies else DEFAULT
 
     def knows(self, app_id: str) -> bool:
-        """Return whether there is an application of this id, also one that has ended or is awaited."""
+        """Return True if an application with this id exists, has ended, or has awaited allocations."""
         holders = (self.partition.applications, self.partition.ended, self.existing.awaited)
         return any(app_id in holder for holder in holders)
 
     def remove_application(self, app_id: str) -> None:
-        """The RM takes an application away; unknown ones are ignored (facts §6.7)."""
+        """Remove an application at the request of the RM; unknown applications are ignored."""
         app, message = self.partition.applications.get(app_id), f"Application {app_id} Removed"
         if app is not None:
             self.partition.remove_application(app, message)
@@ -260,13 +260,13 @@ class PartitionScheduler:
             self.existing.awaited.release(app_id, "", "", message)
 
     def closed_to(self, what: str) -> str:
-        """Why the partition takes no new things of this kind now; empty when it does."""
+        """Return why the partition accepts no new objects of this kind now; empty if it does."""
         state = self.partition.state
         return "" if state == ACTIVE else f"partition {self.name} is {state.lower()}: it takes no new {what}"
 
     def created(self, tags: Mapping[str, str]) -> int:
-        """When a request with these tags was made (ns): as its tags say, else now."""
-        # Unix seconds from the RM keep the order of what was asked for before a restart (facts §3.1).
+        """Return the creation time (ns) of a request with these tags, by default the current time."""
+        # The RM sends Unix seconds, so that requests keep their order after a restart of the core.
         text = tags.get(CREATION_TAG, "") if tags else ""
         readable = text.isdecimal() and len(text) <= TIME_DIGITS
         return int(text) * SECOND if readable else self.partition.clock.now()
@@ -276,12 +276,11 @@ class PartitionScheduler:
     def release(
         self, app_id: str, uuid: str, key: str, termination: TerminationType, message: str = ""
     ) -> bool:
-        """End allocations of an application: one by uuid, those of a key, or all; without uuid asks as well.
+        """End allocations of an application, by uuid, by key or all; without uuid also asks.
 
-        Without an application it is a foreign allocation that ends, by key. What the RM asked to stop is
-        confirmed, with the RM's own message if there is one; what it confirms itself is not. Returns whether
-        there was an allocation to end; what is unknown is answered and counted (see
-        `Partition.unknown_releases`).
+        Without an application, `key` names a foreign allocation. A release requested by the RM is confirmed,
+        with the RM's message if given; a confirmation by the RM is not answered. Returns True if an
+        allocation ended. Unknown allocations are answered and counted (see `Partition.unknown_releases`).
         """
         own = is_own(termination)
         told_back = message or AS_REQUESTED
@@ -316,7 +315,7 @@ class PartitionScheduler:
         *,
         schedulable: bool = True,
     ) -> Node | None:
-        """Take in a node, or refuse it with the reason (facts §10.2)."""
+        """Add a node, or reject it with a reason."""
         reason = self._node_refusal(node_id, capacity, occupied)
         if reason:
             self.partition.outbox.rejected_nodes.append(Refusal(node_id, reason))
@@ -341,7 +340,7 @@ class PartitionScheduler:
         return ""
 
     def remove_node(self, node: Node) -> None:
-        """A node leaves, with all that runs on it."""
+        """Remove a node with all its allocations."""
         self.existing.awaited.forget(node)
         self.partition.remove_node(node)
 
@@ -353,9 +352,9 @@ class PartitionScheduler:
         attributes: Mapping[str, str] | None,
         move: str = "",
     ) -> str:
-        """Change a node, and its state by the event `move` if given; returns the reason if it cannot be.
+        """Change a node, and its state by the event `move`; returns the reason for a rejection, or "".
 
-        None leaves that part of the node as it is. Of a change that cannot be nothing is applied.
+        None leaves that part of the node unchanged. A rejected change has no effect.
         """
         if any(amount is not None and has_negative(amount) for amount in (capacity, occupied)):
             return "node has negative resources"
@@ -376,13 +375,13 @@ class PartitionScheduler:
     # -- configuration ------------------------------------------------------------------------------
 
     def _timeouts(self) -> Timeouts:
-        """The delays of the scheduler, but for those that the partition sets itself."""
+        """Return the timeouts of the core, overridden by those of the partition."""
         return attrs.evolve(self._delays, **self.config.periods)  # type: ignore[arg-type]
 
     def reconfigure(
         self, config: PartitionConfig, policies: Policies, queue_policies: Made, registry: Registry
     ) -> None:
-        """Work by another configuration from now on; its policies are made already."""
+        """Apply a new configuration, whose policies have already been created."""
         partition = self.partition
         before, self.policies, self.config = self.policies, policies, config
         partition.timeouts = self._timeouts()
@@ -406,7 +405,7 @@ class PartitionScheduler:
         before.close(self.failures)
 
     def _reconsider(self, app: Application) -> None:
-        """Everything an application waits for gets its ask class, and its chance, anew."""
+        """Recompute the ask classes of an application, and make its pending asks schedulable."""
         queue = app.queue
         if queue is None:
             return
@@ -424,7 +423,7 @@ class PartitionScheduler:
     # -- the end ------------------------------------------------------------------------------------
 
     def close(self, reason: str) -> None:
-        """Remove the partition: all its applications fail, its nodes leave."""
+        """Remove the partition: all applications fail, all nodes are removed."""
         partition = self.partition
         PARTITION.fire(partition, "remove")
         if self._prepared is not None:
@@ -444,7 +443,7 @@ class PartitionScheduler:
 def ended_by(
     app: Application, uuid: str, key: str, termination: TerminationType
 ) -> tuple[list[Allocation], list[Ask]]:
-    """The allocations and asks of an application that a release by its RM ends."""
+    """Return the allocations and asks that a release by the RM ends."""
     replaced = termination == TerminationType.PLACEHOLDER_REPLACED
     if uuid:
         one = app.allocations.get(uuid)
@@ -454,7 +453,7 @@ def ended_by(
     found = app.of_key(key) if key else list(app.allocations.values())
     told = [one for one in found if one.releasing == termination]
     if replaced or told:
-        # A confirmation by key is for those of its allocations that were told to go.
+        # A confirmation by key applies only to allocations that the core asked the RM to end.
         return told, []
     if termination == TerminationType.TIMEOUT:
         return found, []

@@ -1,13 +1,13 @@
-"""Which queue an application goes to: the chain of placement rules of a partition.
+"""Placement of applications: the chain of placement rules of a partition.
 
-The rules are tried in order; the first whose queue the application may use decides. A rule that fails
-ends the placement, one that does not match hands on to the next, and when none is left there are two
-last resorts: the recovery queue for applications that are forced on the scheduler, and `root.default`
-if that queue exists. Source: the placement seed, facts §4.1, §4.2, §20.3, §20.11. Unlike 1.9, a failing
-rule does not keep a forced application from the recovery queue, and a rejection says what each rule said.
+Rules are tried in order. The first rule that names a queue which accepts the application decides. A failing
+rule ends the placement; a rule without a match passes on to the next. If no rule matches, forced applications
+are placed in the recovery queue, and others in `root.default` if that queue exists, as in YuniKorn 1.9.
+Unlike 1.9, a forced application is placed in the recovery queue even if a rule fails, and a rejection lists
+the results of all rules (`docs/decisions/0015`).
 
-Nothing here makes a queue: a queue that does not exist yet is a path that can be made, and whose nearest
-existing ancestor lets the user submit.
+Placement creates no queues. A missing queue is returned as a path if the queue can be created and its nearest
+existing ancestor allows the user to submit.
 """
 
 from __future__ import annotations
@@ -35,44 +35,44 @@ NO_MATCH = "application rejected: no placement rule matched"
 FALLBACK_QUEUE = f"{ROOT}.default"
 RECOVERY_QUEUE = f"{ROOT}.{RECOVERY}"
 RECOVERY_RULE = "recovery"
-"""What the last step of every chain is called; no configuration can name it."""
+"""Name of the last step of every chain; not available in configurations."""
 IMPLICIT = (RuleConfig("provided"),)
-"""The rules of a partition that has none."""
+"""Rules of a partition that configures none."""
 
 
 @attrs.frozen(slots=True)
 class Step:
-    """What came of one rule."""
+    """Result of one rule."""
 
     number: int
-    """Its place in the list, from 1."""
+    """Position in the list of rules, from 1."""
     rule: str
     outcome: str
-    """`match`, `no match` or `error`."""
+    """One of `match`, `no match` and `error`."""
     queue: str = ""
     reason: str = ""
     title: str = ""
-    """The rule's name with its value, for people."""
+    """Display name: the rule's name with its value."""
 
 
 @attrs.frozen(slots=True)
 class PlacementResult:
-    """Where an application goes, or in `reason` why nowhere."""
+    """Queue of an application, or the `reason` for its rejection."""
 
     queue: str = ""
-    """The full path in lower case; empty when the application is rejected."""
+    """Full path in lower case; empty if the application is rejected."""
     rule: str = ""
-    """The rule that decided; empty when none matched."""
+    """Name of the rule that decided; empty if none matched."""
     reason: str = ""
     steps: tuple[Step, ...] = ()
     """Every rule that was tried, in order."""
 
 
 class PlacementChain:
-    """The placement rules of a partition over its queues, their plugins taken from `objects`.
+    """Placement rules of a partition; their plugin objects come from `objects`.
 
-    Raises `UnknownPlugin`, `OptionError` or `PluginError` when a rule cannot be made. What a rule does
-    wrong later goes to `failures`.
+    Raises `UnknownPlugin`, `OptionError` or `PluginError` if a rule cannot be created. Later failures of a
+    rule are reported to `failures`.
     """
 
     def __init__(
@@ -88,10 +88,10 @@ class PlacementChain:
         self._rules = [BoundRule(rule, registry, tree, failures, objects) for rule in rules or IMPLICIT]
         self._tree = tree
         self.observer: Callable[[Application, PlacementResult], None] | None = None
-        """Told every placement with its steps, for whoever explains it."""
+        """Receives every placement with its steps; used for explanations."""
 
     def place(self, app: Application) -> PlacementResult:
-        """Find the queue for `app`; "nowhere" is an answer, with the reason."""
+        """Return the queue for `app`, or the reason why there is none."""
         placement = self._run(app)
         if self.observer is not None:
             self.observer(app, placement)

@@ -1,7 +1,6 @@
-"""One placement rule at work: its plugin, and what the core adds to every rule.
+"""A configured placement rule: its plugin, and the checks that the core adds to every rule.
 
-That is the filter in front, the check of the name, the parent rule, and `create`. Source: the placement
-seed, facts §4.3.
+The core applies the filter, validates the queue name, evaluates the parent rule, and checks `create`.
 """
 
 from __future__ import annotations
@@ -24,56 +23,56 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.plugin_objects import PluginObjects
 
 COMPLETE = f"{ROOT}."
-"""How a complete queue name starts, in any case."""
+"""Prefix of a fully qualified queue name (case-insensitive)."""
 
 
 class PlacedQueue(Protocol):
-    """A queue, as far as placement looks at it."""
+    """Queue interface required by placement."""
 
     @property
     def path(self) -> str:
-        """Its full name."""
+        """Full name of the queue."""
         ...
 
     @property
     def is_leaf(self) -> bool:
-        """Whether applications run in it."""
+        """True if the queue can contain applications."""
         ...
 
     @property
     def state(self) -> str:
-        """`Active`, `Draining` or `Stopped`."""
+        """One of `Active`, `Draining` and `Stopped`."""
         ...
 
     def submit_allowed(self, user: str, groups: Sequence[str]) -> bool:
-        """Whether it or a queue above lets this user in, to submit or to administer."""
+        """Return True if the queue or an ancestor allows this user to submit or to administer."""
         ...
 
 
 class PlacementTree(Protocol):
-    """The queues of a partition, as far as placement looks at them."""
+    """Interface of a partition's queues required by placement."""
 
     def queue(self, path: str) -> PlacedQueue | None:
-        """The queue of that path, in any case; None when there is none."""
+        """Return the queue with this path (case-insensitive), or None."""
         ...
 
     def obstacle(self, path: str) -> str:
-        """Why the missing queue `path` cannot be made, whoever submits; empty when it can."""
+        """Return why the missing queue `path` cannot be created by any user; empty if it can."""
         ...
 
 
 @attrs.frozen(slots=True)
 class RuleResult:
-    """What a rule says: a queue's path in lower case, or in `reason` why none."""
+    """Result of a rule: a queue path in lower case, or the `reason` why there is none."""
 
     queue: str = ""
     reason: str = ""
     failed: bool = False
-    """An error: no later rule may place the application."""
+    """True after an error: no later rule may place the application."""
 
 
 class BoundRule:
-    """A rule of the configuration, made from its plugin, with the rules above it."""
+    """A configured rule with its plugin object and its parent rules."""
 
     def __init__(
         self,
@@ -96,7 +95,7 @@ class BoundRule:
         self._failures = failures
 
     def choose(self, app: Application) -> RuleResult:
-        """The queue for `app` as far as this rule can tell; access is not looked at."""
+        """Return the queue that this rule selects for `app`; access rights are not checked."""
         if self._filter is not None and not self._filter.allows(app.user, app.groups):
             return RuleResult(reason=f"its filter does not let user '{app.user}' through")
         try:
@@ -139,9 +138,9 @@ class BoundRule:
 
 
 def plugin_options(config: RuleConfig, offer: Offer) -> dict[str, Any]:
-    """What of the rule's configuration is the plugin's.
+    """Return the options of a configured rule that its plugin receives.
 
-    Every rule may carry a `value` (decision 3); it reaches only those that have such an option.
+    Every rule may have a `value`; only plugins with such an option receive it (`docs/decisions/0003`).
     """
     options = dict(config.options)
     if config.value and any(option.name == "value" for option in offer.options):

@@ -1,4 +1,4 @@
-"""What plugins did wrong while scheduling: contained, named, counted, and reported once."""
+"""Failures of plugins during scheduling: contained, attributed, counted, and reported once."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _log = logging.getLogger("yunikorn.plugins")
 
 @attrs.define
 class PluginFailure:
-    """One kind of failure of one plugin."""
+    """A distinct failure of a plugin, and how often it occurred."""
 
     plugin: str
-    """Name, distribution and version."""
+    """Name, distribution and version of the plugin."""
     operation: str
-    """What it was doing."""
+    """Operation that failed."""
     message: str
-    """What went wrong the first time."""
+    """Error message of the first occurrence."""
     count: int = 1
     last: str = ""
-    """What the plugin told last of it by `context.report`; empty for what it did wrong itself."""
+    """Message of the last report through `context.report`; empty for failures detected by the core."""
 
     def marks(self) -> dict[str, object]:
-        """What a structured log entry about it says beside the text."""
+        """Return the structured fields of a log entry about this failure."""
         return {"plugin": self.plugin, "operation": self.operation, "times": self.count}
 
 
@@ -42,7 +42,7 @@ class PluginFailures:
         self._failures: dict[tuple[str, str], PluginFailure] = {}
         self._listeners: list[Callable[[PluginFailure], None]] = []
         self._told: deque[tuple[str, str, BaseException | str]] = deque()
-        """What plugins said of themselves, perhaps in threads of their own, and nobody has noted yet."""
+        """Failures reported by plugins, possibly from other threads, and not recorded yet."""
 
     def __iter__(self) -> Iterator[PluginFailure]:
         self._note_told()
@@ -53,17 +53,17 @@ class PluginFailures:
         return len(self._failures)
 
     def since(self, count: int) -> list[PluginFailure]:
-        """The kinds of failure that came after the first `count` of them."""
+        """Return the failures recorded after the first `count`."""
         return list(islice(self._failures.values(), count, None)) if len(self) > count else []
 
     def sum_up(self) -> None:
-        """Log how often each kind of failure came again; the first time was logged when it was."""
+        """Log the number of occurrences of each repeated failure; its first occurrence is in the log."""
         for failure in self:
             if failure.count > 1:
                 _log.warning("%d times: %s", failure.count, failure.message, extra=failure.marks())
 
     def context_of(self, plugin: str, context: Context) -> Context:
-        """The context as this plugin is given it: what it reports there is noted under its name."""
+        """Return a copy of `context` whose `report` attributes failures to this plugin."""
         return attrs.evolve(context, report=partial(self._tell, plugin))
 
     def _tell(self, plugin: str, operation: str, cause: BaseException | str) -> None:
@@ -75,18 +75,20 @@ class PluginFailures:
             text = str(self.report(plugin, operation, cause))
             failure = self._failures[plugin, operation]
             if failure.count > 1 and text != failure.last:
-                # The plugin chose to say something new: unlike errors, which differ by the object they hit.
+                # Unlike errors, whose text depends on the object involved, a new text from a plugin is
+                # intended.
                 _log.error("%s", text, extra=failure.marks())
             failure.last = text
 
     def listen(self, listener: Callable[[PluginFailure], None]) -> None:
-        """Have `listener` called with each new kind of failure."""
+        """Call `listener` with each new distinct failure."""
         self._listeners.append(listener)
 
     def report(self, plugin: str, operation: str, cause: BaseException | str, where: str = "") -> PluginError:
-        """Note what `plugin` did while `operation` (on the object `where`); the first time it is logged too.
+        """Record a failure of `plugin` during `operation` on the object `where`; logs its first occurrence.
 
-        Where the plugin only passed on what a callback did, the `cause` says whose.
+        If the plugin only passed on an error of a callback, the failure is attributed to the callback's
+        plugin, as named by `cause`.
         """
         if isinstance(cause, CallbackError):
             plugin, operation = cause.plugin, cause.operation
@@ -106,7 +108,7 @@ class PluginFailures:
     def call_guarded(
         self, plugin: str, operation: str, call: Callable[..., object], *arguments: object
     ) -> bool:
-        """Make a call that nothing depends on; what it raises is reported. Returns whether it went well."""
+        """Call a plugin method without a result; report an exception. Returns True on success."""
         try:
             call(*arguments)
         except CONTAINED as error:

@@ -1,8 +1,8 @@
-"""The plugin objects of a partition: those at hand, or new ones.
+"""Plugin objects of a partition: reused after a reload, or created.
 
-A plugin object whose class and options a configuration leaves alone stays in use, with all that it knows: a
-file that it has read, what it has learnt. It is told so by `reloaded` (decision 44). An object that could
-not be opened does not stay: a new configuration gives it another chance.
+A plugin object whose class and options are unchanged in a new configuration stays in use with its state, such
+as file contents or learned data, and is notified by `reloaded` (`docs/decisions/0044`). An object that failed
+to open is replaced, so that a reload can repair it.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class _Object:
     options: Mapping[str, Any]
     origin: str
     before: _Object | None = None
-    """The same in the configuration before, for one that stays."""
+    """Record of the same object in the previous configuration; None if the object is new."""
     opened: bool = False
     handed_on: bool = False
-    """Whether a later configuration goes on using it."""
+    """True if the next configuration reuses the object."""
 
 
 class PluginObjects:
-    """The objects that one configuration of a partition needs; nothing is opened or closed before `open`.
+    """Plugin objects of one configuration of a partition; none is opened or closed before `open`.
 
-    What `before` has with the same class and options is taken over, each object once.
+    Each object of `before` with the same class and options is reused once.
     """
 
     def __init__(self, registry: Registry, before: PluginObjects | None = None) -> None:
@@ -43,9 +43,9 @@ class PluginObjects:
         self._at_hand = [] if before is None else [one for one in before._objects if one.opened]
 
     def make(self, kind: Kind, name: str, options: Mapping[str, Any]) -> tuple[Any, str]:
-        """A plugin object, and where it comes from.
+        """Return a plugin object and its origin.
 
-        Raises `UnknownPlugin`, `OptionError` or `PluginError` when it cannot be made.
+        Raises `UnknownPlugin`, `OptionError` or `PluginError` if the object cannot be created.
         """
         offer = self._registry.find(kind, name)
         wanted = dict(options)
@@ -59,7 +59,7 @@ class PluginObjects:
         return plugin, offer.origin
 
     def open(self, context: Context, failures: PluginFailures) -> None:
-        """Tell each object that it is about to be used, or stays in use; a failure is only reported."""
+        """Call `opened` on new objects and `reloaded` on reused ones; failures are only reported."""
         for one in self._objects:
             told = failures.context_of(one.origin, context)
             if one.before is not None:
@@ -70,7 +70,7 @@ class PluginObjects:
                 one.opened = failures.call_guarded(one.origin, "opening", one.plugin.opened, told)
 
     def close(self, failures: PluginFailures) -> None:
-        """Tell each object that was not handed on that it has been used for the last time."""
+        """Call `closed` on each object that the next configuration does not reuse."""
         for one in self._objects:
             if not one.handed_on:
                 failures.call_guarded(one.origin, "closing", one.plugin.closed)

@@ -1,4 +1,4 @@
-"""What a policy says of its own timing: a number of seconds, or None; whatever else it says is reported."""
+"""Timing options of policies: a number of seconds, or None; invalid values are reported as failures."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 LONGEST = 1e9
-"""Seconds that make no difference to never: some thirty years."""
+"""Upper bound in seconds (about 30 years); larger numbers are rejected."""
 
 
 def read_seconds(policy: object, option: str, origin: str, failures: PluginFailures) -> float | None:
-    """The number of seconds that `policy` has as `option`; None where it has none, or nothing of use."""
+    """Return the attribute `option` of `policy` in seconds; None if missing, 0 or invalid."""
     try:
         said = getattr(policy, option, None)
         if said is None or (isinstance(said, (int, float)) and 0 <= said < LONGEST):

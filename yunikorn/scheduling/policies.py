@@ -1,7 +1,7 @@
-"""Everything of a partition's configuration that is a plugin, made ready to be used.
+"""Plugin objects of a partition's configuration.
 
-Made as a whole before anything is applied, so that a configuration that cannot be used changes
-nothing (decision 11).
+All objects are created before any part of a configuration is applied, so that an invalid configuration has no
+effect (`docs/decisions/0011`).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class Policies:
-    """The plugin objects of one partition, but for those of its queues.
+    """Plugin objects of one partition, except those of its queues.
 
-    Those of `before` that have the same options go on being used. Raises `UnknownPlugin`, `OptionError` or
-    `PluginError` when one cannot be made.
+    Objects of `before` with the same options are reused. Raises `UnknownPlugin`, `OptionError` or
+    `PluginError` if an object cannot be created.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class Policies:
         return NamedPolicy.of(*self._objects.make(NODE_SORT, ref.name, ref.options))
 
     def open(self, context: Context, failures: PluginFailures) -> None:
-        """Tell each plugin object that it is about to be used, or stays; a failure is only reported."""
+        """Call `opened` on new plugin objects and `reloaded` on reused ones; failures are only reported."""
         self._objects.open(context, failures)
         self.predicates.bind()
 
     def close(self, failures: PluginFailures) -> None:
-        """Tell each plugin object that it has been used for the last time; a failure is only reported.
+        """Call `closed` on each plugin object that later policies do not reuse.
 
-        Those that later policies go on using are left alone.
+        Failures are only reported.
         """
         self._objects.close(failures)

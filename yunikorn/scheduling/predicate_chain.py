@@ -1,4 +1,7 @@
-"""Predicates in their order, and how long each refusal may be remembered (decision 40)."""
+"""Chain of predicates, with caches for refusals according to their declared dependencies.
+
+See `docs/decisions/0040`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def counted(refusals: Mapping[str, int]) -> str:
-    """Reasons in words, each with its count."""
+    """Return the reasons as text, each with its count."""
     return "; ".join(f"{reason} ({count}x)" for reason, count in sorted(refusals.items()))
 
 
@@ -38,9 +41,9 @@ class _Condition:
     check: Check
     check_reservation: Check
     by_ask: bool
-    """It says what of the ask its answer depends on."""
+    """True if the predicate declares by `ask_class` on which properties of an ask its answer depends."""
     by_node: bool
-    """And what of the node."""
+    """True if the predicate declares by `node_class` on which properties of a node its answer depends."""
 
     @classmethod
     def of(cls, predicate: Predicate, origin: str, ahead: Callable[[], AskedAhead]) -> _Condition:
@@ -50,7 +53,7 @@ class _Condition:
         if predicate.asks_ahead:
             asked = ahead()
             check, check_reservation = asked.check, asked.check_reservation
-        # What differs between placing and keeping cannot be remembered for both.
+        # Answers that differ between allocation and reservation cannot be cached for both.
         alike = kind.check_reservation is Predicate.check_reservation
         return cls(
             predicate,
@@ -63,33 +66,33 @@ class _Condition:
 
 
 class PredicateChain:
-    """The predicates of a partition, in order; the first no decides."""
+    """Predicates of a partition, in order; the first refusal decides."""
 
     def __init__(self, predicates: Sequence[tuple[Predicate, str]], failures: PluginFailures) -> None:
         self._failures = failures
         self._made = predicates
         self._lasting: list[_Condition] = []
         self._passing: list[_Condition] = []
-        """Those that must be asked again and again come last, so that they are asked as seldom as can be."""
+        """Predicates without a lasting answer; they are asked last, and therefore least often."""
         self._classifying: list[_Condition] = []
         self._sole: _Condition | None = None
-        """The one that must be asked for every node and every ask, if there is no other of its like."""
+        """The predicate to ask for every pair of ask and node, if exactly one is of this kind."""
         self._ahead: list[AskedAhead] = []
         self._reasons: list[str] = []
         self.unsettled = 0
-        """Refusals since `begin` that any change may undo."""
+        """Number of refusals since `begin` that any change may undo."""
         self.personal = False
-        """Whether a refusal since `begin` holds for the one ask alone."""
+        """True if a refusal since `begin` is specific to one ask."""
         self.asks_ahead = False
-        """Whether it is worth its while to know which nodes come next (see `expect`)."""
+        """True if a predicate benefits from `expect`."""
         self.expects = False
-        """Whether it knows."""
+        """True between `expect` and `forget`."""
         self.refresh: int | None = None
-        """Nanoseconds after which a refusal may be undone by what the core hears nothing of."""
+        """Interval (ns) after which refusals may change without a change in the core; None if unused."""
         self.bind()
 
     def bind(self) -> None:
-        """Find out what the predicates say of themselves: when they are made, and when they are opened."""
+        """Read the properties that predicates declare; called at creation and after opening."""
         self._ahead = []
         conditions = [
             _Condition.of(predicate, origin, partial(self._asked_ahead, predicate))
@@ -120,35 +123,35 @@ class PredicateChain:
     # -- a search -----------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A search for a node starts."""
+        """Start a search for a node."""
         self._reasons = []
         self.unsettled, self.personal = 0, False
 
     @property
     def refusals(self) -> Mapping[str, int]:
-        """Why nodes were refused since `begin`, counted."""
+        """Number of refused nodes since `begin`, by reason."""
         return Counter(self._reasons)
 
     @property
     def passing(self) -> bool:
-        """Whether a refusal since `begin` may be undone by any change."""
+        """True if any change may undo a refusal since `begin`."""
         return self.unsettled > 0
 
     def expect(self, ask: Ask, nodes: Callable[[], Iterator[Node]]) -> None:
-        """A search for `ask` walks these nodes next, until `forget`; worth saying if `asks_ahead`."""
+        """Announce that a search for `ask` visits these nodes until `forget`; useful if `asks_ahead`."""
         self.expects = True
         for asked in self._ahead:
             asked.expect(ask, nodes())
 
     def forget(self) -> None:
-        """The walk that was told to `expect` is over."""
+        """End the search announced by `expect`."""
         self.expects = False
         for asked in self._ahead:
             asked.forget()
 
     @contextmanager
     def expecting(self, ask: Ask, nodes: Callable[[], Iterator[Node]]) -> Iterator[None]:
-        """While this holds, `nodes` are looked at for `ask` in their order."""
+        """Announce a search for `ask` through `nodes` for the duration of the context."""
         self.expect(ask, nodes)
         try:
             yield
@@ -158,7 +161,7 @@ class PredicateChain:
     # -- classes ------------------------------------------------------------------------------------
 
     def ask_classes(self, ask: Ask) -> tuple[Hashable, ...]:
-        """The class of an ask for each predicate that declares one: part of its ask class."""
+        """Return the ask's class for each predicate that declares one; part of the key of its ask class."""
         found: list[Hashable] = []
         for condition in self._classifying:
             try:
@@ -171,7 +174,7 @@ class PredicateChain:
         return tuple(found)
 
     def node_classes(self, node: Node) -> tuple[Hashable, ...]:
-        """The class of a node for each predicate that declares one."""
+        """Return the node's class for each predicate that declares one."""
         found: list[Hashable] = []
         for condition in self._lasting:
             try:
@@ -186,8 +189,8 @@ class PredicateChain:
     # -- asking -------------------------------------------------------------------------------------
 
     def first(self, ask: Ask, nodes: Iterable[Node]) -> Node | None:
-        """The first of `nodes`, which have room for `ask`, that nobody refuses; refusals are noted."""
-        # The hot loop where predicates do not say what they depend on: every node is asked for every ask.
+        """Return the first of `nodes` that no predicate refuses; all nodes have room. Records refusals."""
+        # Hot loop for predicates that declare no dependencies: every ask is checked on every node.
         lasting, verdicts, reasons = self._lasting, ask.ask_class.verdicts, self._reasons
         sole = self._sole
         check: Any = None if sole is None else sole.check
@@ -224,7 +227,7 @@ class PredicateChain:
         return found
 
     def refusal(self, ask: Ask, node: Node) -> str | None:
-        """None if `ask` may be placed on `node`, else why not; noted for the search."""
+        """Return None if `ask` may be placed on `node`, else the reason, which is also recorded."""
         reason = self._lasting_refusal(ask, node)
         if reason is None:
             reason = self._passing_refusal(ask, node)
@@ -234,7 +237,7 @@ class PredicateChain:
         return reason
 
     def judge(self, ask: Ask, node: Node, *, reserve: bool = False) -> str | None:
-        """None if `ask` may be placed on `node`, or the node kept for it (`reserve`), else why not."""
+        """Return None if `ask` may be placed on `node`, or reserve it with `reserve`; else the reason."""
         reason = self._lasting_refusal(ask, node)
         if reason is not None:
             return reason
@@ -242,11 +245,11 @@ class PredicateChain:
         return None if found is None else found[1]
 
     def excludes(self, ask: Ask, node: Node) -> bool:
-        """Whether `node` may not take `ask` whatever else runs there, as far as predicates say so."""
+        """Return True if a predicate refuses `ask` on `node` regardless of other allocations there."""
         return self._lasting_refusal(ask, node) is not None
 
     def look(self, ask: Ask, node: Node) -> tuple[Predicate, str] | None:
-        """Who refuses `node` and why, for whoever only wants to know: nothing is remembered or reported."""
+        """Return the refusing predicate and its reason, or None; nothing is cached or reported."""
         for condition in (*self._lasting, *self._passing):
             try:
                 reason = condition.check(ask, node)
@@ -258,7 +261,7 @@ class PredicateChain:
 
     @property
     def are_shared(self) -> bool:
-        """Whether what nodes answer to a request holds for all requests of its ask class."""
+        """True if every answer of a node applies to all requests of the same ask class."""
         return all(condition.by_ask for condition in (*self._lasting, *self._passing))
 
     def _lasting_refusal(self, ask: Ask, node: Node) -> str | None:
@@ -288,7 +291,7 @@ class PredicateChain:
         return None
 
     def _verdict(self, ask: Ask, node: Node) -> str | None:
-        """What the lasting ones say to the class of `ask` and that of `node`; kept."""
+        """Return and cache the answer of the lasting predicates for the classes of `ask` and `node`."""
         reason = None
         for condition in self._lasting:
             reason = self._answer(condition, ask, node)
@@ -298,7 +301,7 @@ class PredicateChain:
         return reason
 
     def _remembered(self, condition: _Condition, ask: Ask, node: Node) -> str | None:
-        """What one says to all requests of the ask class until the node changes; a refusal is kept."""
+        """Return a predicate's answer for the ask class; a refusal is cached until the node changes."""
         known = ask.ask_class.refused.get(node.id)
         if known is not None and known[0] == node.version:
             return known[1]

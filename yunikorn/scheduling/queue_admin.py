@@ -1,8 +1,8 @@
-"""Stopping and starting queues and partitions by a call (object-states seed: Stop and Start).
+"""Stopping and starting of queues and partitions by API calls.
 
-A stopped queue keeps its work and accepts applications, but nothing new is placed in it or below it.
-What a call stopped, a call has to start: a reload neither starts it nor forgets that it is stopped.
-What the property `queue.state` stopped, the configuration has to start.
+A stopped queue keeps its allocations and accepts applications, but nothing new is placed in the queue or its
+descendants. A queue stopped by a call stays stopped after a reload, until a call starts it. A queue stopped
+by the property `queue.state` can only be started by a new configuration.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def stop_queue(partition: Partition, path: str) -> bool:
-    """Stop a queue, root included; returns whether it ran until now.
+    """Stop a queue, root included; returns True if it was running.
 
-    Raises `UsageError` when there is no such queue, or when it is draining and so cannot be stopped.
+    Raises `UsageError` if the queue does not exist, or is draining and cannot be stopped.
     """
     queue = _find(partition, path)
     changed = _fire(QUEUE, queue, "stop")
@@ -32,9 +32,9 @@ def stop_queue(partition: Partition, path: str) -> bool:
 
 
 def start_queue(partition: Partition, path: str) -> bool:
-    """Start a queue that a call stopped; returns whether it was stopped until now.
+    """Start a queue that a call has stopped; returns True if it was stopped.
 
-    Raises `UsageError` when there is no such queue, or when its own configuration stops it.
+    Raises `UsageError` if the queue does not exist, or is stopped by its configuration.
     """
     queue = _find(partition, path)
     if queue.settings.stopped:
@@ -49,15 +49,16 @@ def start_queue(partition: Partition, path: str) -> bool:
 
 
 def stop_partition(partition: Partition) -> bool:
-    """Stop a partition: it takes no applications, asks or nodes and places nothing, but keeps its work.
+    """Stop a partition, which then accepts no applications, asks or nodes and places nothing.
 
-    Returns whether it ran until now. Raises `UsageError` when it is draining.
+    Running allocations continue. Returns True if the partition was running. Raises `UsageError` if it is
+    draining.
     """
     return _fire(PARTITION, partition, "stop")
 
 
 def start_partition(partition: Partition) -> bool:
-    """Start a stopped partition; returns whether it was stopped. Raises `UsageError` when it is draining."""
+    """Start a stopped partition; returns True if it was stopped. Raises `UsageError` if it is draining."""
     return _fire(PARTITION, partition, "start")
 
 

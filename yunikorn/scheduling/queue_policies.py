@@ -1,4 +1,4 @@
-"""Which policy orders which queue: made from names and options in the queue's properties."""
+"""Sort policies of queues, created from the names and options in queue properties."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 FALLBACK = "fifo"
-"""What orders the recovery queue, whatever its properties (facts §1.10)."""
+"""Policy of the recovery queue, independent of its properties (as in YuniKorn 1.9)."""
 KINDS = {APP_SORT.id: APP_SORT, QUEUE_SORT.id: QUEUE_SORT}
 DEFAULTS = {APP_SORT.id: QueueSettings().app_sort, QUEUE_SORT.id: QueueSettings().queue_sort}
 Key = tuple[str, str, tuple[tuple[str, str], ...]]
 """Kind, name and options of a policy."""
 Made = dict[Key, tuple[Any, str]]
-"""Policies, each with where it comes from."""
+"""Policy objects, each with its origin."""
 
 
 class QueuePolicies:
-    """Gives queues their orders; queues with the same policy and options share the policy object."""
+    """Assigns orders to queues; queues with the same policy and options share one policy object."""
 
     def __init__(self, registry: Registry, failures: PluginFailures, context: Context) -> None:
         self._registry = registry
@@ -39,16 +39,16 @@ class QueuePolicies:
         self._context = context
         self._made: Made = {}
         self._new: set[int] = set()
-        """The objects that were made since the last `use`, by identity."""
+        """Ids (`id()`) of the policy objects created since the last `use`."""
         self._unopened: set[int] = set()
-        """Those that could not be opened."""
+        """Ids (`id()`) of the policy objects that failed to open."""
 
     def apply(self, queues: Iterable[Queue]) -> None:
-        """Give each of these queues the order that its settings name."""
+        """Assign the order named in its settings to each of these queues."""
         for queue in queues:
             queue.order = self._order(queue)
-            # Ranks of another policy do not compare with those of this one: start with an empty line,
-            # which also forgets members that left before the queue became a leaf, or a parent.
+            # Sort keys of different policies are not comparable, so the order starts empty. This also drops
+            # members that left before the queue changed between leaf and parent.
             queue.sorted_members.clear()
             self._remember(queue)
             for member in queue.dirty:
@@ -60,16 +60,16 @@ class QueuePolicies:
             queue.policy_excluded = 0
 
     def _remember(self, queue: Queue) -> None:
-        """Have the usage of its children, and its own, be kept as the policies that order them want it."""
+        """Keep the usage history of the queue and its children if the policies that sort them need it."""
         for child in queue.children.values():
             _keep_history(child, queue.order.half_life, self._context.now)
         if queue.parent is not None and queue.parent.order is not None:
             _keep_history(queue, queue.parent.order.half_life, self._context.now)
 
     def prepare(self, root: QueueConfig, registry: Registry) -> Made:
-        """The policies that a configuration needs beside those at hand, not opened yet; changes nothing.
+        """Create the additional policies that a configuration needs, without opening them or other effects.
 
-        Raises `UnknownPlugin`, `OptionError` or `PluginError` when one cannot be made.
+        Raises `UnknownPlugin`, `OptionError` or `PluginError` if a policy cannot be created.
         """
         made: Made = {}
         said: dict[tuple[int, bool], QueueSettings] = {}
@@ -103,7 +103,8 @@ class QueuePolicies:
         )
 
     def _make_or_fall_back(self, key: Key) -> tuple[Any, str]:
-        # A queue that placement makes needs an order at once: a plugin that fails is no reason against it.
+        # A queue created by placement needs an order at once, and a failing plugin must not reject the
+        # application.
         try:
             return _make(key, self._registry)
         except (UnknownPlugin, OptionError, PluginError) as error:
@@ -116,7 +117,7 @@ class QueuePolicies:
         self._open(policy, origin)
 
     def _open(self, policy: Any, origin: str) -> None:
-        """Open a policy; one that cannot be opened is used all the same, and opened again by a reload."""
+        """Open a policy; a policy that fails to open is still used, and the next reload reopens it."""
         if self._failures.call_guarded(origin, "opening", policy.opened, self._told(origin)):
             self._unopened.discard(id(policy))
         else:
@@ -126,14 +127,14 @@ class QueuePolicies:
         return self._failures.context_of(origin, self._context)
 
     def use(self, registry: Registry, prepared: Made) -> None:
-        """Take plugins from `registry` from now on, and what was prepared from it."""
+        """Use this registry and the policies prepared from it from now on."""
         self._registry = registry
         self._new.clear()
         for key, made in prepared.items():
             self._take(key, made)
 
     def drop_unused(self, queues: Iterable[Queue]) -> None:
-        """Close the policies that no queue uses any more, and tell the others of the new configuration."""
+        """Close policies without a queue, and call `reloaded` on the others."""
         used = {id(queue.order.policy) for queue in queues}
         for key, (policy, origin) in list(self._made.items()):
             if id(policy) in self._new:
@@ -149,7 +150,7 @@ class QueuePolicies:
                 self._failures.call_guarded(origin, "closing", policy.closed)
 
     def close(self) -> None:
-        """Tell all policies that they have been used for the last time; a failure is only reported."""
+        """Call `closed` on all policies; failures are only reported."""
         for policy, origin in self._made.values():
             self._failures.call_guarded(origin, "closing", policy.closed)
         self._made.clear()
@@ -176,7 +177,7 @@ def _make(key: Key, registry: Registry) -> tuple[Any, str]:
 
 
 def _collect(config: QueueConfig, in_force: InForce, said: dict[tuple[int, bool], QueueSettings]) -> None:
-    """Note the settings of a queue and of all below it, by identity and by whether it is a leaf."""
+    """Collect the settings of a queue and its descendants, by identity and queue type (leaf or parent)."""
     said[id(in_force.settings), not config.parent] = in_force.settings
     for child in config.queues:
         _collect(child, in_force.below(child.properties), said)

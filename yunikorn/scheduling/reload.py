@@ -1,4 +1,7 @@
-"""Reloading: a new configuration checked against what runs, then applied as a difference (decision 11)."""
+"""Reload of a configuration: validated against the running partitions, then applied as a difference.
+
+See `docs/decisions/0011`.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,9 @@ class _Change:
 
 
 class Reload:
-    """The way from the running partitions to a new configuration.
+    """Prepared change from the running partitions to a new configuration.
 
-    Made whole before anything changes: raises `ConfigError` with every reason against it.
+    Preparation has no side effects, and raises `ConfigError` with all reasons against the change.
     """
 
     def __init__(
@@ -37,7 +40,7 @@ class Reload:
     ) -> None:
         wanted = {partition.name: partition for partition in config.partitions}
         self.new = {name: partition for name, partition in wanted.items() if name not in running}
-        """Partitions to make, by name."""
+        """Configurations of the partitions to create, by name."""
         self.gone = {name: partition for name, partition in running.items() if name not in wanted}
         """Partitions to close, by name."""
         self._registry = registry
@@ -63,13 +66,13 @@ class Reload:
             problems.append(Problem(path, str(error)))
 
     def apply(self) -> None:
-        """Change the running partitions."""
+        """Apply the changes to the running partitions."""
         for change in self._changes:
             change.running.reconfigure(change.config, change.policies, change.queue_policies, self._registry)
 
 
 def _check_types(queue: Queue, config: QueueConfig, path: str, problems: list[Problem]) -> None:
-    """Find queues that would strand what is in them by changing from leaf to parent or back (facts §1.13)."""
+    """Report non-empty queues that would change their type between leaf and parent."""
     if queue.is_leaf == config.parent and not queue.is_empty:
         if queue.is_leaf:
             why = f"it has {len(queue.applications)} applications, which a parent queue cannot hold"

@@ -1,7 +1,8 @@
-"""Replacement: real requests take the places of their task group's placeholders (facts §8.4).
+"""Replacement of placeholders by real requests of the same task group.
 
-Decided before all but reservations, in the order in which it became possible, and only looked at when
-it did: a real request came, or a placeholder got its place.
+Replacements are decided before all other decisions except reservations, in the order in which they became
+possible. A task group is examined only after the arrival of a real request or the allocation of a
+placeholder.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Replacement:
-    """Decides which real request takes the place of which placeholder."""
+    """Decides which real request replaces which placeholder."""
 
     def __init__(
         self,
@@ -39,15 +40,15 @@ class Replacement:
         self._unschedulable_queue = unschedulable_queue
         self.predicates = predicates
         self._stopped: list[TaskGroup] = []
-        """Task groups whose turn came while their queue was stopped."""
+        """Ready task groups whose queue was stopped."""
 
     def resume(self) -> None:
-        """Queues were stopped or started: look again at what was in stopped ones."""
+        """Re-examine task groups of stopped queues, after a queue was stopped or started."""
         self._gangs.ready.extend(self._stopped)
         self._stopped = []
 
     def decide(self) -> Allocation | None:
-        """Let the next real request take its placeholder's place; None when none can now."""
+        """Replace the next placeholder; None if no replacement is possible now."""
         ready = self._gangs.ready
         while ready:
             group = ready[0]
@@ -64,14 +65,14 @@ class Replacement:
                 return self._gangs.replace(found[0], ask, found[1])
             group.put_aside()
             if group.placeholders:
-                # A predicate keeps it away, or no other node has room: it waits for a change.
+                # A predicate refuses the node and no other node has room: the request waits for a change.
                 self._unschedulable_queue.mark_unschedulable(ask)
             else:
                 group.add(ask)
         return None
 
     def _find(self, group: TaskGroup, ask: Ask) -> tuple[Allocation, Node] | None:
-        """A placeholder large enough, and a node: its own if that will do."""
+        """Return a large enough placeholder and a node, preferably the placeholder's own node."""
         chain = self.predicates
         chain.begin()
         fallback: Allocation | None = None
@@ -85,7 +86,7 @@ class Replacement:
                 continue
             fallback = fallback or placeholder
             node, required = placeholder.node, ask.ask_class.required
-            # The placeholder keeps the room: as far as the predicates are concerned it is kept already.
+            # The placeholder already holds the room, so predicates are asked as for a reservation.
             if required in ("", node.id) and chain.judge(ask, node, reserve=True) is None:
                 found = placeholder, node
                 break

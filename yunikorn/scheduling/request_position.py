@@ -1,7 +1,7 @@
-"""The turn of a request: its place among all that wait, by the orders of the policies at this moment.
+"""Position of a pending request: its rank among all pending requests, by the current orders.
 
-Found out for whoever asks. Lines are not brought up to date for it: members that a decision would put
-elsewhere are ranked anew aside, so that the next decision finds everything as it was left.
+Computed on demand. Queue orders are not updated: members with an outdated position are sorted in a copy, so
+that explanations do not affect later decisions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class QueuePosition:
-    """The place of a queue among those with waiting requests below the same parent."""
+    """Rank of a queue among the siblings with pending requests."""
 
     queue: str
     place: int
@@ -40,9 +40,9 @@ class QueuePosition:
 
 @attrs.frozen
 class RequestPosition:
-    """The place of a request in its queue, and of its queue and those above in theirs, leaf first.
+    """Rank of a request within its queue, and of its queue and each ancestor among siblings, leaf first.
 
-    Whoever waits counts, also where something stops it; a request for several counts as many times.
+    All pending requests count, including blocked ones; an ask counts once per pending replica.
     """
 
     first: int
@@ -65,7 +65,7 @@ class RequestPosition:
 
 
 def request_positions(app: Application, now: int) -> dict[str, RequestPosition]:
-    """The turn of each waiting request of `app`, by allocation key; nothing without a queue."""
+    """Return the position of each pending request of `app`, by allocation key; empty without a queue."""
     leaf = app.queue
     if leaf is None:
         return {}
@@ -97,7 +97,7 @@ def _queue_positions(leaf: Queue, now: int) -> Iterable[QueuePosition]:
 
 
 def in_order(queue: Queue, members: Iterable[Any], now: int) -> list[Any]:
-    """`members` of `queue` as a decision at `now` would meet them; changes nothing."""
+    """Return `members` of `queue` in the order of a decision at `now`; changes nothing."""
     order = queue.order
     anew = queue.sorted_members.version != queue.cluster.version or order.would_be_due(now)
     sort_keys: list[SortKey] = []
@@ -108,7 +108,7 @@ def in_order(queue: Queue, members: Iterable[Any], now: int) -> list[Any]:
         try:
             at = bisect_left(sort_keys, sort_key)
         except CONTAINED:
-            # Keys of a plugin that do not compare: behind all others, as in the line.
+            # Invalid keys of a plugin: sorted behind all others, as in the real order.
             sort_key = behind(member)
             at = bisect_left(sort_keys, sort_key)
         sort_keys.insert(at, sort_key)
@@ -117,6 +117,6 @@ def in_order(queue: Queue, members: Iterable[Any], now: int) -> list[Any]:
 
 
 def ordinal(number: int) -> str:
-    """`1st`, `2nd`, `3rd`, `11th`, `21st`."""
+    """Return an ordinal such as `1st`, `2nd`, `3rd`, `11th`, `21st`."""
     last = number % 10 if number % 100 // 10 != 1 else 0
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"

@@ -1,12 +1,12 @@
-"""Telling an RM how its waiting requests fare: the hint that makes an autoscaler add nodes (facts §7.10).
+"""Reports of scheduling states to the RM, as hints for a cluster autoscaler.
 
-FAILED is said once of a request that its quotas and limits have room for but no node has; SKIPPED while a
-quota, a limit or its place in the order keeps it back; RESERVED when a node is kept for it; SCHEDULED when
-it has its place. Each is said when it changes, and only to an RM that wants to know (decision 37).
+FAILED is reported once for a request that fits its quotas and limits but no node; SKIPPED while a quota, a
+limit or its position in the order blocks the request; RESERVED when a node is reserved for it; SCHEDULED when
+it is allocated. Only changes are reported, and only if the RM asks for them (`docs/decisions/0037`).
 
-Requests that FAILED count against the quotas for those after them, so that no more nodes are called for
-than quotas let requests use. Requests are looked at when nothing more can be placed, a second later, and
-only if something has changed since; those that were told FAILED are not looked at again.
+FAILED requests count against the quotas for later requests, so that no more nodes are added than quotas allow
+to use. Requests are examined a second after nothing more can be placed, and only if something has changed
+since; FAILED requests are not examined again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EVERY = SECOND
 
 @attrs.frozen(slots=True)
 class SchedulingState:
-    """How a request fares, for its RM."""
+    """Scheduling state of a request, as reported to its RM."""
 
     application_id: str
     key: str
@@ -50,22 +50,22 @@ class SchedulingState:
 
 
 class SchedulingStateReporter:
-    """The waiting requests of one partition, and what was said of them."""
+    """Pending requests of one partition, and the states reported for them."""
 
     def __init__(self, at: PartitionScheduler) -> None:
         self._at = at
         self._accounting = at.partition.accounting
         self._open: dict[Ask, None] = {}
-        """Those that may have to be told something."""
+        """Pending requests whose state may still change."""
         self._told: dict[Ask, str] = {}
         self._failed: dict[Ask, int] = {}
-        """Those that were told FAILED, and how many repeats of each were counted."""
+        """Requests reported as FAILED, with the number of replicas counted against quotas."""
         self._claimed: dict[Queue | UsageTracker, Tally] = {}
-        """What they take of quotas and limits once there are nodes for them."""
+        """Amounts of the FAILED requests, per queue or limit that they will use."""
         self._timer: Timer | None = None
         self._seen = (-1, -1)
         self._moves = 0
-        """Counts what happened to requests and quotas that may change what is to be said."""
+        """Number of changes of requests and quotas that may affect states."""
         self._reports: list[SchedulingState] = []
         for app in at.partition.applications.values():
             for ask in app.asks.values():
@@ -73,19 +73,19 @@ class SchedulingStateReporter:
                     self.waits(ask)
 
     def drain(self) -> list[SchedulingState]:
-        """Hand out what is to be said, and start anew."""
+        """Return the new reports and clear them."""
         reports, self._reports = self._reports, []
         return reports
 
-    # -- what the accounting tells ----------------------------------------------------------------------
+    # -- notifications of the accounting ------------------------------------------------------------
 
     def waits(self, ask: Ask) -> None:
-        """A request starts to wait."""
+        """Add a request that has become pending."""
         self._open[ask] = None
         self._moves += 1
 
     def leaves(self, ask: Ask) -> None:
-        """A request waits no more: it was served, or it went."""
+        """Remove a request that was allocated or released."""
         if ask.state == ALLOCATED:
             self._tell(ask, SCHEDULED, "")
         self._open.pop(ask, None)
@@ -93,39 +93,39 @@ class SchedulingStateReporter:
         self._call_off(ask)
 
     def _call_off(self, ask: Ask) -> None:
-        """No node is called for any more for the sake of a request, if one was."""
+        """Stop counting a FAILED request against its quotas."""
         count = self._failed.pop(ask, 0)
         if count:
             self._pending_class(ask, -count)
             self._moves += 1
 
     def reserved(self, ask: Ask, node: Node) -> None:
-        """A node is kept for a request."""
+        """Report that a node was reserved for a request."""
         self._tell(ask, RESERVED, f"node {node.id} is kept for the request")
 
     def unreserved(self, ask: Ask) -> None:
-        """The node that was kept for a request is not any more: how it fares has to be found out anew."""
+        """Re-examine a request whose reservation was cancelled."""
         self._call_off(ask)
         self.waits(ask)
 
     # -- looking ------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Nothing more can be placed now: look at what waits soon, if anything has changed."""
+        """Schedule an examination of pending requests after an idle decision, if something has changed."""
         seen = (self._accounting.changes, self._moves)
         if self._open and self._timer is None and seen != self._seen:
             self._seen = seen
             self._timer = self._at.partition.timers.after(EVERY, self._inspect)
 
     def recount(self) -> None:
-        """Quotas and limits are others now: count anew what was called for."""
+        """Recount the FAILED requests after a change of quotas or limits."""
         self._claimed.clear()
         self._moves += 1
         for ask, count in self._failed.items():
             self._pending_class(ask, count)
 
     def stop(self) -> None:
-        """The partition goes."""
+        """Stop reporting; the partition is being removed."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -143,9 +143,9 @@ class SchedulingStateReporter:
                 self._tell(ask, FAILED, self._why(ask, rooms))
 
     def _why(self, ask: Ask, rooms: dict[AskClass, bool]) -> str:
-        """The reason why no node takes a request: refusals by predicates, if some node has room.
+        """Return why no node accepts a request: refusals by predicates, if some node has room.
 
-        `rooms` keeps the answers for classes of requests.
+        `rooms` caches answers per ask class.
         """
         refusals, ask_class = ask.refusals, ask.ask_class
         if refusals and ask_class not in rooms:
@@ -154,7 +154,7 @@ class SchedulingStateReporter:
         return shortened(REFUSED + counted(refusals)) if refusals and rooms[ask_class] else NO_NODE
 
     def _obstacle(self, ask: Ask) -> str:
-        """What but the lack of nodes keeps a request from running, in words; empty when nothing does."""
+        """Return what other than a lack of nodes stops a request; empty if nothing does."""
         if ask.gang_blocked:
             return "it waits for its gang"
         for reason in of_application(self._at, ask.app):
@@ -165,7 +165,7 @@ class SchedulingStateReporter:
         return ""
 
     def _found_no_node(self, ask: Ask) -> bool:
-        """Whether it was tried in vain, or cannot be tried because the cluster is full."""
+        """Return True if no node accepted the request, or the full cluster prevents an attempt."""
         if ask.ask_class.required or ask.reserved is not None:
             return False
         root = self._at.partition.queues.root
@@ -176,11 +176,11 @@ class SchedulingStateReporter:
 
     @staticmethod
     def _holders(ask: Ask) -> Sequence[Queue | UsageTracker]:
-        # Root's quota is the cluster itself: it grows with the nodes that are called for.
+        # The root quota is the size of the cluster, which grows with the nodes that are added.
         return (*ask.app.chain[:-1], *ask.app.owner)
 
     def _room(self, holder: Queue | UsageTracker, ask: Ask) -> int:
-        """How many repeats of a request fit a quota, with what was called for already."""
+        """Return how many replicas of a request fit a quota, in addition to the FAILED requests."""
         if isinstance(holder, Queue):
             most, used = holder.max or NOTHING, holder.allocated
         else:

@@ -1,7 +1,7 @@
-"""What would have to change so that a waiting request could run at its turn: the least that does.
+"""Suggested fixes: the smallest changes that would let a pending request run at its position.
 
-One entry for each check that stops it; all of them together let it run, once those before it in the order
-have been served or passed. Amounts are what is lacking at this moment, no more.
+There is one entry per failed check. All of them together let the request run, after the requests before it
+have been served or passed over. Amounts are the current shortfalls.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def suggested_fixes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
-    """What has to change for `ask`, in the order of the checks; nothing if nothing stops it."""
+    """Yield the fixes for `ask` in the order of the checks; nothing if no check fails."""
     app = ask.app
     yield from _of_switches(at, app)
     yield from _of_running(app)
@@ -45,7 +45,7 @@ def suggested_fixes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
 
 
 def fix_of_position(at: PartitionScheduler) -> Iterator[str]:
-    """What has to change for a request that only a gang's long wait holds back."""
+    """Yield the fixes for a request that only the back-pressure of an overdue gang blocks."""
     for gang in at.partition.gangs.overdue.values():
         if gang.overdue:
             yield f"the gang of {gang.app.label} must get its place, or go"
@@ -134,7 +134,7 @@ def _of_limits(ask: Ask) -> Iterator[str]:
 
 
 def _more(what: str, most: Mapping[str, int], used: Mapping[str, int], ask: Ask, where: str) -> Iterator[str]:
-    """Raise a bound, or end as much of what it bounds where that is enough."""
+    """Suggest to raise a bound, or to end work below it if that is sufficient."""
     over = _over(most, used, ask)
     if over:
         can_end = all(used.get(name, 0) >= amount for name, amount in over.items())
@@ -142,7 +142,7 @@ def _more(what: str, most: Mapping[str, int], used: Mapping[str, int], ask: Ask,
 
 
 def _over(most: Mapping[str, int], used: Mapping[str, int], ask: Ask) -> Tally:
-    """By how much `ask` would exceed a bound, per type that the bound names."""
+    """Return the amounts by which `ask` would exceed a bound, per resource type of the bound."""
     over = {
         name: used.get(name, 0) + amount - most[name] for name, amount in ask.ask_class.pairs if name in most
     }
@@ -178,7 +178,7 @@ def _at_node(fit: NodeFit, remark: str) -> Iterator[str]:
 
 
 def _of_cluster(root: Queue, ask: Ask, fit: NodeFit) -> Iterator[str]:
-    """What the whole cluster lacks beyond that node, as when another one runs more than it can hold."""
+    """Suggest room to free elsewhere in the cluster, for example if another node is overcommitted."""
     over = _over(root.max or {}, root.allocated, ask)
     rest = {name: amount - fit.lacking.get(name, 0) for name, amount in over.items()}
     rest = {name: amount for name, amount in rest.items() if amount > 0}
@@ -187,7 +187,7 @@ def _of_cluster(root: Queue, ask: Ask, fit: NodeFit) -> Iterator[str]:
 
 
 def _another_node(ask: Ask, best: NodeFit | None) -> str:
-    """No node that is there would do, whatever ended on it."""
+    """Suggest a new or larger node, because no existing node would accept the request even if empty."""
     amount, required = in_words(ask.resource), ask.ask_class.required
     refusal = best.refusal if best is not None else None
     if best is not None and refusal is None:
@@ -213,7 +213,7 @@ def _wish(predicate: Predicate, ask: Ask) -> str:
     try:
         return str(predicate.wanted(ask) or "")
     except CONTAINED:
-        return ""  # what it cannot say it has not said: its refusal is told all the same
+        return ""  # a failing `wanted` only makes the suggestion less specific
 
 
 def _count(number: int, what: str) -> str:

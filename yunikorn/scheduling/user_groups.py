@@ -1,8 +1,8 @@
-"""Who owns an application: the user and groups of a submission, checked, completed, remembered.
+"""Owners of applications: user and groups of a submission, validated, resolved and cached.
 
-Groups that come with a submission are taken as they are. Otherwise a resolver is asked, and its answer
-kept for a while. Source: facts §15. Unlike 1.9, a user's name is checked on both ways, a failure is
-forgotten on time, and each partition has its own resolver.
+Groups in a submission are accepted as given. Otherwise a resolver is asked, and its answer cached. Unlike
+YuniKorn 1.9, user names are validated in both cases, failures expire from the cache, and each partition has
+its own resolver.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
 def is_forced(tags: Mapping[str, str]) -> bool:
-    """Whether the RM insists on this application: it runs already and is being recovered (facts §4.3)."""
+    """Return True if the RM forces the application: it already runs and is being recovered."""
     return any(value in _TRUE and name.lower() == FORCE_TAG for name, value in tags.items())
 
 
 @attrs.frozen(slots=True)
 class Owner:
-    """Whose application it is, or in `refusal` why that cannot be said."""
+    """Owner of an application, or the `refusal` if it cannot be determined."""
 
     user: str
     groups: tuple[str, ...] = ()
-    """The primary one first."""
+    """Groups of the user, the primary group first."""
     refusal: str = ""
 
 
 class UserGroups:
-    """The groups of users, for one partition.
+    """Groups of users, for one partition.
 
-    `origin` is what the resolver is called when it breaks, which goes to `failures`. Without a resolver
-    every user is the only member of the group of the same name.
+    `origin` names the resolver in reports to `failures`. Without a resolver, every user is the only member of
+    a group with the same name.
     """
 
     def __init__(
@@ -80,10 +80,11 @@ class UserGroups:
         failures: PluginFailures | None = None,
         objects: PluginObjects | None = None,
     ) -> UserGroups:
-        """With the resolver that the configuration names, taken from `objects`.
+        """Create with the resolver that the configuration names, taken from `objects`.
 
-        A type that no plugin offers means no resolver, as in 1.9, but for `ldap`: whoever writes that
-        relies on it (decision 3). Raises `UnknownPlugin` for it, `OptionError` for bad options.
+        An unknown type means no resolver, as in YuniKorn 1.9, except for `ldap`, whose absence would change
+        access rights unnoticed (`docs/decisions/0003`): there `UnknownPlugin` is raised. Raises `OptionError`
+        for invalid options.
         """
         if ref is None or ref.name in ("", "none"):
             return cls(clock)
@@ -99,13 +100,13 @@ class UserGroups:
 
     @property
     def remembered(self) -> int:
-        """How many users an answer is kept for."""
+        """Number of users in the cache."""
         return len(self._known)
 
     def identify(self, user: str, groups: Sequence[str] = (), *, forced: bool = False) -> Owner:
-        """The owner for a submission by `user` with these groups.
+        """Return the owner for a submission by `user` with these groups.
 
-        A forced application always gets an owner, if need be `nobody` of the group `nogroup`.
+        A forced application always has an owner; a default user or group is used if necessary.
         """
         if not user:
             if forced:

@@ -1,1 +1,1 @@
-"""Preemption: taking capacity back from what runs (facts §9)."""
+"""Preemption: reclaims capacity from running allocations."""

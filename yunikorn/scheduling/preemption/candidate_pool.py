@@ -1,9 +1,9 @@
-"""Pools: the candidates of one look at a queue, in order, and the nodes they are on.
+"""Pools of preemption candidates: sorted allocations, and the nodes on which they run.
 
-To collect and order what runs everywhere is most of the work of finding victims. Within one look little
-changes from one request to the next that is like it: the victims it was given, and the node that is kept for
-it. So the candidates are collected once, and whoever is no candidate any more is passed over. They are the
-same for requests of any ask class; what differs is on which nodes it takes how many.
+Collecting and sorting candidates is most of the cost of a search for victims. Between similar requests of the
+same round little changes: the chosen victims, and the reserved nodes. Candidates are therefore collected once
+per round, and those chosen meanwhile are skipped. Candidates do not depend on the ask class; only the number
+of victims per node does.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
     from yunikorn.objects.queue import Queue
 
 Order = Callable[["Allocation"], tuple[int, ...]]
-"""Who goes first: the smallest."""
+"""Sort key of victims; the smallest is preempted first."""
 EligibleLeaves = Mapping["Queue", int | None]
-"""Leaves in which work may go, and of which priority at most; None is any."""
+"""Leaves whose allocations may be preempted, with the highest eligible priority; None means any."""
 Entry = tuple[int, str, "Node", "list[Allocation] | None"]
-"""A node in order: how many victims it takes there (at the least, while they are not known), its id, they."""
+"""Heap entry: (lower bound or number of victims, node id, node, victims or None if not computed yet)."""
 
 
 class Candidates:
-    """All that may go for requests of one priority, whatever they ask for, and what nodes have free."""
+    """All candidates for requests of one priority, independent of ask class, and the free room of nodes."""
 
     def __init__(self, eligible: EligibleLeaves, candidates: Iterable[Allocation], order: Order) -> None:
         self._eligible = eligible
-        # Sorting is stable, and an application's later allocations are found later: they go first.
+        # The sort is stable and an application's later allocations come later, so reversed they are first.
         self.ordered = sorted(reversed(list(candidates)), key=order)
         self.by_node: dict[str, list[Allocation]] = {}
-        """By id of the node, in the same order."""
+        """Candidates by node id, in the same order."""
         for candidate in self.ordered:
             self.by_node.setdefault(candidate.node.id, []).append(candidate)
         self._largest: dict[str, Tally] = {}
         self._rooms: dict[str, Tally] = {}
 
     def covers(self, eligible: EligibleLeaves) -> bool:
-        """Whether all candidates on these grounds are among those here."""
+        """Return True if all candidates in the `eligible` leaves are included here."""
         known = self._eligible
         return all(leaf in known and known[leaf] == most for leaf, most in eligible.items())
 
     def largest(self, node_id: str) -> Tally:
-        """The most that any of them has on this node, by resource type."""
+        """Return the largest amount of any candidate on this node, per resource type."""
         found = self._largest.get(node_id)
         if found is None:
             found = self._largest[node_id] = {}
@@ -58,14 +58,14 @@ class Candidates:
         return found
 
     def room(self, node: Node) -> Tally:
-        """What `node` has free once all is gone that is on its way out."""
+        """Return the free room of `node` once all pending releases have ended."""
         room = self._rooms.get(node.id)
         if room is None:
             room = self._rooms[node.id] = room_on(node)
         return room
 
     def changed(self, nodes: Sequence[Node]) -> None:
-        """Something runs out on these nodes."""
+        """Discard the cached room of these nodes after new evictions."""
         for node in nodes:
             self._rooms.pop(node.id, None)
 
@@ -82,15 +82,15 @@ class Pool:
         self._changed: dict[str, Node] = {}
 
     def changed(self, nodes: Sequence[Node]) -> None:
-        """Something runs out on these nodes, or they are kept for others now."""
+        """Re-evaluate these nodes after new evictions or reservations."""
         self.every.changed(nodes)
         for node in nodes:
             self._changed[node.id] = node
 
     def choices(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> list[Entry]:
-        """Those of `nodes` that may be chosen as a heap, by how few victims each takes at the least.
+        """Return a heap of the possible nodes by the minimum number of victims on each.
 
-        `fits` says whether one may.
+        `fits` returns True for nodes that may host the request.
         """
         if self._heap is None:
             there = self.by_node
@@ -106,7 +106,7 @@ class Pool:
         return list(self._heap)
 
     def shortage(self, node: Node) -> Tally:
-        """What `node` lacks once what is on its way out already is gone."""
+        """Return what `node` lacks for the request once all pending releases have ended."""
         room = self.every.room(node)
         return {
             name: amount - room.get(name, 0) for name, amount in self._pairs if amount > room.get(name, 0)
@@ -124,7 +124,7 @@ class Pool:
 
 
 def _fewest(short: Mapping[str, int], largest: Mapping[str, int]) -> int:
-    """How many victims it takes at the least, given the largest of them; 0 if no number of them helps."""
+    """Return a lower bound on the number of victims, given the largest amounts; 0 if no number suffices."""
     least = 0
     for name, amount in short.items():
         most = largest.get(name)
@@ -135,7 +135,7 @@ def _fewest(short: Mapping[str, int], largest: Mapping[str, int]) -> int:
 
 
 def shortage(node: Node, pairs: Iterable[tuple[str, int]], going: Iterable[Allocation] = ()) -> Tally:
-    """What `node` lacks for an amount once `going`, and what is on its way out already, is gone."""
+    """Return what `node` lacks for an amount once `going` and all pending releases have ended."""
     room = room_on(node)
     for one in going:
         grow(room, one.resource)
@@ -143,7 +143,7 @@ def shortage(node: Node, pairs: Iterable[tuple[str, int]], going: Iterable[Alloc
 
 
 def room_on(node: Node) -> Tally:
-    """What `node` has free once what is on its way out already is gone."""
+    """Return the free room of `node` once all pending releases have ended."""
     room = dict(node.available)
     for one in node.allocations.values():
         extras = one.extras

@@ -1,4 +1,4 @@
-"""Candidates: the allocations that may have to go for a request (facts §9.3)."""
+"""Candidates: allocations that may be preempted for a request."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
-    """Whether an allocation can be a victim at all.
+    """Return True if an allocation can be a victim at all.
 
-    Work that opted out, or that belongs on its node and nowhere else, never is; what is on its way out
-    is not asked again, nor is what only waits for a placeholder to go. Originators go only where that is
-    allowed (decision 23).
+    Excluded are allocations that opted out or require their node (daemon sets), allocations that are being
+    released already, and those that wait for the end of a placeholder. Originators can be victims only where
+    `originators` allows it (`docs/decisions/0023`).
     """
-    # Asked of all that runs: what nearly all have nothing of is looked at once.
+    # Called for every running allocation: most have no extras, so these are checked first.
     spec, extras = allocation.spec, allocation.extras
     if extras is not None and (extras.releasing is not None or extras.replaces is not None):
         return False
@@ -36,7 +36,7 @@ def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
 
 
 def uses_any_of(allocation: Allocation, pairs: Pairs) -> bool:
-    """Whether it holds anything of what is needed."""
+    """Return True if the allocation uses any of the requested resource types."""
     resource = allocation.resource
     for name, _ in pairs:
         if resource.get(name, 0) > 0:
@@ -45,10 +45,11 @@ def uses_any_of(allocation: Allocation, pairs: Pairs) -> bool:
 
 
 def across_queues(ask: Ask, snapshot: PreemptionSnapshot, entitled: Entitlement) -> dict[Queue, int | None]:
-    """For a request that a guarantee covers: where work of others may go, of its priority or less.
+    """Return the leaves and highest priorities eligible for a request that a guarantee covers.
 
-    Work without a guarantee of its own stays if the guarantee that is called on covers it as well: it has
-    the same right to the room as the request.
+    Allocations in other leaves up to the priority of the request are eligible. Leaves without a guarantee of
+    their own that share the guarantee on which the request relies are left out: they have an equal right to
+    the room.
     """
     leaf, pairs = ask.app.chain[0], ask.ask_class.pairs
     found = _outside(ask, snapshot, entitled.root(fence_root(leaf, pairs, snapshot)), less=False)
@@ -62,7 +63,10 @@ def across_queues(ask: Ask, snapshot: PreemptionSnapshot, entitled: Entitlement)
 def by_priority(
     ask: Ask, snapshot: PreemptionSnapshot, *, outside: bool, inside: bool
 ) -> dict[Queue, int | None]:
-    """For a request without a guarantee: where work of lower priority may go, of others or its own queue."""
+    """Return the leaves and priorities eligible for a request without a guarantee.
+
+    Only allocations of lower priority are eligible, in other leaves (`outside`) or in its own (`inside`).
+    """
     leaf = ask.app.chain[0]
     found: dict[Queue, int | None] = {}
     if outside:
@@ -74,17 +78,17 @@ def by_priority(
 
 
 def _shared(queue: Queue, other: Queue) -> Queue:
-    """The lowest queue above both.
+    """Return the lowest common ancestor of two queues.
 
-    Its order decides between them. Where that ignores priorities, work that ended for a more important
-    request would take the room back as soon as it is submitted again.
+    Its order decides between the two queues. If that order ignores priorities, preempted work would regain
+    the room as soon as it is submitted again.
     """
     above = other.chain
     return next(each for each in queue.chain if each in above)
 
 
 def candidates_on(eligible: EligibleLeaves) -> Iterator[Allocation]:
-    """What may go there, for whatever is asked."""
+    """Yield the candidates in the eligible leaves."""
     for leaf, most in eligible.items():
         for app in leaf.applications.values():
             for allocation in app.allocations.values():

@@ -1,8 +1,8 @@
-"""Entitlement: the guarantees that a request calls on, and the part of the tree where they count.
+"""Entitlement: guarantees on which a request may rely, and the subtree in which they apply.
 
-A queue that uses more than its guarantee already has nothing left to call on. A request below such a queue
-may still be entitled against the work of its neighbours there, by a guarantee further down: it takes the
-place of their work, and the queue uses no more than before. Against queues outside it is not entitled.
+A queue above its guarantee cannot rely on that guarantee. A request below such a queue may still preempt
+siblings within the queue on account of a guarantee further down: the request replaces their work, and the
+usage of the queue does not grow. Queues outside are then not eligible.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Entitlement:
-    """The guarantees that cover a request, from the bottom up, at least one of them of a type it asks for."""
+    """Guarantees that cover a request, from the leaf up; at least one has a requested resource type."""
 
     bounds: tuple[Bound, ...]
     within: Queue | None
-    """Only work below this queue may go; None: that of any queue."""
+    """Queue to whose subtree victims are restricted; None for no restriction."""
 
     def root(self, fence: Queue) -> Queue:
-        """The lower of `fence`, which is above the request, and `within`."""
+        """Return the lower of `fence`, an ancestor of the request's leaf, and `within`."""
         if self.within is None or fence not in self.within.chain:
             return fence
         return self.within
 
     def covers_neighbour(self, queue: Queue, pairs: Pairs) -> bool:
-        """Whether all guarantees of types asked for cover `queue` as well as the request."""
+        """Return True if all guarantees with requested types cover `queue` as well as the request."""
         return all(bound.queue in queue.chain for bound in self.bounds if _is_for(bound, pairs))
 
 
 def entitlements(ask: Ask, snapshot: PreemptionSnapshot) -> list[Entitlement]:
-    """The guarantees that `ask` calls on, in the order in which to try them: against neighbours first.
+    """Return the entitlements of `ask` in the order in which to try them, the most local first.
 
-    Neighbours make room without more use of the queue above; work from outside is only enough if that queue
-    keeps to its guarantee. Empty if no guarantee is left, or has a type that the request asks for.
+    Local victims free room without increasing the usage of the queue above; victims from outside suffice only
+    if that queue stays within its guarantee. Empty if no guarantee with a requested type applies.
     """
     pairs = ask.ask_class.pairs
     bounds: list[Bound] = []

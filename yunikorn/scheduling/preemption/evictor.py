@@ -1,4 +1,4 @@
-"""The evictor: tells allocations to go, and keeps account of the requests that wait for their room."""
+"""Evictor: requests the release of victims, and tracks the requests that wait for their room."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Evictor:
-    """Carries out what was decided: books, events and messages."""
+    """Executes preemption plans: accounting, events and messages."""
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
@@ -33,7 +33,7 @@ class Evictor:
         ask: Ask | None = None,
         node: Node | None = None,
     ) -> None:
-        """Tell the RM to end `victims`, with `message`; `event` is noted on each (facts §9.5)."""
+        """Ask the RM to release `victims`, with `message`; `event` is recorded for each victim."""
         partition = self._partition
         eviction = Eviction(ask, node, partition.clock.now())
         eviction.add(victims)
@@ -50,21 +50,21 @@ class Evictor:
     def evict_for(
         self, ask: Ask, node: Node | None, victims: Sequence[Allocation], *, kind: str = "ask"
     ) -> None:
-        """Tell the RM to end `victims`, so that `ask` can run, on `node` if it is kept for it."""
+        """Ask the RM to release `victims` so that `ask` can run, on `node` if that is reserved for it."""
         message = f"preempting allocations to free up resources to run {kind}: {ask.key}"
         event = f"Preempted by {ask.key} from application {ask.app.id} in {ask.app.chain[0].path}"
         self.evict(victims, message, event, ask, node)
 
     def is_waiting(self, ask: Ask) -> bool:
-        """Whether `ask` has preempted, and waits for what that gives it.
+        """Return True if `ask` has preempted, and waits for the room of its victims.
 
-        It may try again when the room went to somebody else, which can be only where no node is kept
-        for it: when that node left, or when only quotas were in its way.
+        A request may preempt again if another request took the room. That is possible only without a reserved
+        node: if the node was removed, or if only quotas were exceeded.
         """
         return self._partition.clock.now() < self.waits_until(ask)
 
     def waits_until(self, ask: Ask) -> int:
-        """The time (ns) from which `ask` may preempt again; `NEVER` while it has victims or a node."""
+        """Return the time (ns) from which `ask` may preempt again; `NEVER` while it has victims or a node."""
         eviction = ask.eviction
         if eviction is None or not eviction.waits:
             return INT64_MIN
@@ -73,7 +73,7 @@ class Evictor:
         return eviction.started + RETRY_INTERVAL
 
     def promised(self) -> Iterator[Ask]:
-        """The requests that wait for what they preempted, oldest first."""
+        """Yield the requests that wait for the room of their victims, oldest first."""
         for ask in list(self._evictions):
             if self.is_waiting(ask):
                 yield ask

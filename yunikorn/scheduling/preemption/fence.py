@@ -1,6 +1,6 @@
-"""The fence: how far up a request may look for victims, and which priorities it may displace where.
+"""Fences: the subtree in which a request may preempt, and the eligible priorities per leaf.
 
-Source: facts §9.3.
+The rules are those of YuniKorn 1.9; see "Preemption" in docs/scheduling.md.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class VictimLeaf(NamedTuple):
-    """A leaf in which there may be victims."""
+    """A leaf that may contain victims."""
 
     queue: Queue
     priority: int
-    """Work of this priority or less may go."""
+    """Highest priority of eligible allocations, from the point of view of this leaf."""
     fenced: bool
-    """The leaf stands behind a priority fence: then the priorities inside do not matter."""
+    """True if a priority fence applies: priorities within the leaf are then ignored."""
 
 
 def fence_root(leaf: Queue, pairs: Pairs, snapshot: PreemptionSnapshot) -> Queue:
-    """The first queue on the way up that is the root, is fenced, or is too small for the request.
+    """Return the first ancestor that is the root, is fenced, or lacks quota for the request.
 
-    Too small means that a quota, its own or one above, has no room: only work below it makes any.
+    In a queue that lacks quota, its own or an inherited one, only victims below that queue make room.
     """
     for queue in leaf.chain:
         if queue.parent is None or queue.settings.preemption_policy == "fence":
@@ -40,7 +40,7 @@ def fence_root(leaf: Queue, pairs: Pairs, snapshot: PreemptionSnapshot) -> Queue
 
 
 def effective_max(queue: Queue) -> Resource:
-    """The smallest quota here and above, the size of the cluster included."""
+    """Return the smallest quota of the queue and its ancestors, including the size of the cluster."""
     most = NOTHING
     for each in queue.chain:
         most = smaller_of(each.max or NOTHING, most)
@@ -48,13 +48,13 @@ def effective_max(queue: Queue) -> Resource:
 
 
 def reaches(leaf: Queue, root: Queue, priority: int, *, less: bool = False) -> Iterator[VictimLeaf]:
-    """The leaves below `root`, but for `leaf`, whose work a request of `priority` in `leaf` may displace.
+    """Yield the leaves below `root`, except `leaf`, in which a request of `priority` may preempt.
 
-    With `less` a fenced queue must count for less than the request, not just for no more.
+    With `less`, the priority of a fenced queue must be below that of the request, and not only equal.
     """
     on_path: dict[Queue, int] = {}
     for queue in leaf.chain:
-        # As the queues below this one are compared: its own offset moves all of them alike.
+        # Priority relative to the children of this queue; its own offset affects all of them equally.
         on_path[queue] = priority
         if queue is root:
             break

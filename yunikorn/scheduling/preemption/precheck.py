@@ -1,8 +1,8 @@
-"""Prospects: whether any request of a leaf can have victims at all, before they are asked one by one.
+"""Precheck of a leaf: detects that no request of the leaf can have victims.
 
-Victims in other queues make no room within the leaf's own guarantee and quota. When not even the smallest
-of what waits fits there, all attempts of the leaf are vain until something of it goes, and none is made: on a
-full cluster thousands of requests wait like this, each of which would be tried every few seconds.
+Victims in other queues free no room within the leaf's own guarantee and quota. If not even the smallest
+pending request fits these, all attempts for the leaf fail until one of its own allocations ends, and none is
+made. On a full cluster, thousands of pending requests would otherwise be tried every few seconds.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 
 
 class PreemptionPrecheck:
-    """What one look knows of the requests that wait, wherever they do."""
+    """Precheck for one round, based on all pending requests of the partition."""
 
     def __init__(self, ask_classes: Iterable[AskClass]) -> None:
-        """`ask_classes` are looked through when that is first needed."""
+        """Create a precheck; `ask_classes` are evaluated on first use."""
         self._ask_classes = ask_classes
         self._least: Tally | None = None
-        """By type: the smallest amount that a request which asks for it waits for."""
+        """Smallest pending amount per resource type, over the requests of that type."""
         self._common: frozenset[str] = frozenset()
-        """The types that all requests ask for."""
+        """Resource types that occur in all pending requests."""
 
     def cannot_help(self, leaf: Queue) -> bool:
-        """Whether no request of `leaf` can have victims, whatever it asks for.
+        """Return True if no request of `leaf` can have victims.
 
-        What other requests were promised is left out: it could only make less room.
+        Room promised to other requests is ignored here, since it can only reduce the available room.
         """
         settings = leaf.settings
         if settings.preempts_by_priority or settings.preempts_within:
             return False
         called_on = {name for bound in guarantees(leaf) for name in bound.limit}
         exceeded = self._exceeded(leaf)
-        # A request calls on a guarantee by one of its types, and has to keep to the bounds by all of them.
+        # One type of a request suffices to rely on a guarantee, but all its types must respect the bounds.
         return bool(called_on) and (called_on <= exceeded or not exceeded.isdisjoint(self._common))
 
     def _exceeded(self, leaf: Queue) -> set[str]:
-        """The types by which every request that asks for them exceeds a bound of the leaf itself."""
+        """Return the types with which every request of that type exceeds a bound of the leaf itself."""
         bounds: list[Mapping[str, int]] = [limit for limit in (leaf.guaranteed, leaf.max) if limit]
         if not bounds:
             return set()

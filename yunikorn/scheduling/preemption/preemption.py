@@ -1,4 +1,4 @@
-"""Everything that takes capacity back in one partition, as the partition at work drives it."""
+"""Preemption in one partition: for requests, after quota changes, and on shrunk nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Preemption:
-    """For requests, after changes of quotas, and on nodes that shrank."""
+    """Entry point of the partition scheduler for all kinds of preemption."""
 
     def __init__(
         self, partition: Partition, cycle: Cycle, orders: NodeOrders, config: PreemptionConfig
@@ -33,39 +33,39 @@ class Preemption:
         self._quotas = QuotaChange(partition, self._evictor, enabled=config.quota_preemption_enabled)
 
     def notice(self, ask: Ask) -> None:
-        """A request starts to wait, or has changed."""
+        """Handle a request that is new or has changed."""
         self._preemptor.notice(ask)
 
     def look(self) -> None:
-        """Nothing can be placed now: preempt where that is due."""
+        """Preempt where that is due; called when nothing can be placed."""
         self._preemptor.look()
 
     def is_due(self) -> bool:
-        """Whether another look is due at this instant."""
+        """Return True if another round is due now."""
         return self._preemptor.is_due()
 
     def next_attempt_at(self, ask: Ask) -> int | None:
-        """When preemption is first tried for a waiting request (ns); None when it is not."""
+        """Return the time (ns) of the first attempt for a pending request; None if there is none."""
         return self._preemptor.next_attempt_at(ask)
 
     def quotas(self, config: PreemptionConfig) -> dict[Queue, PreviousQuota]:
-        """The quotas before the configuration changes, for `reconfigure` with the same `config`."""
+        """Return the quotas before a configuration change, for `reconfigure` with the same `config`."""
         return self._quotas.before(enabled=config.quota_preemption_enabled)
 
     def reconfigure(self, before: Mapping[Queue, PreviousQuota], config: PreemptionConfig) -> None:
-        """The queues are configured anew."""
+        """Apply a new configuration, after the queues have been reconfigured."""
         self._config = config
         self._preemptor.reconfigure(config)
         self._quotas.after(before, enabled=config.quota_preemption_enabled)
 
     def booked(self, app: Application) -> None:
-        """Something of an application was booked without asking quotas."""
+        """Check the quotas of an application whose usage grew without a quota check."""
         if self._config.quota_preemption_enabled:
             for queue in reversed(app.chain):
                 self._quotas.exceeded(queue)
 
     def resized(self, node: Node) -> None:
-        """The room of a node changed."""
+        """Preempt on a node whose capacity has become smaller than its usage, if configured."""
         if self._config.shrunk_nodes and any(amount < 0 for amount in node.available.values()):
             victims = victims_of(node)
             if victims:

@@ -1,8 +1,8 @@
-"""The preemptor: has requests that wait in vain take capacity back (facts §9.1-9.6).
+"""Preemptor: preempts allocations for pending requests that cannot be placed.
 
-It looks when there is nothing left to place, and only at queues with a request that is old enough: one
-whose queue is guaranteed more than it has, or, where the queue's properties allow it, one that is more
-important than what runs.
+The preemptor acts when nothing more can be placed, and only for queues with requests that have waited long
+enough. Such a request must be covered by a guarantee of its queue, or, if the properties of the queue allow
+it, have a higher priority than its victims.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.preemption.candidate_pool import EligibleLeaves, Entry
 
 ATTEMPTS = 10
-"""Requests of one queue that are tried in one look (facts §9.2)."""
+"""Maximum number of requests of one queue that are tried per round, as in YuniKorn 1.9."""
 IN_VAIN = 20
-"""Attempts in vain, of all queues, after which the queues not looked at yet wait for the next round."""
+"""Number of failed attempts, over all queues, after which the remaining queues wait for the next round."""
 CROWDED = SECOND
-"""Time between attempts while other requests wait for what they preempted, and may be in the way."""
+"""Time (ns) between attempts while victims of other requests are still ending."""
 HOPELESS = SECOND
-"""Time between looks at whether a queue may hope again, once something has changed."""
+"""Time (ns) before a queue without prospects is checked again after a change."""
 
 
 class _Look:
-    """One look at a queue: what was tried, and when the next is due."""
+    """State of one round for one queue: attempts made, and the time of the next round."""
 
     def __init__(self, now: int, delay: int, changes: int) -> None:
         self._now = now
@@ -54,23 +54,23 @@ class _Look:
         self._changes = changes
         self._left = ATTEMPTS
         self._failed: dict[AskClass, int] = {}
-        """The highest priority at which requests of an ask class have failed: those of less would as well."""
+        """Highest priority at which requests of an ask class failed; lower priorities would fail as well."""
         self.pools: dict[tuple[AskClass, int, bool], Pool] = {}
-        """By ask class, priority, and whether a guarantee is called on."""
+        """Pools by ask class, priority, and use of a guarantee."""
         self._candidates: dict[tuple[int, bool], Candidates] = {}
-        """By priority, and whether a guarantee is called on."""
+        """Candidates by priority, and use of a guarantee."""
         self.success = False
-        """Whether any attempt had victims."""
+        """True if any attempt found victims."""
         self.eligible_at = NEVER
         self.retry = NEVER
 
     @property
     def in_vain(self) -> int:
-        """How many attempts failed."""
+        """Number of failed attempts."""
         return len(self._failed)
 
     def may_try(self, ask: Ask) -> bool:
-        """Whether it is the turn of `ask`; if not, it is of none behind it in its run."""
+        """Return True if `ask` may be tried now; False also rules out the requests after it in its run."""
         of_age = ask.created + self._delay
         if of_age > self._now:
             self.eligible_at = min(self.eligible_at, of_age)
@@ -81,7 +81,7 @@ class _Look:
             self.passed_over(ask)
             return False
         if not self._left:
-            # Where attempts succeed the next may follow at once: each look finds fewer that wait.
+            # After a success the next round may follow at once: fewer requests wait each time.
             self.eligible_at = min(
                 self.eligible_at, self._now if self.success else self._now + RETRY_INTERVAL
             )
@@ -92,8 +92,9 @@ class _Look:
     def passed_over(self, ask: Ask) -> None:
         """Schedule a barred request for the end of its pause.
 
-        A change that it has missed makes that look due by time. Left to `retry`, which may be now on behalf
-        of another request, the same change would make looks due at this instant without end.
+        If the request has missed a change, its next attempt is due by time. `retry` would be wrong then: it
+        may be now because of another request, so that the same change would make rounds due at this instant
+        endlessly.
         """
         if ask.attempt_change != self._changes:
             self.eligible_at = min(self.eligible_at, ask.barred_until)
@@ -101,7 +102,7 @@ class _Look:
             self.retry = min(self.retry, ask.barred_until)
 
     def pool(self, ask: Ask, eligible: EligibleLeaves, guaranteed: bool) -> Pool:
-        """The candidates for `ask` on these grounds, and perhaps more."""
+        """Return a pool with at least the candidates for `ask` in the eligible leaves."""
         shared = ask.priority, guaranteed
         every = self._candidates.get(shared)
         if every is None or not every.covers(eligible):
@@ -114,26 +115,26 @@ class _Look:
         return found
 
     def takes(self, plan: PreemptionPlan, ask: Ask) -> None:
-        """Victims go for `ask`: their nodes, and those that are or were kept for it, are others now."""
+        """Update all pools after victims and a node were chosen for `ask`."""
         nodes = [victim.node for victim in plan.victims]
         nodes += [node for node in (plan.node, ask.reserved) if node is not None]
         for pool in self.pools.values():
             pool.changed(nodes)
 
     def attempted(self, ask: Ask, until: int) -> None:
-        """Bar a request from further attempts until then (ns)."""
+        """Bar a request from further attempts until the given time (ns)."""
         extras = ask.ensure_extras()
         extras.barred_until, extras.attempt_change = until, self._changes
         self.retry = min(self.retry, until)
 
     def failed(self, ask: Ask, until: int) -> None:
-        """Bar a request that was tried without success, and for this look all that would fail as well."""
+        """Bar a request that failed, and for this round all requests that would fail as well."""
         self.attempted(ask, until)
         self._failed[ask.ask_class] = max(ask.priority, self._failed.get(ask.ask_class, ask.priority))
 
 
 class Preemptor:
-    """Preemption for requests, in one partition."""
+    """Preemption for the requests of one partition."""
 
     def __init__(
         self, partition: Partition, cycle: Cycle, orders: NodeOrders, config: PreemptionConfig
@@ -147,13 +148,13 @@ class Preemptor:
             partition.timers, partition.accounting
         )
         self._required: dict[str, dict[Ask, None]] = {}
-        """By id of the node: requests that belong there."""
+        """Requests with a required node, by node id."""
         self._versions = 0
 
     # -- noticing -----------------------------------------------------------------------------------
 
     def notice(self, ask: Ask) -> None:
-        """A request starts to wait, or has changed: then what was found out about it holds no more."""
+        """Schedule an attempt for a new or changed request, and discard results of earlier attempts."""
         if ask.extras is not None:
             ask.extras.barred_until = INT64_MIN
         node_id = ask.ask_class.required
@@ -166,7 +167,7 @@ class Preemptor:
                 self._schedule.notice(leaf, ask.created + leaf.settings.preemption_delay)
 
     def reconfigure(self, config: PreemptionConfig) -> None:
-        """Guarantees and properties may be others now: look at all that waits anew."""
+        """Reschedule all pending requests after a change of guarantees or properties."""
         self.config = config
         self._schedule.clear()
         self._required.clear()
@@ -178,11 +179,11 @@ class Preemptor:
     # -- looking ------------------------------------------------------------------------------------
 
     def is_due(self) -> bool:
-        """Whether another look is due at this instant: the last one reached its bounds."""
+        """Return True if another round is due now, because the last one reached its limits."""
         return self._partition.state != STOPPED and self._schedule.is_due(self._partition.clock.now())
 
     def look(self) -> None:
-        """Nothing can be placed now: preempt where that is due."""
+        """Preempt where that is due; called when nothing can be placed."""
         if not self._schedule or self._partition.state == STOPPED:
             return
         now = self._partition.clock.now()
@@ -193,7 +194,7 @@ class Preemptor:
             subject = entry.subject
             if isinstance(subject, Queue):
                 if in_vain < IN_VAIN:
-                    # The others stay due: whoever drives the scheduler comes back for them at once.
+                    # The remaining queues stay due, and the caller returns at once for them.
                     in_vain += self._look_at_queue(entry, subject, precheck, now)
             else:
                 self._look_at_node(entry, subject, now)
@@ -203,7 +204,7 @@ class Preemptor:
     def _look_at_queue(
         self, entry: ScheduleEntry[Queue | str], leaf: Queue, precheck: PreemptionPrecheck, now: int
     ) -> int:
-        """Preempt for requests of `leaf`; returns how many attempts were in vain."""
+        """Preempt for requests of `leaf`; returns the number of failed attempts."""
         if not leaf.waiting or not leaf.is_leaf:
             self._schedule.drop(leaf)
             return 0
@@ -217,7 +218,7 @@ class Preemptor:
                     continue
                 until = self.evictor.waits_until(ask)
                 if until > now:
-                    # No change need come by then: the node that was kept may be gone.
+                    # The time counts as well as a change, because the reserved node may be gone by then.
                     look.eligible_at = min(look.eligible_at, until)
                 else:
                     if not look.may_try(ask):
@@ -226,16 +227,16 @@ class Preemptor:
                         look.failed(ask, now + (CROWDED if any(self.evictor.promised()) else RETRY_INTERVAL))
                         break
                     look.success = True
-                # Once it is served the next of its repeats may follow at once.
+                # Once this replica is served, the next may follow at once.
                 look.retry = now
         if look.eligible_at == look.retry == NEVER:
-            # No request may be tried now: the queue is stopped, or its applications may not start yet.
+            # No request may be tried: the queue is stopped, or its applications may not start yet.
             look.retry = now + HOPELESS
         self._schedule.looked(entry, eligible_at=look.eligible_at, retry=look.retry)
         return look.in_vain
 
     def _runs(self, leaf: Queue) -> Iterator[list[Ask]]:
-        """The waiting requests in their order, those of one application and pending class together."""
+        """Yield the pending requests in order, grouped by application and pending class."""
         if any(queue.state == STOPPED for queue in leaf.chain):
             return
         self._cycle.resort(leaf)
@@ -247,9 +248,9 @@ class Preemptor:
                 yield from ([ask] for ask in app.asks.values() if ask.unschedulable and not ask.gang_blocked)
 
     def next_attempt_at(self, ask: Ask) -> int | None:
-        """When preemption is first tried for a waiting request (ns); None when it is not.
+        """Return the time (ns) of the first attempt for a pending request; None if there is none.
 
-        For whoever asks why it waits; changes nothing.
+        For explanations; changes nothing.
         """
         leaf, required = ask.app.chain[0], ask.ask_class.required
         if not (self.config.enabled and ask.may_preempt and _has_cause(leaf)) or required or ask.gang_blocked:
@@ -261,7 +262,7 @@ class Preemptor:
     # -- attempts -----------------------------------------------------------------------------------
 
     def _attempt(self, ask: Ask, look: _Look) -> bool:
-        """Find victims for `ask` and have them go; returns whether there were any."""
+        """Find victims for `ask` and evict them; returns True if there were any."""
         plan = self._plan(ask, look)
         if plan is None:
             return False
@@ -283,7 +284,7 @@ class Preemptor:
         blocked = any(not queue.has_room(ask.ask_class.pairs) for queue in ask.app.chain)
         if has_room and not blocked:
             return None
-        # Victims are others' work: they make no room within what the queue itself may have.
+        # Victims are outside the leaf, and free no room within its own quota and guarantee.
         own = [bound for bound in (*quotas(leaf), *guarantees(leaf)) if bound.queue is leaf]
         if snapshot.has_room(own, ask.ask_class.pairs):
             for entitled in entitlements(ask, snapshot):
@@ -344,7 +345,7 @@ class Preemptor:
         )
 
     def _accepts(self, ask: Ask, node: Node) -> bool:
-        # The node is an imagined one: what is remembered of the real one does not hold for it.
+        # The node is hypothetical: answers cached for the real node do not apply.
         self._versions -= 1
         node.version = self._versions
         return self._cycle.reservations.predicates.judge(ask, node, reserve=True) is None
@@ -396,7 +397,7 @@ class Preemptor:
 
 
 def _has_cause(leaf: Queue) -> bool:
-    """Whether requests in `leaf` may preempt: they have a guarantee to call on, or its properties say so."""
+    """Return True if requests in `leaf` may preempt, by a guarantee or by the properties of the queue."""
     settings = leaf.settings
     if settings.preempts_by_priority or settings.preempts_within:
         return True
@@ -404,7 +405,7 @@ def _has_cause(leaf: Queue) -> bool:
 
 
 def _may_start(app: Application) -> bool:
-    """Whether limits on running applications allow this one to hold something."""
+    """Return True if the limits on running applications allow this application to run."""
     return not app.not_started or not (
         any(queue.full for queue in app.chain) or any(tracker.full for tracker in app.owner)
     )

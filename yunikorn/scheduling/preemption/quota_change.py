@@ -1,8 +1,8 @@
-"""Quota changes: a queue whose max was lowered gives back what it has above it, after a delay.
+"""Quota preemption: a queue whose max was lowered releases its excess after a delay.
 
-It happens once per change, and only down to the new max; no request needs to wait for it. Source: facts
-§9.7, with the originators last and work that opted out never; a queue that had no max before counts as
-lowered too.
+Each change triggers one preemption down to the new max, independent of pending requests. As in YuniKorn 1.9,
+except that originators are the last victims, that allocations which opted out are no victims, and that a
+queue without a previous max counts as lowered.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class PreviousQuota:
-    """A queue's max and delay, as they were before a configuration changed."""
+    """Max and delay of a queue before a configuration change."""
 
     most: Resource | None
     delay: int
 
 
 class QuotaChange:
-    """Watches the quotas of a partition's configured queues."""
+    """Quota preemption for the configured queues of a partition."""
 
     def __init__(self, partition: Partition, evictor: Evictor, *, enabled: bool) -> None:
         self._partition = partition
@@ -40,9 +40,9 @@ class QuotaChange:
         self.enabled = enabled
 
     def before(self, *, enabled: bool) -> dict[Queue, PreviousQuota]:
-        """The quotas as they are now, to be handed to `after`; the root has none of its own.
+        """Return the current quotas, to be passed to `after`; the root has no quota of its own.
 
-        `enabled` as it will be: nobody asks how things were before it was switched off.
+        `enabled` is the future setting: if it is False, the previous quotas are not needed.
         """
         if not enabled:
             return {}
@@ -53,7 +53,7 @@ class QuotaChange:
         }
 
     def after(self, before: Mapping[Queue, PreviousQuota], *, enabled: bool) -> None:
-        """Another configuration holds: start, move and stop the delays."""
+        """Start, move or cancel delays after a configuration change."""
         self.enabled = enabled
         if not enabled:
             for queue in list(self._timers):
@@ -80,7 +80,7 @@ class QuotaChange:
             self._start(queue, self._partition.clock.now() + delay)
 
     def exceeded(self, queue: Queue) -> None:
-        """Something was booked without asking the quota, as for a recovering RM: that counts as a change."""
+        """Start the delay after usage grew without a quota check, as during recovery."""
         delay = queue.settings.quota_preemption_delay
         if not self.enabled or not delay or not queue.managed or queue.parent is None:
             return
@@ -98,7 +98,7 @@ class QuotaChange:
             timer.cancel()
 
     def _run(self, queue: Queue) -> None:
-        """The delay is over."""
+        """Preempt the excess at the end of the delay."""
         del self._timers[queue]
         over = excess(queue)
         victims = select_for_quota(queue, over) if over else []
@@ -124,7 +124,7 @@ class QuotaChange:
 
 
 def excess(queue: Queue) -> Tally:
-    """By how much a queue is above its max, not counting what is on its way out."""
+    """Return the usage above the queue's max, not counting allocations that are being preempted."""
     most = queue.max or NOTHING
     found: Tally = {}
     for name, limit in most.items():
@@ -135,7 +135,7 @@ def excess(queue: Queue) -> Tally:
 
 
 def _compare(old: Mapping[str, int], new: Mapping[str, int]) -> tuple[bool, bool]:
-    """Whether any type became lower, and whether any became higher; a missing type is unlimited."""
+    """Return two flags: any type was lowered, any type was raised; a missing type is unlimited."""
     lower = any(name not in old or amount < old[name] for name, amount in new.items())
     higher = any(name not in new or amount < new[name] for name, amount in old.items())
     return lower, higher

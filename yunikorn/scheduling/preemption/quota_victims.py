@@ -1,6 +1,7 @@
-"""Shedding: which work a queue gives up to come down by an amount (facts §9.7).
+"""Selection of victims that bring a queue down to its quota.
 
-It never gives up more than the amount of any type, and never takes a queue below its guarantee.
+The victims never exceed the excess of any resource type, and leave every queue its guarantee. The rules are
+those of YuniKorn 1.9.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ HOUR = 3600 * SECOND
 
 
 def select_for_quota(queue: Queue, amount: Mapping[str, int]) -> list[Allocation]:
-    """The victims in `queue` and below that bring it down by `amount`, or as near to that as can be.
+    """Return victims in `queue` and its descendants whose sum is close to, and at most, `amount`.
 
-    Queues below give in proportion to what they have above their guarantees; what that leaves over,
-    because work is not as small as shares are, is then taken wherever it fits.
+    Children contribute in proportion to their usage above their guarantees. The remainder, left because
+    allocations do not divide evenly, is then taken from any leaf.
     """
     snapshot = PreemptionSnapshot()
     victims = _share(queue, amount, snapshot)
@@ -73,7 +74,7 @@ def _victims(leaf: Queue) -> list[Allocation]:
 def _take(
     candidates: Sequence[Allocation], amount: Tally, queue: Queue, snapshot: PreemptionSnapshot
 ) -> list[Allocation]:
-    """Those that fit what is still to be given up, the first in order first; `amount` is used up."""
+    """Return the candidates that fit into `amount`, in order; reduces `amount` accordingly."""
     taken: list[Allocation] = []
     types = [name for name, value in amount.items() if value > 0]
     for victim in in_order(candidates, types, queue.max or {}):
@@ -93,8 +94,11 @@ def _reduce(amount: Tally, victim: Allocation) -> None:
 def in_order(
     candidates: Iterable[Allocation], types: Sequence[str], most: Mapping[str, int]
 ) -> list[Allocation]:
-    """Who goes first: originators last, then by how much of it is of the types that are wanted, then the
-    least important, then the youngest by the hour, then the smallest of these types."""
+    """Return the candidates in the order of preemption.
+
+    Originators are last. Then come, in this order: the largest share of wanted resource types, the lowest
+    priority, the youngest by the hour, and the smallest amount of these types.
+    """
 
     def rank(victim: Allocation) -> tuple[float, ...]:
         held = [name for name, amount in victim.resource.items() if amount]

@@ -1,7 +1,7 @@
-"""Victims on the one node that a request requires (facts §9.6).
+"""Victims on the node that a request requires.
 
-No queue's guarantee or fence stands in the way: the request can run nowhere else. What is free on the
-node counts first, so that nothing goes for room that is there.
+Guarantees and fences do not protect victims here, since the request can run on no other node. Free room
+counts first, so that nothing is preempted for room that already exists.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
 
 def victims_on(node: Node, ask: Ask, rivals: Iterable[Ask] = ()) -> list[Allocation] | None:
-    """The allocations that have to go from `node` for `ask`: none if room is coming anyway, None if no
-    choice makes enough.
+    """Return the victims on `node` for `ask`; empty if pending releases suffice, None if no choice does.
 
-    `rivals` wait for room on the same node that others were told to make.
+    `rivals` are requests whose victims on the same node have not ended yet.
     """
     wanted = dict(ask.ask_class.pairs)
     for rival in rivals:

@@ -1,7 +1,7 @@
-"""The watch list: queues and nodes with requests that may preempt, and when each is worth a look.
+"""Preemption schedule: queues and nodes with requests that may preempt, and the time of their next round.
 
-A look is due when a request comes of age, and again once something has changed since the last look in
-vain, but not within `RETRY_INTERVAL` of it. Nothing is due while nothing changes: no timer is set then.
+A round is due when a request has waited long enough, and again after any change since the last failed round,
+but not within `RETRY_INTERVAL` of that round. Without changes nothing is due and no timer is set.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from yunikorn.clock import SECOND
 from yunikorn.resources import INT64_MAX
 
 RETRY_INTERVAL = 15 * SECOND
-"""Time between two attempts for one request (facts §9.2)."""
+"""Time (ns) between two attempts for one request, as in YuniKorn 1.9."""
 NEVER = INT64_MAX
 
 S = TypeVar("S")
 
 
 class ScheduleEntry(Generic[S]):
-    """One entry of the list."""
+    """Schedule of one queue or node."""
 
     __slots__ = ("eligible_at", "retry", "seen", "subject")
 
     def __init__(self, subject: S, eligible_at: int) -> None:
         self.subject = subject
         self.eligible_at = eligible_at
-        """When the next request comes of age (ns)."""
+        """Time (ns) at which the next request has waited long enough."""
         self.retry = NEVER
-        """When another look is allowed, if something has changed (ns)."""
+        """Time (ns) from which another round is allowed after a change."""
         self.seen = -1
-        """The accounting's count of changes at the last look."""
+        """Number of changes in the accounting at the last round."""
 
     def is_due(self, now: int, changes: int) -> bool:
-        """Whether to look now."""
+        """Return True if a round is due."""
         return now >= self.eligible_at or (changes != self.seen and now >= self.retry)
 
 
 class PreemptionSchedule(Generic[S]):
-    """All entries of a partition."""
+    """Schedule of all queues and nodes of a partition."""
 
     def __init__(self, timers: Timers, accounting: AllocationAccounting) -> None:
         self._timers = timers
@@ -59,7 +59,7 @@ class PreemptionSchedule(Generic[S]):
         return subject in self._watches
 
     def notice(self, subject: S, eligible_at: int) -> None:
-        """A request of `subject` comes of age at `eligible_at`."""
+        """Schedule a request of `subject` that may preempt from `eligible_at` (ns) on."""
         entry = self._watches.get(subject)
         if entry is None:
             self._watches[subject] = ScheduleEntry(subject, eligible_at)
@@ -70,7 +70,7 @@ class PreemptionSchedule(Generic[S]):
             self._alarm(eligible_at)
 
     def due(self, now: int) -> list[ScheduleEntry[S]]:
-        """What to look at now, in the order in which it was noticed."""
+        """Return the entries due now, in the order in which they were added."""
         changes = self._accounting.changes
         if now < self._eligible_at and (changes == self._seen or now < self._retry):
             if changes != self._seen:
@@ -79,24 +79,24 @@ class PreemptionSchedule(Generic[S]):
         return [entry for entry in self._watches.values() if entry.is_due(now, changes)]
 
     def is_due(self, now: int) -> bool:
-        """Whether a look is due by time, without a change."""
+        """Return True if a round is due by time, without a change."""
         return now >= self._eligible_at and bool(self._watches)
 
     def looked(self, entry: ScheduleEntry[S], *, eligible_at: int, retry: int) -> None:
-        """Schedule the next look: at `eligible_at`, or from `retry` on after a further change."""
+        """Schedule the next round: at `eligible_at`, or from `retry` on after a further change."""
         entry.eligible_at, entry.retry = eligible_at, retry
         entry.seen = self._accounting.changes
 
     def drop(self, subject: S) -> None:
-        """Nothing of it waits any more."""
+        """Remove a queue or node without pending requests."""
         self._watches.pop(subject, None)
 
     def clear(self) -> None:
-        """Start anew."""
+        """Remove all entries."""
         self._watches.clear()
 
     def set_timer(self) -> None:
-        """All that was due has been looked at: work out when the next look is due."""
+        """Set the timer for the next round, after all due entries have been processed."""
         changes = self._seen = self._accounting.changes
         entries = self._watches.values()
         self._retry = min((entry.retry for entry in entries), default=NEVER)
@@ -105,7 +105,7 @@ class PreemptionSchedule(Generic[S]):
         self._alarm(self._eligible_at)
 
     def _alarm(self, due: int) -> None:
-        # The timer does nothing but have whoever drives the scheduler come back by then.
+        # The timer only makes the caller run the scheduler again at that time.
         timer = self._timer
         if due == NEVER or (timer is not None and timer.call is not None and timer.due <= due):
             return

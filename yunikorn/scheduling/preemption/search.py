@@ -1,8 +1,8 @@
-"""The search for victims: which allocations have to go for one request, and on which node it will run.
+"""Search for the victims of one request, and for the node on which the request will run.
 
-Victims free just enough for every type, never take a queue below its guarantee, and are as few as can
-be: whichever of them stayed, the request could not run. Facts §9.5; unlike 1.9 nothing is preempted
-that leaves the request short of any type.
+Victims free the missing amount of every resource type, and leave every queue its guarantee. The set is
+minimal: without any one of the victims the request could not run. The order is that of YuniKorn 1.9. Unlike
+1.9, nothing is preempted if the request would still lack any resource type.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class PreemptionPlan:
-    """What has to go, and the node where that makes room; None where the room is there already."""
+    """Victims, and the node that they make room on; no node if only quotas lacked room."""
 
     victims: tuple[Allocation, ...]
     node: Node | None
 
 
 def youngest(victim: Allocation) -> tuple[int, ...]:
-    """The order across queues: the latest to come goes first (facts §9.5)."""
+    """Sort key across queues: the latest allocation first, as in YuniKorn 1.9."""
     return (-victim.placed, -victim.app.arrival)
 
 
 def least(victim: Allocation) -> tuple[int, ...]:
-    """The order by priority: the least important goes first, of equals the youngest."""
+    """Sort key by priority: the lowest priority first, then the latest."""
     return (victim.priority, -victim.placed, -victim.app.arrival)
 
 
 class Search:
-    """One search for one request."""
+    """Search for one request."""
 
     def __init__(
         self,
@@ -55,9 +55,10 @@ class Search:
         eligible: Collection[Queue],
         accepts: Callable[[Ask, Node], bool],
     ) -> None:
-        """Victims are those of `pool` that are on these grounds and have not been told to go.
+        """Create a search among the candidates of `pool` in `eligible` leaves.
 
-        `snapshot` have the request in them already; `accepts` asks the predicates about a node.
+        Candidates that are already being released are ignored. `snapshot` includes the request; `accepts`
+        asks the predicates about a node.
         """
         self._ask = ask
         self._leaf = ask.app.chain[0]
@@ -73,9 +74,9 @@ class Search:
         return (one for one in candidates if one.releasing is None and one.app.chain[0] in eligible)
 
     def plan(self, choices: Callable[[], list[Entry]], has_room: bool) -> PreemptionPlan | None:
-        """The best way to make room, or None; with `has_room` only bounds are in the way, no node is.
+        """Return the best plan, or None; with `has_room` only quotas are exceeded, and no node is needed.
 
-        Of the nodes in `choices` otherwise, which are a heap.
+        `choices` returns a heap of the possible nodes.
         """
         if next(self._alive(self._pool.candidates), None) is None or not self._can_help():
             return None
@@ -90,9 +91,9 @@ class Search:
     # -- nodes --------------------------------------------------------------------------------------
 
     def _by_number(self, heap: list[Entry]) -> Iterator[tuple[Node, list[Allocation]]]:
-        """Nodes and the victims there: those with the fewest first, of equals the first by id.
+        """Yield nodes and the victims there, fewest victims first, then by node id.
 
-        A node is only looked at once it could be the next: at first by how few it takes at the least.
+        Victims of a node are computed only when its lower bound reaches the top of the heap.
         """
         while heap:
             _, _, node, victims = heapq.heappop(heap)
@@ -102,7 +103,7 @@ class Search:
                 heapq.heappush(heap, (len(victims), node.id, node, victims))
 
     def _on_node(self, node: Node) -> list[Allocation] | None:
-        """The victims that make room on `node`; None if they cannot, or if there is room coming already."""
+        """Return the victims that make room on `node`; None if they cannot, or if none are needed."""
         short = self._pool.shortage(node)
         if not short:
             return None
@@ -110,7 +111,7 @@ class Search:
         chosen, enough = self._first_that_may_go(self._alive(there), dict(short))
         if not enough and len(chosen) < len(there):
             candidates = list(self._alive(there))
-            # The first ones may leave their queues too little above the guarantee for any larger one.
+            # The first victims may use up the excess over the guarantee, leaving too little for a larger one.
             candidates.sort(key=lambda one: -_part_of(short, one))
             chosen, enough = self._first_that_may_go(candidates, dict(short))
         return self._fewest_on(node, chosen) if enough else None
@@ -118,7 +119,7 @@ class Search:
     def _first_that_may_go(
         self, candidates: Iterable[Allocation], short: Tally
     ) -> tuple[list[Allocation], bool]:
-        """The victims in order until nothing is short any more, and whether that is so."""
+        """Return the victims in order until nothing is short, and True if that was reached."""
         chosen: list[Allocation] = []
         for victim in candidates:
             if not short:
@@ -144,7 +145,7 @@ class Search:
     # -- bounds -------------------------------------------------------------------------------------
 
     def _can_help(self) -> bool:
-        """Whether the candidates together hold what the bounds are exceeded by."""
+        """Return True if all candidates together cover the amounts by which bounds are exceeded."""
         for queue, name, amount in list(self._snapshot.deficits(self._bounds, self._pairs)):
             for candidate in self._alive(self._pool.candidates):
                 if queue in candidate.app.chain:
@@ -156,7 +157,7 @@ class Search:
         return True
 
     def _extend(self, node: Node, victims: list[Allocation]) -> PreemptionPlan | None:
-        """With these victims on `node`: all that it takes, if it can be done."""
+        """Return the complete plan with these victims on `node`, or None if there is none."""
         if not self._accepts(self._ask, without(node, victims)):
             return None
         for victim in victims:
@@ -168,7 +169,7 @@ class Search:
         return PreemptionPlan(tuple(self._prune([*victims, *extras], node)), node)
 
     def _make_bounds_hold(self, victims: Sequence[Allocation]) -> list[Allocation] | None:
-        """Victims from anywhere that bring the queues within their bounds; None if there are not enough."""
+        """Return further victims, on any node, that restore the bounds; None if there are not enough."""
         extras: list[Allocation] = []
         lacking = self._lacking()
         for victim in self._alive(self._pool.candidates):
@@ -185,7 +186,7 @@ class Search:
         return [(queue, name) for queue, name, _ in self._snapshot.deficits(self._bounds, self._pairs)]
 
     def _take(self, victim: Allocation) -> bool:
-        """Have `victim` go if its queue has more than it is guaranteed, and keeps that much."""
+        """Remove `victim` in the snapshot if its queue stays above its guarantee; True if removed."""
         own = victim.app.chain[0]
         if own is not self._leaf and not self._snapshot.is_over(own, self._leaf, self._pairs):
             return False
@@ -199,7 +200,7 @@ class Search:
             self._snapshot.stay(victim)
 
     def _prune(self, victims: list[Allocation], node: Node | None) -> list[Allocation]:
-        """Spare whoever need not go, the last choice first."""
+        """Drop the victims that are not needed, the last choice first."""
         snapshot = self._snapshot
         for victim in victims:
             snapshot.go(victim)
@@ -217,12 +218,12 @@ class Search:
 
 
 def _part_of(short: Tally, victim: Allocation) -> float:
-    """The share of what is short that `victim` makes up for, added up over the types."""
+    """Return the sum over all types of the share of the shortage that `victim` covers."""
     return sum(min(victim.resource.get(name, 0), amount) / amount for name, amount in short.items())
 
 
 def without(node: Node, victims: Iterable[Allocation]) -> Node:
-    """`node` as it will be when `victims`, and all on their way out already, are gone."""
+    """Return a copy of `node` without `victims` and without the allocations being released."""
     copy = Node(node.id, node.capacity, node.attributes, node.occupied)
     copy.state, copy.classes = node.state, node.classes
     gone = {victim.uuid for victim in victims}

@@ -1,7 +1,7 @@
-"""Shrunk nodes: a node with less capacity than is used on it gives work back, where the partition says so.
+"""Shrunk nodes: optional preemption on nodes with less capacity than usage.
 
-Off by default: 1.9 leaves what runs alone and places nothing new (decision 36). No queue goes below its
-guarantee, and protected work stays, so that a node may remain too full.
+Off by default: YuniKorn 1.9 keeps running allocations and places nothing new (`docs/decisions/0036`). Queues
+keep their guarantees and protected allocations stay, so that a node may remain overcommitted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def victims_of(node: Node) -> list[Allocation]:
-    """The allocations that have to go for the rest to fit `node`: the least important, then the youngest."""
+    """Return the victims that let the rest fit `node`: lowest priority first, then the latest."""
     snapshot = PreemptionSnapshot()
     short = _overuse(node, [])
     chosen: list[Allocation] = []

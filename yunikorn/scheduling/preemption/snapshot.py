@@ -1,8 +1,8 @@
-"""Standings: what queues would use if some allocations went and some requests came.
+"""Preemption snapshot: hypothetical usage of queues with some allocations removed and requests added.
 
-The books themselves stay as they are: a standing is copied from a queue when it is first looked at.
-Usage counts without what is on its way out, and with what other preempting requests were promised, so
-that one guarantee does not pay for two requests. Source: facts §9.4.
+The accounting itself stays unchanged: the usage of a queue is copied on first access. Usage excludes
+allocations that are being preempted, and includes room promised to other preempting requests, so that
+capacity promised to one request is not counted for another.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Pairs = Sequence[tuple[str, int]]
 
 @attrs.frozen
 class Bound:
-    """What the usage of a queue must not exceed once a request has come: its quota or its guarantee."""
+    """Upper bound on the usage of a queue including the request: its quota or its guarantee."""
 
     queue: Queue
     limit: Mapping[str, int]
 
 
 class PreemptionSnapshot:
-    """What-if books of queues."""
+    """Hypothetical usage of queues."""
 
     def __init__(self, promised: Iterable[Ask] = ()) -> None:
         self._used: dict[Queue, Tally] = {}
@@ -42,7 +42,7 @@ class PreemptionSnapshot:
                 grow(self._promised.setdefault(queue, {}), ask.resource)
 
     def used(self, queue: Queue) -> Tally:
-        """What `queue` would use."""
+        """Return the hypothetical usage of `queue`."""
         used = self._used.get(queue)
         if used is None:
             used = dict(queue.allocated)
@@ -52,12 +52,12 @@ class PreemptionSnapshot:
         return used
 
     def come(self, app: Application, amount: Mapping[str, int]) -> None:
-        """The application would have so much more."""
+        """Add `amount` to the usage of the application's queues."""
         for queue in app.chain:
             grow(self.used(queue), amount)
 
     def go(self, victim: Allocation) -> None:
-        """`victim` would be gone."""
+        """Remove `victim` from the usage of its queues."""
         for queue in victim.app.chain:
             shrink(self.used(queue), victim.resource)
 
@@ -69,9 +69,9 @@ class PreemptionSnapshot:
     # -- guarantees ---------------------------------------------------------------------------------
 
     def remaining(self, queue: Queue, asking: Queue) -> Resource | None:
-        """The rest of the guarantees of `queue`, below 0 where more is used; None if it has none.
+        """Return the unused guarantee of `queue`, negative where exceeded; None without a guarantee.
 
-        The smallest counts of all guarantees that do not cover `asking` as well.
+        The result is the minimum over all guarantees that do not also cover `asking`.
         """
         found: Resource | None = None
         for each in apart(queue, asking):
@@ -82,15 +82,15 @@ class PreemptionSnapshot:
         return found
 
     def is_over(self, queue: Queue, asking: Queue, pairs: Pairs) -> bool:
-        """Whether `queue` uses more than it is guaranteed of any of these types, or has no guarantee."""
+        """Return True if `queue` exceeds its guarantee for any of these types, or has no guarantee."""
         remaining = self.remaining(queue, asking)
         return remaining is None or any(remaining.get(name, 0) < 0 for name, _ in pairs)
 
     def keeps_guarantees(self, victim: Allocation, asking: Queue | None = None) -> bool:
-        """Whether every queue of `victim` keeps its guarantee without it (decision 25).
+        """Return True if every queue of `victim` keeps its guarantee without it (`docs/decisions/0025`).
 
-        With `asking`, the queues that also cover that queue are left out: the victim makes room there for
-        a request of the same queue.
+        With `asking`, common ancestors are left out: there, the victim makes room for a request of the same
+        queue.
         """
         own = victim.app.chain[0]
         for queue in own.chain if asking is None else apart(own, asking):
@@ -105,7 +105,7 @@ class PreemptionSnapshot:
     # -- bounds -------------------------------------------------------------------------------------
 
     def has_room(self, bounds: Iterable[Bound], pairs: Pairs) -> bool:
-        """Whether each bound leaves room for a request of so much that has not come yet."""
+        """Return True if each bound leaves room for an additional request."""
         for bound in bounds:
             used = self.used(bound.queue)
             for name, amount in pairs:
@@ -115,12 +115,12 @@ class PreemptionSnapshot:
         return True
 
     def exceeds(self, bound: Bound, pairs: Pairs) -> bool:
-        """Whether more than a bound is used already, of any of these types."""
+        """Return True if the usage already exceeds a bound for any of these types."""
         used = self.used(bound.queue)
         return any(name in bound.limit and used.get(name, 0) > bound.limit[name] for name, _ in pairs)
 
     def deficits(self, bounds: Iterable[Bound], pairs: Pairs) -> Iterator[tuple[Queue, str, int]]:
-        """By how much each bound is exceeded, for these types."""
+        """Yield the amounts by which bounds are exceeded, for these types."""
         for bound in bounds:
             used = self.used(bound.queue)
             for name, _ in pairs:
@@ -130,7 +130,7 @@ class PreemptionSnapshot:
 
 
 def apart(queue: Queue, asking: Queue) -> Iterator[Queue]:
-    """`queue` and the queues above it, up to the first that covers `asking` too, which is left out."""
+    """Yield `queue` and its ancestors below the first common ancestor with `asking`."""
     shared = asking.chain
     for each in queue.chain:
         if each in shared:
@@ -139,12 +139,12 @@ def apart(queue: Queue, asking: Queue) -> Iterator[Queue]:
 
 
 def quotas(leaf: Queue) -> list[Bound]:
-    """The quotas that a request in `leaf` has to meet."""
+    """Return the quotas that apply to a request in `leaf`."""
     return [Bound(queue, queue.max) for queue in leaf.chain if queue.max is not None]
 
 
 def guarantees(leaf: Queue) -> list[Bound]:
-    """The guarantees that a request in `leaf` can call on: its own, else those above."""
+    """Return the guarantees on which a request in `leaf` may rely: its own, else those of its ancestors."""
     if leaf.guaranteed:
         return [Bound(leaf, leaf.guaranteed)]
     return [Bound(queue, queue.guaranteed) for queue in leaf.chain if queue.guaranteed]
