@@ -1,4 +1,4 @@
-"""One application on its way through a simulation, and the row that is left of it."""
+"""Observation of one application during a simulation, and its row of results."""
 
 from __future__ import annotations
 
@@ -10,67 +10,67 @@ from yunikorn.simulation.rm_state import Submitted
 from yunikorn.simulation.statistics import DIGITS, seconds
 
 RUNNING, WAITING = "running", "waiting"
-"""Outcomes of applications that the end of the simulation overtook."""
+"""Outcomes of applications that have not ended at the end of the simulation."""
 
 
 @attrs.frozen
 class ApplicationRow:
-    """What became of an application. Times are seconds of simulated time; None is never."""
+    """Result of an application. Times are seconds of simulated time; None for events that did not occur."""
 
     application: str
     user: str
     partition: str
     queue: str
-    """Empty if it never was in one."""
+    """Queue of the application; empty if no queue was assigned."""
     size: str
-    """Its class, one of `size_classes.NAMES`."""
+    """Size class, one of `size_classes.NAMES`."""
     tasks: int
     restarts: int
     submitted: float
     started: float | None
-    """When its first task started."""
+    """Start of the first task."""
     whole: float | None
-    """When the last of its tasks had been started for the first time."""
+    """Time at which all tasks had been started at least once."""
     ended: float | None
     outcome: str
-    """finished, failed, rejected; running or waiting when the simulation ended."""
+    """finished, failed or rejected; running or waiting at the end of the simulation."""
     wait: float | None
-    """From submission to `started`."""
+    """Time from submission to `started`."""
     whole_wait: float | None
-    """From submission to `whole`."""
+    """Time from submission to `whole`."""
     slowdown: float | None
-    """Bounded slowdown; only of those that finished."""
+    """Bounded slowdown; only of finished applications."""
     reason: str
 
 
 @attrs.define(eq=False)
 class ApplicationObservation:
-    """An application that was submitted and has not come to its end."""
+    """A submitted application that has not ended."""
 
     record: Submitted
     partition: str
     size: str = ""
-    """Its class; empty until the nodes that come with it are known."""
+    """Size class; empty until the nodes of the same instant are registered."""
     queue: str = ""
     missing: int = 0
-    """Tasks that have not been started yet, not even for the first time."""
+    """Number of tasks that have never been started."""
     whole: int | None = None
     lacking: dict[Resource, int] = attrs.Factory(dict)
-    """Its requests that wait, by size."""
+    """Number of waiting requests by resource amounts."""
     waiting: int = 0
-    """Its tasks that wait."""
+    """Number of waiting tasks."""
     has_run: bool = False
 
     def first_start(self, ask: str, moment: int) -> bool:
-        """A task of this ask started; whether that made the application whole."""
-        # A restarted task is asked for under another key.
+        """Note the start of a task of this ask; returns True if now all tasks have been started."""
+        # A restarted task has an ask with another key.
         if self.missing and any(group.name == ask for group in self.record.plan.tasks):
             self.missing -= 1
             return self._see_whole(moment)
         return False
 
     def give_up(self, tasks: int, moment: int) -> bool:
-        """So many tasks will never start; whether the rest makes it whole."""
+        """Note tasks that will never start; returns True if now all remaining tasks have been started."""
         self.missing -= min(tasks, self.missing)
         return self._see_whole(moment)
 
@@ -81,7 +81,7 @@ class ApplicationObservation:
         return True
 
     def wants(self) -> dict[Resource, int]:
-        """Its requests that wait now, by size."""
+        """Return the current number of waiting requests by resource amounts."""
         found: dict[Resource, int] = {}
         for asks in (self.record.asks, self.record.places):
             for ask in asks.values():
@@ -91,12 +91,12 @@ class ApplicationObservation:
         return found
 
     def slowdown(self, ended: int) -> float | None:
-        """Its bounded slowdown, should it have finished at `ended`; None if it never ends by itself."""
+        """Return the bounded slowdown for an end at `ended`; None if a task has no end of its own."""
         own = own_time(self.record.plan)
         return None if own is None else bounded_slowdown(ended - self.record.plan.submit, own)
 
     def row(self, ended: int | None, outcome: str, reason: str = "") -> ApplicationRow:
-        """What is left of it."""
+        """Make the row of results."""
         record, plan = self.record, self.record.plan
         start = record.first_start
         slowdown = self.slowdown(ended) if outcome == "finished" and ended is not None else None

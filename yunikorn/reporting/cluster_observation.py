@@ -1,4 +1,4 @@
-"""All nodes and partitions of a simulation, over time."""
+"""Observation of all nodes and partitions of a simulation over time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yunikorn.simulation.workload import NodeEvent, NodeEventKind
 
 
 class ClusterObservation:
-    """Who has what, node by node and partition by partition."""
+    """Usage of all nodes, grouped by partition."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.partitions: dict[str, PartitionObservation] = {}
@@ -21,10 +21,10 @@ class ClusterObservation:
         self._timeline = timeline
         self._nodes: dict[str, tuple[Room, PartitionObservation]] = {}
         self._numbers: dict[str, int] = {}
-        """By name, of all that ever were: one that comes back has the row that it had."""
+        """Numbers of all nodes in `rows`, by name; a node that returns keeps its number."""
 
     def partition(self, name: str) -> PartitionObservation:
-        """The partition of this name; the empty one means `default`."""
+        """Return the partition of this name; the empty name stands for `default`."""
         name = partition_name(name)
         observation = self.partitions.get(name)
         if observation is None:
@@ -32,7 +32,7 @@ class ClusterObservation:
         return observation
 
     def change(self, event: NodeEvent) -> None:
-        """A node joined, changed or left."""
+        """Note a node event."""
         name, moment = event.node.name, event.at
         if event.change is NodeEventKind.ADD:
             partition = self.partition(event.node.partition)
@@ -64,7 +64,7 @@ class ClusterObservation:
         partition.touched = True
 
     def hold(self, allocation: Allocation, sign: int, moment: int) -> None:
-        """An allocation was made (`sign` 1), or ended (-1)."""
+        """Note the start (`sign` 1) or the end (-1) of an allocation."""
         room, partition = self._nodes[allocation.node_id]
         amount = allocation.resource_per_alloc
         room.take(amount, sign)
@@ -72,18 +72,18 @@ class ClusterObservation:
         self.rows.use(room.index, amount, sign, moment)
 
     def settle(self, moment: int) -> None:
-        """All changes of `moment` are in: enter where everything stands."""
+        """Record the state of all partitions; called after all changes of `moment`."""
         for partition in self.partitions.values():
             partition.settle(moment)
 
     def close(self, moment: int) -> None:
-        """The simulation ended: enter what is open."""
+        """Complete all series at the end of the simulation."""
         for partition in self.partitions.values():
             partition.close(moment)
         self.rows.close(moment)
 
     def capacities(self) -> dict[str, dict[str, int]]:
-        """By partition, what its capacity adds up to over all time: amounts times nanoseconds."""
+        """Return the capacity integrated over time (amounts times nanoseconds), by partition."""
         return {
             name: {kind: series.total() for kind, series in observation.had.items()}
             for name, observation in self.partitions.items()

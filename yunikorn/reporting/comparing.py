@@ -1,4 +1,4 @@
-"""Playing all variants of a comparison, and finding out where they part."""
+"""Simulation of all variants of a comparison, and detection of the first diverging decisions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from yunikorn.simulation.workload import RESTART
 
 @attrs.frozen
 class Drawn:
-    """A workload to be played under every variant; with the seed that it was drawn from, if any."""
+    """A workload to simulate under every variant, and its seed if the workload is drawn."""
 
     source: Source
     seed: int | None = None
@@ -35,9 +35,10 @@ def compare(
     folder: Path | None = None,
     told: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Play every plan with every workload; raises `RunFailed`.
+    """Simulate every plan with every workload; raises `RunFailed`.
 
-    Partings are those with the first workload. `folder` takes the files of each run, in folders of their own.
+    Divergences are reported for the first workload. `folder` receives the files of each run in a separate
+    subfolder.
     """
     orders = [
         Order(
@@ -93,7 +94,7 @@ def _decisions(first: Played, divergence: Divergence | None) -> int:
 def _ask(
     orders: list[Order], asked: list[DivergenceQuestion | None], executor: Executor
 ) -> list[ExplainAnswer | None]:
-    """Play runs again up to the moment of their question; None where there is none."""
+    """Repeat runs up to the moment of their question; the result is None for runs without a question."""
     again = [
         attrs.evolve(order, until=one.moment, questions=(str(one),), folder=None)
         for order, one in zip(orders, asked, strict=True)

@@ -1,4 +1,4 @@
-"""Several variants side by side: one row for each figure, differences to the first variant marked."""
+"""Comparison of variants: one row per figure, with differences to the first variant marked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JSON = "compare.json"
 
 @attrs.frozen
 class Variant:
-    """A configuration with its settings, and what came of it, seed by seed."""
+    """A configuration variant and its results, one per seed."""
 
     name: str
     results: list[FullReport]
@@ -28,11 +28,11 @@ class Variant:
 
 @attrs.frozen
 class Cell:
-    """A figure of one variant over all seeds; None where it has none."""
+    """A figure of one variant over all seeds; `value` is None if the variant has no such figure."""
 
     value: Dispersion | None
     differs: bool
-    """From the first variant, and not by chance."""
+    """True if the figure differs significantly from that of the first variant."""
 
 
 @attrs.frozen
@@ -46,11 +46,11 @@ class FigureRow:
 
     @property
     def differs(self) -> bool:
-        """Whether any variant differs from the first."""
+        """True if any variant differs from the first."""
         return any(cell.differs for cell in self.cells)
 
     def text(self, number: int) -> str:
-        """What stands in the table for one variant: the mean, its interval, how far it is from the first."""
+        """Return the cell text of one variant: mean, confidence interval, change from the first variant."""
         cell = self.cells[number]
         if cell.value is None:
             return self.spell(None)
@@ -60,7 +60,7 @@ class FigureRow:
         return f"{text} {self.mark(number)}" if cell.differs else text
 
     def mark(self, number: int) -> str:
-        """`▲ 12 %`, `▼ 3 %`: how much larger or smaller than that of the first variant."""
+        """Return the relative difference to the first variant, such as `▲ 12 %` or `▼ 3 %`."""
         first, value = self.cells[0].value, self.cells[number].value
         if first is None or value is None or not first.mean:
             return "▲" if value is not None and value.mean > 0 else "◆"
@@ -75,18 +75,18 @@ class FigureRow:
 
 @attrs.frozen
 class Comparison:
-    """All there is to say of several variants of one workload."""
+    """Results of several variants of one workload."""
 
     workload: str
     seeds: list[int]
-    """Empty when nothing was drawn."""
+    """Seeds of the runs; empty if nothing was drawn."""
     variants: list[Variant]
     rows: list[FigureRow]
     divergence_reports: list[DivergenceReport]
-    """Of each variant but the first."""
+    """Divergences of all variants but the first."""
 
     def to_json(self) -> str:
-        """As JSON text with a final newline: the table, and each run's report."""
+        """Return JSON text of the table and the reports of all runs, with a final newline."""
         rows: list[dict[str, Any]] = [
             {
                 "section": row.section,
@@ -110,7 +110,7 @@ class Comparison:
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
     def write_csv(self, file: IO[str]) -> None:
-        """compare.csv: a row for each figure and variant."""
+        """Write compare.csv, with a row for each figure and variant."""
         table = CsvFile(
             file, ("section", "figure", "variant", "value", "half_width_of_95_percent_interval", "differs")
         )
@@ -121,7 +121,7 @@ class Comparison:
 
 
 def make_rows(variants: Sequence[Variant]) -> list[FigureRow]:
-    """The table of at least one variant; each has as many results, in the order of the seeds."""
+    """Make the rows for at least one variant; all variants have results for the same seeds, in order."""
     found: dict[tuple[str, str], list[list[float | None]]] = {}
     spells: dict[tuple[str, str], Spell] = {}
     for number, variant in enumerate(variants):
@@ -141,7 +141,7 @@ def make_rows(variants: Sequence[Variant]) -> list[FigureRow]:
 def _together(
     found: dict[tuple[str, str], list[list[float | None]]],
 ) -> list[tuple[tuple[str, str], list[list[float | None]]]]:
-    """Rows of one section stand together, also those that only a later variant has."""
+    """Group rows by section, including rows that only later variants have."""
     sections = list(dict.fromkeys(section for section, _ in found))
     return sorted(found.items(), key=lambda item: sections.index(item[0][0]))
 

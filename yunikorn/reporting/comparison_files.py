@@ -1,4 +1,4 @@
-"""The files of a comparison: table, page and plots."""
+"""Files of a comparison: table, HTML page and plots."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CAPTIONS = {
 
 
 def outdated_runs(folder: Path, plans: Sequence[VariantPlan]) -> list[str]:
-    """What to say of folders that an earlier comparison left: with a number as ours have, but not ours."""
+    """Return a remark on folders of earlier comparisons that match the naming pattern but not these plans."""
     ours = {plan.folder(number) for number, plan in enumerate(plans, 1)}
     found = sorted(path.name for path in folder.glob("[0-9]*-*") if path.is_dir() and path.name not in ours)
     if not found:
@@ -38,7 +38,7 @@ def outdated_runs(folder: Path, plans: Sequence[VariantPlan]) -> list[str]:
 
 
 def draw_comparison(comparison: Comparison) -> dict[str, bytes]:
-    """Each picture as PNG, by file name."""
+    """Draw all plots; returns PNG contents by file name."""
     from yunikorn.reporting.mpl import png, styled
     from yunikorn.reporting.plot_comparison import plot_all_waits, plot_bars, plot_over_time, plot_shares
 
@@ -52,7 +52,7 @@ def draw_comparison(comparison: Comparison) -> dict[str, bytes]:
 
 
 def write_comparison(folder: OutFolder, comparison: Comparison, *, pictures: bool) -> str:
-    """Write all files; returns what was left out and what to do, or nothing."""
+    """Write all files; returns a hint if pictures were left out for a missing dependency, else ""."""
     folder.open(JSON).write(comparison.to_json())
     comparison.write_csv(folder.open(CSV))
     missing = missing_extra(PAGE) if pictures else ""

@@ -1,4 +1,4 @@
-"""The tables of a comparison as plain rows of text, a few variants beside each other."""
+"""Tables of a comparison as rows of text, with a few variants side by side."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from yunikorn.reporting.comparison import Comparison, FigureRow
 from yunikorn.reporting.sections import Section
 
 BESIDE = 5
-"""So many variants stand in one table; the first is in all of them, to compare with."""
+"""Maximum number of variants per table, including the first, which is in every table."""
 
 
 def comparison_sections(comparison: Comparison, beside: int = BESIDE) -> Iterator[Section]:
-    """A table for each section of figures; of many variants one after the other."""
+    """Yield a table for each section of figures; many variants are split into several tables."""
     last = len(comparison.variants)
     step = beside - 1
     groups = [[0, *range(start, min(start + step, last))] for start in range(1, last, step)]
@@ -27,7 +27,7 @@ def comparison_sections(comparison: Comparison, beside: int = BESIDE) -> Iterato
 
 
 def whole_table(comparison: Comparison, beside: int = BESIDE) -> Iterator[Section]:
-    """The same as one table per few variants, its sections below each other."""
+    """Yield one table per group of variants, with the sections below each other."""
     found: dict[tuple[str, ...], list[list[str]]] = {}
     for section in comparison_sections(comparison, beside):
         names = tuple(section.columns[1:])

@@ -1,6 +1,7 @@
-"""The CSV files of a run: one line of names, then rows; times in seconds, amounts in each type's own units.
+"""CSV files of a run: a header line and rows, with times in seconds and amounts in each type's base unit.
 
-Amounts are as in decisions.jsonl: vcore in thousandths, memory in bytes. An empty cell is "never" or "none".
+Amounts are as in decisions.jsonl: vcore in thousandths, memory in bytes. An empty cell stands for a missing
+value.
 """
 
 from __future__ import annotations
@@ -71,14 +72,14 @@ Cell = str | int | float | None
 
 
 class CsvFile:
-    """A file with columns, written row by row."""
+    """A CSV file with a header."""
 
     def __init__(self, file: IO[str], columns: Iterable[str]) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
         self._writer.writerow(columns)
 
     def write(self, *cells: Cell) -> None:
-        """One more row."""
+        """Write a row."""
         self._writer.writerow([_number(cell) if isinstance(cell, float) else cell for cell in cells])
 
 
@@ -87,7 +88,7 @@ def _number(value: float) -> str:
 
 
 class ApplicationsFile(Recorder):
-    """applications.csv: a row for each application, in the order in which they came to their end."""
+    """applications.csv: a row for each application, in the order of their ends."""
 
     def __init__(self, folder: OutFolder) -> None:
         self._folder = folder
@@ -98,12 +99,12 @@ class ApplicationsFile(Recorder):
         self._file = CsvFile(self._folder.open(APPLICATIONS), names)
 
     def add(self, row: ApplicationRow) -> None:
-        """One more."""
+        """Write the row of an application."""
         self._file.write(*attrs.astuple(row))
 
 
 class TasksFile(Recorder):
-    """tasks.csv: a row for each time that a task ran, in the order in which they left their places."""
+    """tasks.csv: a row for each execution of a task, in the order of their ends."""
 
     def __init__(self, folder: OutFolder) -> None:
         self._folder = folder
@@ -114,16 +115,16 @@ class TasksFile(Recorder):
         self._file = CsvFile(self._folder.open(TASKS), TASK_COLUMNS)
 
     def started(self, moment: int, task: Running) -> None:
-        """Its row comes when it leaves."""
+        """Remember a running task; its row is written at its end."""
         self._running[task] = None
 
     def left(self, moment: int, task: Running, reason: str) -> None:
-        """A row."""
+        """Write the row of a task that ended."""
         del self._running[task]
         self._add(task, moment, reason)
 
     def close(self) -> None:
-        """The simulation ended: rows for what still runs, without an end."""
+        """Write rows without an end for tasks that still run at the end of the simulation."""
         for task in self._running:
             self._add(task, None, "")
         self._running.clear()
@@ -147,7 +148,7 @@ class TasksFile(Recorder):
 
 
 def write_utilisation(file: IO[str], history: History) -> None:
-    """utilisation.csv: means over each interval, by partition and resource type."""
+    """Write utilisation.csv: means over each interval, by partition and resource type."""
     table = CsvFile(file, UTILISATION_COLUMNS)
     for index, (start, end) in enumerate(pairwise(history.edges)):
         for each in history.partitions:
@@ -168,9 +169,9 @@ def write_utilisation(file: IO[str], history: History) -> None:
 
 
 def write_queues(file: IO[str], history: History) -> None:
-    """queues.csv: means over each interval, by queue and resource type.
+    """Write queues.csv: means over each interval, by queue and resource type.
 
-    Guarantee and maximum are those at the end of the interval. A parent has what its children have.
+    Guarantee and maximum are those at the end of the interval. Values of a parent queue include its children.
     """
     table = CsvFile(file, QUEUE_COLUMNS)
     quotas = [_quotas(queue, history.edges[1:]) for queue in history.queues]
@@ -202,7 +203,7 @@ def _named(queue: QueueHistory) -> set[str]:
 
 
 def _quotas(queue: QueueHistory, ends: list[float]) -> list[QuotaStep]:
-    """The quota at the end of each interval."""
+    """Return the quota at the end of each interval."""
     found, current = [], 0
     for end in ends:
         while current + 1 < len(queue.quotas) and queue.quotas[current + 1].time < end:

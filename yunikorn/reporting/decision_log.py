@@ -1,4 +1,7 @@
-"""The decisions of a run, small enough to be sent from one process to another, and where two runs part."""
+"""Compact log of a run's decisions, and detection of the first difference between two logs.
+
+A log is small enough to be sent between processes.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ from yunikorn.simulation.recorder import Recorder
 
 PIECE = 1 << 16
 _OWN_WAY = ("ended", "node left")
-"""Places that are given back without a decision."""
+"""Reasons of releases that are not decisions of the core."""
 
 
 @attrs.frozen
 class Decision:
-    """Something that the core decided; `time` in nanoseconds."""
+    """A decision of the core; `time` in nanoseconds."""
 
     time: int
     kind: str
-    """`places`, or why the core took the place back, such as `preempted`."""
+    """`places`, or the reason of a release by the core, such as `preempted`."""
     application: str
     task: str
     node: str
@@ -30,7 +33,7 @@ class Decision:
 
     @property
     def is_placing(self) -> bool:
-        """Whether a task or a placeholder got its place."""
+        """True if a task or a placeholder was allocated."""
         return self.kind == PLACES
 
 
@@ -38,7 +41,7 @@ PLACES = "places"
 
 
 class DecisionLog(Recorder):
-    """Keeps every decision, a line each, packed: some five bytes for each."""
+    """A recorder that keeps every decision as a compressed line, at about five bytes per decision."""
 
     def __init__(self) -> None:
         self._packer = zlib.compressobj(1)
@@ -46,11 +49,11 @@ class DecisionLog(Recorder):
         self._packed: list[bytes] = []
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
-        """A line."""
+        """Add an allocation."""
         self._add(moment, PLACES, allocation)
 
     def released(self, moment: int, allocation: Allocation, reason: str) -> None:
-        """A line, if it was the core that decided so."""
+        """Add a release if the core decided it."""
         if reason not in _OWN_WAY:
             self._add(moment, reason, allocation)
 
@@ -65,14 +68,14 @@ class DecisionLog(Recorder):
         self._lines.clear()
 
     def pack(self) -> bytes:
-        """All of it; the decision log is over."""
+        """Return the compressed log; the log cannot be used afterwards."""
         self._flush()
         self._packed.append(self._packer.flush())
         return b"".join(self._packed)
 
 
 def unpack(packed: bytes) -> Iterator[Decision]:
-    """The decisions in their order, without holding all of them."""
+    """Yield the decisions in order, decompressing the log piece by piece."""
     unpacker = zlib.decompressobj()
     rest = b""
     for start in range(0, len(packed), PIECE):
@@ -84,16 +87,16 @@ def unpack(packed: bytes) -> Iterator[Decision]:
 
 @attrs.frozen
 class Divergence:
-    """The first decision in which two runs differ; one that decides nothing more has None."""
+    """The first decision in which two runs differ; None for a run without a further decision."""
 
     equal: int
-    """How many decisions were the same before."""
+    """Number of equal decisions before."""
     one: Decision | None
     other: Decision | None
 
 
 def find_divergence(one: bytes, other: bytes) -> Divergence | None:
-    """Where two runs part; None if they never do."""
+    """Return the first difference between two logs, or None if the logs are equal."""
     if one == other:
         return None
     for number, (left, right) in enumerate(zip_longest(unpack(one), unpack(other))):

@@ -1,8 +1,9 @@
-"""Means over several seeds, and how far they can be trusted.
+"""Means over several seeds with confidence intervals.
 
-The interval has the true mean in it in 95 of 100 cases, if what is measured is spread about evenly around it:
-Student's t distribution with one degree of freedom less than there are runs. Differences are taken seed by
-seed: both variants play the same drawn workload, so what the draw does to both does not blur the difference.
+The interval contains the true mean in 95 of 100 cases if the figure is approximately normally distributed.
+The calculation uses Student's t distribution with one degree of freedom less than there are runs. Differences
+are calculated pairwise, run by run: both variants use the same drawn workload, so variation between workloads
+cancels out.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ _QUANTILES = (
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
     2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
-"""97.5 % points of Student's t for 1 to 30 degrees of freedom."""
+"""97.5 % points of Student's t distribution for 1 to 30 degrees of freedom."""
 _MORE = ((120, 1.980), (60, 2.000), (40, 2.021), (30, 2.042))
-"""And for at least so many: that of the next fewer, which is never too narrow."""
+"""The same points for larger degrees of freedom; rounding down to a listed one widens the interval."""
 
 
 @attrs.frozen
@@ -34,7 +35,7 @@ class Dispersion:
 
 
 def dispersion(values: Sequence[float]) -> Dispersion | None:
-    """The spread of at least one value, None of nothing."""
+    """Return mean and confidence interval of the values, or None without values."""
     if not values:
         return None
     count = len(values)
@@ -47,17 +48,17 @@ def dispersion(values: Sequence[float]) -> Dispersion | None:
 
 
 def quantile(freedom: int) -> float:
-    """The 97.5 % point of Student's t for at least one degree of freedom."""
+    """Return the 97.5 % point of Student's t distribution for at least one degree of freedom."""
     if freedom <= len(_QUANTILES):
         return _QUANTILES[freedom - 1]
     return next(value for least, value in _MORE if freedom >= least)
 
 
 def differ(one: Sequence[float | None], other: Sequence[float | None]) -> bool:
-    """Whether two variants differ, given their figures seed by seed.
+    """Return True if two variants differ, given their figures in the order of the seeds.
 
-    With one run every difference is one. With several the confidence interval of the differences must
-    not hold 0.
+    With one run every difference counts. With several runs the 95 % confidence interval of the differences
+    must not contain 0.
     """
     pairs = [(a, b) for a, b in zip(one, other, strict=True) if a is not None and b is not None]
     if not pairs:

@@ -1,4 +1,4 @@
-"""Where two runs of one workload part, and why, in a sentence."""
+"""Description of the first difference between two runs of one workload, and of its cause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yunikorn.simulation.explain_answers import ExplainAnswer
 
 @attrs.frozen
 class DivergenceQuestion:
-    """What has to be asked of the other run: why it did not do the same. `moment` in nanoseconds."""
+    """The question why the other run did not make the same decision; `moment` in nanoseconds."""
 
     application: str
     moment: int
@@ -24,18 +24,18 @@ class DivergenceQuestion:
 
 @attrs.frozen
 class DivergenceReport:
-    """The first decision at which a variant leaves the way of the baseline."""
+    """The first decision in which a variant differs from the baseline."""
 
     variant: str
     equal: int
-    """How many decisions were the same before; all of them if `time` is None."""
+    """Number of equal decisions before; the number of all decisions if `time` is None."""
     time: float | None
-    """When the two part, in seconds."""
+    """Time of the divergence, in seconds; None if the runs do not diverge."""
     sentence: str
 
 
 def question(divergence: Divergence) -> DivergenceQuestion | None:
-    """What to ask of the other run: why what the first one placed was not placed there."""
+    """Return the question to the other run: why the first run's placement does not happen there."""
     one, other = divergence.one, divergence.other
     if one is None or not one.is_placing:
         return None
@@ -45,7 +45,7 @@ def question(divergence: Divergence) -> DivergenceQuestion | None:
 def describe(
     first: str, second: str, divergence: Divergence | None, decisions: int, answer: ExplainAnswer | None
 ) -> DivergenceReport:
-    """Where the run `second` leaves that of `first`; `answer` is the second one's to the `question`."""
+    """Describe where `second` diverges from `first`; `answer` is the answer of `second` to the `question`."""
     if divergence is None:
         text = f"Neither {first} nor {second} decides anything."
         if decisions:
@@ -82,7 +82,7 @@ def _reason(who: str, divergence: Divergence, answer: ExplainAnswer | None) -> s
         if other.time == one.time:
             return "" if one.node == other.node else ": the order of nodes is another one"
         if other.time < one.time:
-            return ""  # What kept the first from it was not asked.
+            return ""  # No question was asked about the first run.
     if not answer.requests:
         return f"; there {one.application} gets its place in the same instant"
     request = next((each for each in answer.requests if each.ask == one.task), answer.requests[0])

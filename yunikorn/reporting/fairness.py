@@ -1,8 +1,8 @@
-"""How evenly something is spread, as one number.
+"""Jain's fairness index.
 
-Jain's index of n numbers is the square of their sum over n times the sum of their squares: 1 when all are
-equal, 1/n when one has everything. Source: R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness
-and discrimination for resource allocation in shared computer systems", DEC-TR-301, 1984.
+Jain's index of n numbers is the square of their sum over n times the sum of their squares. The index is 1 if
+all numbers are equal, and 1/n if all but one are 0. Source: R. Jain, D. Chiu, W. Hawe, "A quantitative
+measure of fairness and discrimination for resource allocation in shared computer systems", DEC-TR-301, 1984.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from yunikorn.simulation.statistics import DIGITS
 
 
 def jain_index(numbers: Iterable[float]) -> float | None:
-    """Jain's index of numbers of at least 0; None when there are none, or nothing but zeros."""
+    """Return Jain's index of non-negative numbers; None without numbers other than 0."""
     found = list(numbers)
-    # Measured against the largest, so that no square grows beyond what a float can be.
+    # Normalised by the largest number, so that no square overflows.
     largest = max(found, default=0)
     if not largest:
         return None

@@ -1,4 +1,4 @@
-"""The figures of the full report, and their making from what was observed."""
+"""Figures of the full report, calculated from the observations."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from yunikorn.reporting.size_classes import NAMES
 from yunikorn.simulation.statistics import seconds
 
 CURVE = 400
-"""So many points of a distribution are kept for pictures."""
+"""Maximum number of points of a distribution curve."""
 
 
 @attrs.frozen
 class Fairness:
-    """Jain's index over the mean bounded slowdowns, and over the uses, of queues and of users.
+    """Jain's index of the mean bounded slowdowns, and of the usages, of queues and of users.
 
-    Only those count that finished something (slowdown), or submitted something (use); None if there are none.
+    The slowdown considers queues and users with finished applications, the usage those with submitted
+    applications. The index is None if there are none.
     """
 
     slowdown_of_queues: float | None
@@ -36,39 +37,39 @@ class Fairness:
 
 @attrs.frozen
 class Figures:
-    """What the full report has beyond the plain one."""
+    """Figures that the full report adds to the plain report."""
 
     wait: Summary | None
-    """Of applications, from submission to the start of the first task, in seconds."""
+    """Seconds from submission to the start of the first task, over all applications."""
     whole_wait: Summary | None
-    """Of applications, from submission to the start of the last task, in seconds."""
+    """Seconds from submission to the start of the last task, over all applications."""
     slowdown: Summary | None
-    """Bounded slowdown of the applications that finished."""
+    """Bounded slowdown of the finished applications."""
     fairness: Fairness
     fragmentation: dict[str, dict[str, Fragmentation]]
-    """By partition and resource type."""
+    """Fragmentation by partition and resource type."""
     queues: list[GroupReport]
-    """Leaf queues that ever had an application."""
+    """Leaf queues that had an application at any time."""
     users: list[GroupReport]
     sizes: list[GroupReport]
-    """Size classes that occur, small ones first."""
+    """Size classes with applications, in ascending order of size."""
 
 
 @attrs.frozen
 class Curves:
-    """Distributions for pictures: numbers in rising order."""
+    """Distributions for plots: numbers in ascending order."""
 
     waits: dict[str, list[float]]
-    """By queue, seconds until the start of the last task."""
+    """Seconds from submission to the start of the last task, by queue."""
     slowdowns: dict[str, list[float]]
     all_waits: list[float]
-    """Of all queues together."""
+    """Waits over all queues."""
     all_slowdowns: list[float]
 
 
 @attrs.frozen
 class Account:
-    """Everything an observer saw of a simulation that is over."""
+    """All observations of a finished simulation."""
 
     figures: Figures
     history: History
@@ -76,7 +77,7 @@ class Account:
 
 
 def make_account(observer: Observer) -> Account:
-    """What an observer saw; it was closed before."""
+    """Compile the observations of a closed observer."""
     capacities = observer.cluster.capacities()
     several = len({partition for partition, _ in observer.by_queue}) > 1
     named = {

@@ -1,4 +1,4 @@
-"""Figures as people read them, the same in tables and on pages."""
+"""Formatting of figures, shared by tables and pages."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ NONE = "-"
 
 
 def spell_time(seconds: float | None) -> str:
-    """`3h 4m`, or `-`."""
+    """Return a duration such as `3h 4m`, or `-`."""
     return NONE if seconds is None else duration(seconds)
 
 
 def percent(share: float | None) -> str:
-    """`12 %`; below ten with a decimal, where it says something."""
+    """Return a percentage such as `12 %`, with a decimal for values below ten, or `-`."""
     if share is None:
         return NONE
     value = share * 100
@@ -22,17 +22,17 @@ def percent(share: float | None) -> str:
 
 
 def ratio(number: float | None) -> str:
-    """`1.53`, `27.5`, `1,234`."""
+    """Return a number such as `1.53`, `27.5` or `1,234`, or `-`."""
     if number is None:
         return NONE
     return f"{number:,.0f}" if number >= 100 else f"{number:.1f}" if number >= 10 else f"{number:.2f}"
 
 
 def index(number: float | None) -> str:
-    """An index from 0 to 1, with two places; `-` if there is none."""
+    """Return an index from 0 to 1 with two decimals, or `-`."""
     return NONE if number is None else f"{number:.2f}"
 
 
 def amount(name: str, value: int) -> str:
-    """`vcore 4`, `memory 4Gi`."""
+    """Return an amount such as `vcore 4` or `memory 4Gi`."""
     return in_words({name: value})

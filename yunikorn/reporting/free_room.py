@@ -1,11 +1,11 @@
-"""What is free on nodes, and how much of that is of no use to what waits.
+"""Fragmentation: free resources on nodes, and the part that waiting tasks cannot use.
 
-Free room is *unusable* for a size that waits when it lies on nodes on which one task of that size does not
-fit. Over all sizes that wait and ask for a resource type the mean is taken, weighted by how many tasks of
-each wait. This is the idea of the fragmentation measure of Q. Weng et al., "Beware of fragmentation:
-scheduling GPU-sharing workloads with fragmentation gradient descent", USENIX ATC 2023, with the sizes that
-wait at that moment in place of those that are typical, and without parts of single devices. Sizes that fit on
-no node, not even on an empty one, do not count: that is no matter of what is free.
+A node's free resources are *unusable* for a waiting task size if a task of that size does not fit on the
+node. The unusable amount of a resource type is the mean over all waiting sizes that ask for the type,
+weighted by the number of waiting tasks. The measure follows Q. Weng et al., "Beware of fragmentation:
+scheduling GPU-sharing workloads with fragmentation gradient descent", USENIX ATC 2023, but considers the
+sizes that wait at the moment instead of typical sizes, and no parts of single devices. Sizes that do not fit
+on any empty node are ignored, because fragmentation is not the reason for their wait.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ import attrs
 from yunikorn.resources import Resource, Tally, fits, grow
 
 Space = tuple[tuple[str, int], ...]
-"""What is free on a node: types and amounts above 0, in the order of their names."""
+"""Free resources of a node: types with positive amounts, sorted by name."""
 SIZES = 24
-"""So many sizes are looked at, those that most tasks wait for; of equal ones the first to wait."""
+"""Maximum number of evaluated sizes, those with the most waiting tasks; ties go to the first to wait."""
 
 
 @attrs.define(eq=False)
 class Room:
-    """A node: what it has, what is free on it, and whether anything new may be placed there."""
+    """Capacity and free resources of a node; `open` is True if the node accepts new tasks."""
 
     capacity: Resource
     index: int
-    """How many others registered before it was there for the first time."""
+    """Number of the node in `NodeRows`."""
     free: Tally = attrs.Factory(dict)
     open: bool = True
     counted: Space = attrs.field(default=(), init=False)
-    """What the rooms it belongs to have counted of it; see `Rooms.spaces`."""
+    """Free resources as last counted by `Rooms.spaces`."""
     _changes: list[Room] | None = attrs.field(default=None, init=False)
 
     def take(self, amount: Mapping[str, int], sign: int) -> None:
-        """`amount` less is free (`sign` 1), or more (-1)."""
+        """Reduce the free resources by `amount` (`sign` 1), or increase them (-1)."""
         grow(self.free, amount, -sign)
         self._changed()
 
     def switch(self, open: bool) -> None:
-        """New things may be placed there from now on, or may not."""
+        """Set if the node accepts new tasks."""
         self.open = open
         self._changed()
 
     def report(self, changes: list[Room] | None) -> None:
-        """Have it put itself on this list, once, when something changes."""
+        """Request a notification: the node appends itself to this list at its next change."""
         self._changes = changes
 
     def _changed(self) -> None:
@@ -57,21 +57,21 @@ class Room:
 
     @property
     def space(self) -> Space:
-        """What is free for new things, by the names of the types; what is over-committed is no room."""
+        """Free resources for new tasks, sorted by type; overcommitted types are left out."""
         if not self.open:
             return ()
         return tuple(sorted(item for item in self.free.items() if item[1] > 0))
 
 
 class Rooms:
-    """The nodes of a partition, counted by what is free on them.
+    """Nodes of a partition, counted by their free resources.
 
-    Most nodes are as they were at the last look: only those that changed are counted anew.
+    Counts are updated incrementally, only for nodes that changed since the last access.
     """
 
     def __init__(self) -> None:
         self.capacities: Counter[Resource] = Counter()
-        """How many nodes are of each size."""
+        """Number of nodes by capacity."""
         self._rooms: dict[str, Room] = {}
         self._spaces: Counter[Space] = Counter()
         self._changes: list[Room] = []
@@ -83,26 +83,26 @@ class Rooms:
         return iter(self._rooms.values())
 
     def add(self, name: str, room: Room) -> None:
-        """A node is there from now on."""
+        """Add a node."""
         self._rooms[name] = room
         self.capacities[room.capacity] += 1
         self._changes.append(room)
 
     def remove(self, name: str) -> None:
-        """It is there no more."""
+        """Remove a node."""
         room = self._rooms.pop(name)
         self.capacities -= Counter([room.capacity])
         room.switch(False)
 
     def resize(self, room: Room, capacity: Resource) -> None:
-        """It has this capacity from now on."""
+        """Change the capacity of a node."""
         self.capacities -= Counter([room.capacity])
         self.capacities[capacity] += 1
         room.capacity = capacity
 
     @property
     def spaces(self) -> Counter[Space]:
-        """How many nodes have the same room for new things; those that have none do not count."""
+        """Number of nodes by their free resources; full nodes are left out."""
         spaces = self._spaces
         for room in self._changes:
             before, now = room.counted, room.space
@@ -121,7 +121,7 @@ class Rooms:
 
 @attrs.frozen
 class Look:
-    """Free and unusable amounts, of the types that something waits for; `cost` in comparisons."""
+    """Free and unusable amounts of the types that waiting tasks ask for; `cost` counts comparisons."""
 
     free: dict[str, int]
     unusable: dict[str, int]
@@ -129,7 +129,7 @@ class Look:
 
 
 def look(rooms: Rooms, waiting: Counter[Resource]) -> Look:
-    """Compare what is free with the sizes that wait."""
+    """Compare the free resources with the waiting sizes."""
     spaces = rooms.spaces
     sizes = [
         (size, tasks)
@@ -158,7 +158,7 @@ def look(rooms: Rooms, waiting: Counter[Resource]) -> Look:
 
 
 def _useless(spaces: Iterable[tuple[Tally, int]], size: Resource) -> Tally:
-    """What is free, per type, where one task of this size does not fit."""
+    """Return the free amounts per type on nodes on which a task of this size does not fit."""
     wanted = [item for item in size.items() if item[1] > 0]
     total: Tally = {}
     for here, nodes in spaces:

@@ -1,4 +1,4 @@
-"""A simulation with its full report: the plain one, and the figures of an observer."""
+"""Simulation with the full report: the plain report and the figures of an observer."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from yunikorn.simulation.workload import RESTART, Workload
 
 @attrs.frozen
 class FullReport:
-    """All there is to say of a simulation that is over."""
+    """Complete results of a simulation."""
 
     report: Report
     account: Account
 
     @property
     def figures(self) -> Figures:
-        """What the full report has beyond the plain one."""
+        """Figures that the full report adds to the plain report."""
         return self.account.figures
 
     def to_json(self) -> str:
-        """The plain report with the `figures` added, as JSON text with a final newline."""
+        """Return the plain report and the `figures` as JSON text with a final newline."""
         whole = {**attrs.asdict(self.report), "figures": attrs.asdict(self.figures)}
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
@@ -51,9 +51,10 @@ def study(
     preempted: str = RESTART,
     questions: Sequence[ExplainRequest] = (),
 ) -> FullReport:
-    """Simulate and observe; options and errors are those of `simulate`.
+    """Simulate and observe a workload; options and errors are those of `simulate`.
 
-    `rows` takes the row of each application as it comes to its end, and of the others at the end.
+    `rows` receives the row of each application at its end, and the rows of unfinished applications at the end
+    of the simulation.
     """
     quota_source = CoreQuotaSource()
     observer = Observer(quota_source, rows)

@@ -1,4 +1,4 @@
-"""Applications that belong together: those of a queue, of a user, of a size; and how they fared."""
+"""Figures of groups of applications: those of a queue, a user or a size class."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from yunikorn.simulation.statistics import DIGITS, seconds
 
 @attrs.frozen
 class GroupReport:
-    """How the applications of one queue, user or size class fared."""
+    """Figures of the applications of one queue, user or size class."""
 
     name: str
     partition: str
-    """Of a queue; empty for users and size classes, which have all partitions together."""
+    """Partition of a queue; empty for users and size classes, which span all partitions."""
     applications: int
     finished: int
     wait: Summary | None
     """Seconds from submission to the start of the first task."""
     whole_wait: Summary | None
-    """Seconds from submission to the start of the last task: for parallel jobs the wait that counts."""
+    """Seconds from submission to the start of the last task, the relevant wait of parallel jobs."""
     slowdown: Summary | None
-    """Bounded slowdown of the applications that finished."""
+    """Bounded slowdown of the finished applications."""
     use: float
-    """Dominant share: of all types the largest part of the capacity that their tasks had, over all time."""
+    """Dominant share: the largest part, over all types, of the capacity over time that the tasks used."""
     guarantees: dict[str, Guarantee] = attrs.Factory(dict)
-    """Of a queue, by resource type."""
+    """Guarantees of a queue, by resource type."""
 
 
 class GroupCounts:
-    """Counts while a simulation runs."""
+    """Counters of a group during a simulation."""
 
     def __init__(self) -> None:
         self.applications = 0
@@ -44,25 +44,25 @@ class GroupCounts:
         self.whole_waits = Sample()
         self.slowdowns = Sample()
         self.spent: dict[str, Tally] = {}
-        """By partition: amounts times nanoseconds that its tasks had."""
+        """Usage integrated over time (amounts times nanoseconds), by partition."""
 
     def started(self, observation: ApplicationObservation, moment: int) -> None:
-        """The first task of an application started."""
+        """Note the start of an application's first task."""
         self.waits.add(seconds(moment - observation.record.plan.submit))
 
     def whole(self, observation: ApplicationObservation, moment: int) -> None:
-        """The last task of an application started."""
+        """Note the start of an application's last task."""
         self.whole_waits.add(seconds(moment - observation.record.plan.submit))
 
     def finish(self, observation: ApplicationObservation, moment: int) -> None:
-        """An application finished."""
+        """Note that an application finished."""
         self.finished += 1
         slowdown = observation.slowdown(moment)
         if slowdown is not None:
             self.slowdowns.add(slowdown)
 
     def spend(self, partition: str, amount: Mapping[str, int], duration: int) -> None:
-        """A task had `amount` for `duration` nanoseconds."""
+        """Add a task's usage of `amount` for `duration` nanoseconds."""
         spent = self.spent.setdefault(partition, {})
         for name, value in amount.items():
             spent[name] = spent.get(name, 0) + value * duration
@@ -74,7 +74,7 @@ class GroupCounts:
         partition: str = "",
         guarantees: dict[str, Guarantee] | None = None,
     ) -> GroupReport:
-        """The figures, given each partition's capacity as amounts times nanoseconds."""
+        """Return the figures, given each partition's capacity as amounts times nanoseconds."""
         shares = [
             value / capacities[at][kind]
             for at, spent in self.spent.items()

@@ -1,4 +1,4 @@
-"""What a simulation looked like over time: means over equal intervals, for files and pictures."""
+"""Time series of a simulation: means over equal intervals, for files and plots."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from yunikorn.reporting.queue_observation import QuotaStep
 
 @attrs.frozen
 class PartitionHistory:
-    """One partition; amounts per resource type, in its own units (milli-cores, bytes, pieces)."""
+    """Time series of a partition; amounts per resource type in base units (milli-vcores, bytes, counts)."""
 
     partition: str
     capacity: dict[str, list[float]]
     used: dict[str, list[float]]
     unusable: dict[str, list[float]]
-    """Free, but of no use to what waits."""
+    """Free amounts that waiting tasks cannot use."""
     waiting: list[float]
     running: list[float]
 
 
 @attrs.frozen
 class QueueHistory:
-    """One queue with all below it; amounts as above."""
+    """Time series of a queue and its descendants; units are as for `PartitionHistory`."""
 
     partition: str
     queue: str
     is_leaf: bool
     used: dict[str, list[float]]
     wanted: dict[str, list[float]]
-    """What waits, in sum."""
+    """Total amounts of waiting requests."""
     waiting: list[float]
     running: list[float]
     quotas: list[QuotaStep]
@@ -37,7 +37,7 @@ class QueueHistory:
 
 @attrs.frozen
 class NodeHistory:
-    """Parts that were used, per resource type and row of nodes; None where there was nothing to use."""
+    """Used parts of the capacity, by resource type and row of nodes; None for a row without capacity."""
 
     nodes: int
     per_row: int
@@ -46,26 +46,26 @@ class NodeHistory:
 
 @attrs.frozen
 class History:
-    """Intervals, and what was in them."""
+    """All time series of a simulation."""
 
     start: float
-    """Where the first one begins, in seconds."""
+    """Start of the first interval, in seconds."""
     width: float
-    """How wide they are, in seconds."""
+    """Width of the intervals, in seconds."""
     end: float
-    """Where the last one ends, which may be narrower."""
+    """End of the last interval, which may be narrower, in seconds."""
     partitions: list[PartitionHistory]
     queues: list[QueueHistory]
-    """In the order of their paths, each parent before its children."""
+    """Queues sorted by path, so that parents precede their children."""
     nodes: NodeHistory
 
     @property
     def edges(self) -> list[float]:
-        """Where intervals begin, and where the last one ends; empty without any."""
+        """Boundaries of the intervals, in seconds; empty without intervals."""
         count = self.count
         return [*(self.start + index * self.width for index in range(count)), self.end] if count else []
 
     @property
     def count(self) -> int:
-        """How many intervals there are."""
+        """Number of intervals."""
         return len(self.partitions[0].waiting) if self.partitions else 0

@@ -1,9 +1,9 @@
-"""How something ran over simulated time, in a bounded number of equal intervals.
+"""Time series over a bounded number of equal intervals.
 
-A timeline starts with intervals of one second. When it would need more than its limit, neighbours are
+A timeline starts with intervals of one second. When the number of intervals exceeds the limit, neighbours are
 merged and the width doubles, for all series at once. A series keeps the integral of its value over each
-interval, in whole numbers, so nothing is lost by merging: the mean over any interval is exact, however long
-the trace is. Memory depends on the limit, not on the trace.
+interval as a whole number. Merging loses no precision: the mean over any interval is exact for traces of any
+length. Memory depends on the limit, not on the length of the trace.
 """
 
 from __future__ import annotations
@@ -11,36 +11,36 @@ from __future__ import annotations
 from yunikorn.clock import SECOND
 
 LIMIT = 512
-"""At most so many intervals; a finished timeline of more than that many seconds has over half of them."""
+"""Maximum number of intervals; a timeline longer than this number of seconds uses more than half of them."""
 
 
 class Timeline:
-    """The intervals that all series of one run share."""
+    """Intervals shared by all series of a run."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.start: int | None = None
-        """Where the first interval begins (ns); None as long as nothing has begun."""
+        """Start of the first interval (ns); None until `begin` is called."""
         self.width = SECOND
         self._limit = limit
         self._series: dict[Series, None] = {}
 
     def begin(self, moment: int) -> None:
-        """Intervals are counted from the first `moment` that is told; what is before it does not count."""
+        """Set the start of the first interval, unless already set; earlier values are not counted."""
         if self.start is None:
             self.start = moment
 
     def series(self, value: int = 0) -> Series:
-        """A new series with this value from the beginning on."""
+        """Create a series with an initial value."""
         made = Series(self, value)
         self._series[made] = None
         return made
 
     def forget(self, series: Series) -> None:
-        """This one is not needed any more."""
+        """Remove a series."""
         self._series.pop(series, None)
 
     def reach(self, moment: int) -> None:
-        """Have room for all time before `moment`."""
+        """Widen the intervals until they cover the time before `moment`."""
         if self.start is None:
             return
         while moment - self.start > self._limit * self.width:
@@ -49,7 +49,7 @@ class Timeline:
                 series.fold()
 
     def lengths(self, end: int) -> list[int]:
-        """How long each interval up to `end` is (ns): all as wide, the last one perhaps shorter."""
+        """Return the lengths (ns) of the intervals up to `end`; all are equal but perhaps the last."""
         if self.start is None:
             return []
         whole, rest = divmod(max(end - self.start, 0), self.width)
@@ -57,7 +57,7 @@ class Timeline:
 
 
 class Series:
-    """A value that changes at moments, and its integral over each interval."""
+    """A value that changes over time, and its integral over each interval."""
 
     __slots__ = ("_since", "_sums", "_timeline", "value")
 
@@ -68,13 +68,13 @@ class Series:
         self._sums: list[int] = []
 
     def set(self, moment: int, value: int) -> None:
-        """From `moment` (ns) on it has this value."""
+        """Change the value from `moment` (ns) on."""
         if value != self.value:
             self.wind(moment)
             self.value = value
 
     def wind(self, moment: int) -> None:
-        """Enter what it was until `moment`."""
+        """Add the integral up to `moment` (ns)."""
         timeline = self._timeline
         if timeline.start is None or moment <= timeline.start:
             return
@@ -95,14 +95,14 @@ class Series:
         sums[last] += self.value * (moment - start - last * width)
 
     def fold(self) -> None:
-        """Merge each two neighbours; the timeline calls it."""
+        """Merge each pair of neighbouring intervals; called by the timeline."""
         sums = self._sums
         if len(sums) % 2:
             sums.append(0)
         self._sums = [sums[index] + sums[index + 1] for index in range(0, len(sums), 2)]
 
     def absorb(self, other: Series, moment: int) -> None:
-        """Be the sum of both: at `moment`, before it and after it; the other is not to be used again."""
+        """Add `other` to this series for all times; `other` must not be used afterwards."""
         self.wind(moment)
         other.wind(moment)
         longer, shorter = self._sums, other._sums
@@ -115,13 +115,13 @@ class Series:
         self._timeline.forget(other)
 
     def total(self) -> int:
-        """Its integral over all time that was entered: value times nanoseconds."""
+        """Return the integral over all recorded time: value times nanoseconds."""
         return sum(self._sums)
 
     def sums(self, count: int) -> list[int]:
-        """Its integral over each of the first `count` intervals."""
+        """Return the integral over each of the first `count` intervals."""
         return (self._sums + [0] * count)[:count]
 
     def means(self, lengths: list[int]) -> list[float]:
-        """Its mean over each interval, given how long they are."""
+        """Return the mean over each interval, given the lengths of the intervals (ns)."""
         return [amount / length for amount, length in zip(self.sums(len(lengths)), lengths, strict=True)]

@@ -1,4 +1,4 @@
-"""What a comparison compares: figures of a run by name, each with its way to be read."""
+"""Figures that a comparison compares, with their names and formats."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Spell = Callable[[float | None], str]
 
 @attrs.frozen
 class Measure:
-    """A figure of one run; None where the run has nothing to measure."""
+    """A figure of one run; `value` is None if the run has no such figure."""
 
     section: str
-    """Under which heading it stands."""
+    """Heading of the figure."""
     name: str
     value: float | None
     spell: Spell
 
 
 def count(number: float | None) -> str:
-    """A whole number, or a mean of some."""
+    """Format a whole number, or a mean of whole numbers."""
     if number is None:
         return "-"
     return f"{number:,.0f}" if number == int(number) else f"{number:,.1f}"
 
 
 def measures(result: FullReport) -> Iterator[Measure]:
-    """Everything of a run that is compared, in the order of the table."""
+    """Yield all compared figures of a run, in the order of the table."""
     yield from _totals(result)
     yield from _waits(result)
     for queue in result.figures.queues:

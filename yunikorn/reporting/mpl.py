@@ -1,7 +1,6 @@
-"""What all plots share: paper, colours, units, time axes. Needs matplotlib.
+"""Common parts of all plots: page size, colours, units and time axes. Requires matplotlib.
 
-Nothing here keeps a state of matplotlib's own: figures are made and drawn as values, so that plots can be
-made anywhere and in any number.
+The module does not use matplotlib's global state: figures are created and drawn as independent values.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from yunikorn.config.quantities import VCORE
 
 DPI = 110
 WIDTH = 10.0
-"""Inches; all plots are as wide, so that they line up under each other."""
+"""Width of all plots in inches; equal widths align the plots on a page."""
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6d31", "#5e4fa2")
-"""Told apart by colour-blind people, too (after M. Okabe and K. Ito)."""
+"""Colours that colour-blind readers can distinguish (after M. Okabe and K. Ito)."""
 OTHERS = "#9a9a9a"
 USED = "#56b4e9"
 UNUSABLE = "#d55e00"
@@ -59,14 +58,14 @@ _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "b
 
 
 def styled() -> AbstractContextManager[None]:
-    """While this context is open, what is made and drawn looks as it should here."""
+    """Return a context that applies the project's plot style."""
     return rc_context(_STYLE)
 
 
 def paper(
     height: float, rows: int = 1, columns: int = 1, *, share: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with axes, row by row; `share` gives all of them the same time axis."""
+    """Create a figure with axes in row order; `share` gives all axes the same time axis."""
     figure = Figure(figsize=(WIDTH, height), dpi=DPI)
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, sharex=share, squeeze=False)
@@ -74,14 +73,14 @@ def paper(
 
 
 def png(figure: Figure) -> bytes:
-    """The drawn figure; without the date and the program, so that equal figures are equal files."""
+    """Return the figure as PNG, without date and program name, so that equal figures give equal files."""
     with io.BytesIO() as file:
         figure.savefig(file, format="png", metadata={"Software": None})
         return file.getvalue()
 
 
 def empty(what: str) -> Figure:
-    """A figure that says why there is nothing to see."""
+    """Create a figure with a message instead of a plot."""
     figure, (axes,) = paper(1.6)
     axes.set_axis_off()
     axes.text(0.5, 0.5, what, ha="center", va="center", fontsize=11, color=INK, transform=axes.transAxes)
@@ -89,13 +88,13 @@ def empty(what: str) -> Figure:
 
 
 def time_scale(edges: Sequence[float]) -> tuple[float, str]:
-    """By what seconds are divided for an axis, and what that is called."""
+    """Return the divisor of seconds for an axis, and the name of its unit."""
     span = max(edges) - min(0.0, min(edges)) if edges else 0.0
     return next((unit, name) for least, unit, name in _TIMES if span >= least)
 
 
 def amount_scale(name: str, largest: float) -> tuple[float, str]:
-    """By what amounts of a resource type are divided for an axis, and what its unit is called."""
+    """Return the divisor of a resource type's amounts for an axis, and the name of its unit."""
     if name == VCORE:
         return 1000, "cores"
     if name == "memory":
@@ -104,19 +103,19 @@ def amount_scale(name: str, largest: float) -> tuple[float, str]:
 
 
 def shorten(name: str, most: int) -> str:
-    """A name that strangers chose, so that it fits; the end of it tells more than its beginning."""
+    """Shorten a name from the input to `most` characters, keeping its end, which is more specific."""
     clean = "".join(char if char.isprintable() else "?" for char in name)
     return clean if len(clean) <= most else "…" + clean[1 - most :]
 
 
 def duration_ticks(largest: float) -> list[float]:
-    """Where an axis of waiting times has its marks, from a second up, in seconds."""
+    """Return the ticks of an axis of waiting times, in seconds from one second up."""
     marks = [1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 7 * 86_400, 30 * 86_400, 365 * 86_400]
     return [mark for mark in marks if mark <= max(largest, 1) * 1.5]
 
 
 def duration_text(seconds: float) -> str:
-    """`10 s`, `6 h`, `7 d`."""
+    """Return a short duration such as `10 s`, `6 h` or `7 d`."""
     for unit, text in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= unit:
             return f"{seconds / unit:g} {text}"
@@ -124,6 +123,6 @@ def duration_text(seconds: float) -> str:
 
 
 def top(values: Sequence[float], *more: float) -> float:
-    """Where an axis from 0 up ends: a little above the largest."""
+    """Return the upper end of an axis that starts at 0: slightly above the largest value."""
     largest = max((*values, *more), default=0.0)
     return largest * 1.08 if largest > 0 and math.isfinite(largest) else 1.0

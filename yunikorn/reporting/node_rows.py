@@ -1,7 +1,7 @@
-"""How full nodes were over time, a bounded number of rows whatever the cluster's size.
+"""Usage of nodes over time, in a bounded number of rows for clusters of any size.
 
-Nodes stand in the order in which they registered. As long as there are few, each has a row; when there would
-be more rows than the limit, neighbours are merged, so that every row has as many nodes.
+Nodes are in the order of their registration. A small cluster has one row per node. When the number of rows
+exceeds the limit, neighbouring rows are merged, so that all rows have the same number of nodes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LIMIT = 64
 
 
 class _Row:
-    """A few nodes: per resource type what they have, and what of it is used."""
+    """Capacity and usage of a few nodes, per resource type."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -29,7 +29,7 @@ class _Row:
             series.set(moment, series.value + sign * value)
 
     def absorb(self, other: _Row, moment: int) -> None:
-        """The nodes of another row are its own from now on, and always were."""
+        """Add the capacity and usage of another row, for all times."""
         for books, others in ((self.had, other.had), (self.used, other.used)):
             for name, series in others.items():
                 mine = books.get(name)
@@ -43,14 +43,14 @@ class NodeRows:
 
     def __init__(self, timeline: Timeline, limit: int = LIMIT) -> None:
         self.per_row = 1
-        """How many nodes a row has; the last one may have fewer."""
+        """Number of nodes per row; the last row may have fewer."""
         self.nodes = 0
         self._timeline = timeline
         self._limit = limit
         self._rows: list[_Row] = []
 
     def join(self, moment: int) -> int:
-        """One more node; returns its number."""
+        """Add a node; returns its number."""
         number = self.nodes
         self.nodes += 1
         while number // self.per_row >= self._limit:
@@ -66,25 +66,25 @@ class NodeRows:
         self._rows = self._rows[::2]
 
     def capacity(self, number: int, amount: Mapping[str, int], sign: int, moment: int) -> None:
-        """A node has `amount` more (`sign` 1) or less (-1)."""
+        """Increase a node's capacity by `amount` (`sign` 1), or reduce it (-1)."""
         row = self._rows[number // self.per_row]
         row.change(row.had, amount, sign, moment)
 
     def use(self, number: int, amount: Mapping[str, int], sign: int, moment: int) -> None:
-        """On a node `amount` more is used (`sign` 1) or less (-1)."""
+        """Increase a node's usage by `amount` (`sign` 1), or reduce it (-1)."""
         row = self._rows[number // self.per_row]
         row.change(row.used, amount, sign, moment)
 
     def close(self, moment: int) -> None:
-        """The simulation ended: enter what is open."""
+        """Complete all series at the end of the simulation."""
         for row in self._rows:
             for series in (*row.had.values(), *row.used.values()):
                 series.wind(moment)
 
     def shares(self, count: int) -> dict[str, list[list[float | None]]]:
-        """Per resource type, row by row: which part was used in each of `count` intervals.
+        """Return the used part of the capacity in each of `count` intervals, by resource type and row.
 
-        None where a row had none of the type. After `close`.
+        Values are None for a row without capacity of the type. Call `close` before.
         """
         names = sorted({name for row in self._rows for name in row.had})
         return {name: [_share(row, name, count) for row in self._rows] for name in names}

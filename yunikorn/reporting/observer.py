@@ -1,7 +1,7 @@
-"""Watches a simulation and keeps the figures of the full report; changes nothing.
+"""Recorder that collects the figures of the full report, without influence on the simulation.
 
-What it keeps grows with what is live, with the number of queues, users and nodes, and by eight bytes per
-application and figure; everything over time has a bounded number of intervals.
+Its memory grows with the number of live applications, queues, users and nodes, and by eight bytes per
+application and figure. Time series have a bounded number of intervals.
 """
 
 from __future__ import annotations
@@ -32,48 +32,48 @@ Write = Callable[[ApplicationRow], None]
 
 
 class Observer(Recorder):
-    """The figures of one simulation, while it runs."""
+    """Figures of one simulation while it runs."""
 
     def __init__(self, quota_source: QuotaSource, write: Write | None = None) -> None:
-        """`write` takes the row of each application that comes to its end, or is left at the end."""
+        """Create an observer; `write` receives each application's row at its end or the end of the run."""
         self.timeline = Timeline()
         self.cluster = ClusterObservation(self.timeline)
         self.queues = QueueObservations(self.timeline, quota_source)
         self.everything = GroupCounts()
         self.by_queue: dict[tuple[str, str], GroupCounts] = {}
-        """By partition and path."""
+        """Figures by partition and path of the queue."""
         self.by_user: dict[str, GroupCounts] = {}
         self.by_size: dict[str, GroupCounts] = {}
         self.last = 0
-        """When something happened last (ns)."""
+        """Time of the last event (ns)."""
         self._quota_source = quota_source
         self._write: Write = write or (lambda row: None)
         self._live: dict[str, ApplicationObservation] = {}
         self._unsized: dict[ApplicationObservation, None] = {}
-        """Those that came at this moment. The nodes that come with them are heard of later."""
+        """Applications of this moment without a size class, because nodes of this moment register later."""
         self._unwritten: list[tuple[ApplicationObservation, int, str, str]] = []
-        """Of those the ones that came to their end already: moment, outcome and reason."""
+        """Applications of `_unsized` that have already ended, with moment, outcome and reason."""
         self._touched: dict[ApplicationObservation, None] = {}
         self._running: dict[Running, ApplicationObservation] = {}
 
     # -- the cluster ----------------------------------------------------------------------------------
 
     def node_changed(self, event: NodeEvent) -> None:
-        """A node joined, changed or left."""
+        """Note a node event."""
         self.last = event.at
         self.cluster.change(event)
 
     def reloaded(self, event: Reloaded) -> None:
-        """The core was given another configuration."""
+        """Note a reload of the configuration."""
         self.last = event.at
         self.queues.look_again(event.at)
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
-        """A task, or a placeholder, got its place."""
+        """Note the allocation of a task or a placeholder."""
         self._hold(moment, allocation, 1)
 
     def released(self, moment: int, allocation: Allocation, reason: str) -> None:
-        """A task, or a placeholder, gave its place back."""
+        """Note the release of a task's or a placeholder's allocation."""
         self._hold(moment, allocation, -1)
 
     def _hold(self, moment: int, allocation: Allocation, sign: int) -> None:
@@ -88,7 +88,7 @@ class Observer(Recorder):
     # -- applications ---------------------------------------------------------------------------------
 
     def submitted(self, moment: int, record: Submitted) -> None:
-        """An application arrived."""
+        """Note the submission of an application."""
         self.last = moment
         self.timeline.begin(moment)
         plan = record.plan
@@ -101,7 +101,7 @@ class Observer(Recorder):
             group.applications += 1
 
     def _measure(self) -> None:
-        """The nodes of this moment are known: so are the sizes of those that came with them."""
+        """Determine the size classes of new applications, once the nodes of this moment are known."""
         for observation in self._unsized:
             plan = observation.record.plan
             observation.size = size_class(plan, self.cluster.partition(plan.partition).capacity)
@@ -112,14 +112,14 @@ class Observer(Recorder):
         self._unwritten.clear()
 
     def refused(self, moment: int, record: Submitted, tasks: int, reason: str) -> None:
-        """Some tasks of an application will never have a place."""
+        """Note tasks of an application that will never be allocated."""
         observation = self._live[record.plan.id]
         self._touched[observation] = None
         if observation.give_up(tasks, moment):
             self._see_whole(observation, moment)
 
     def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
-        """An application came to its end."""
+        """Note the end of an application."""
         self.last = moment
         observation = self._live.pop(record.plan.id)
         self._touched.pop(observation, None)
@@ -147,7 +147,7 @@ class Observer(Recorder):
     # -- tasks ----------------------------------------------------------------------------------------
 
     def started(self, moment: int, task: Running) -> None:
-        """A task began to run."""
+        """Note the start of a task."""
         if self._unsized:
             self._measure()
         observation = self._live[task.owner.plan.id]
@@ -163,7 +163,7 @@ class Observer(Recorder):
             self._see_whole(observation, moment)
 
     def left(self, moment: int, task: Running, reason: str) -> None:
-        """A task runs no more."""
+        """Note the end of a task."""
         observation = self._running.pop(task)
         self._run(observation, -1)
         self._spend(observation, task, moment)
@@ -179,10 +179,10 @@ class Observer(Recorder):
         for group in self._groups(observation):
             group.spend(observation.partition, amount, duration)
 
-    # -- what waits -----------------------------------------------------------------------------------
+    # -- waiting requests -----------------------------------------------------------------------------
 
     def settled(self, moment: int) -> None:
-        """The core has decided all that it could: enter where everything stands."""
+        """Record the state of all waiting requests; called when the core has made all possible decisions."""
         if self._unsized:
             self._measure()
         for observation in self._touched:
@@ -196,7 +196,7 @@ class Observer(Recorder):
         self.cluster.settle(moment)
 
     def _join(self, observation: ApplicationObservation, path: str) -> None:
-        """It is known now which queue an application is in."""
+        """Assign an application to its queue, as soon as the queue is known."""
         observation.queue = path
         self.by_queue.setdefault((observation.partition, path), GroupCounts()).applications += 1
         queue = self.queues.at(observation.partition, path)
@@ -205,7 +205,7 @@ class Observer(Recorder):
         queue.wait(observation.waiting)
 
     def _lack(self, observation: ApplicationObservation, wants: Mapping[Resource, int], waiting: int) -> None:
-        """From now on these requests and so many tasks of an application wait."""
+        """Update the waiting requests, and the number of waiting tasks, of an application."""
         before, observation.lacking = observation.lacking, dict(wants)
         more, observation.waiting = waiting - observation.waiting, waiting
         changed = {size: wants.get(size, 0) - before.get(size, 0) for size in {**before, **wants}}
@@ -222,7 +222,7 @@ class Observer(Recorder):
                 queue.wait(more)
 
     def close(self, moment: int) -> None:
-        """The simulation ended at `moment`: enter what still runs and waits."""
+        """Complete the figures at the end of the simulation, including tasks that still run or wait."""
         self.settled(max(moment, self.last))
         for task, observation in self._running.items():
             self._spend(observation, task, moment)

@@ -1,4 +1,4 @@
-"""The report as one HTML page with everything in it; opens from disk, asks no network. Needs jinja2."""
+"""Report as one self-contained HTML page that needs no network. Requires jinja2."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CAPTIONS = {
 
 
 def render_page(result: FullReport, pictures: dict[str, bytes]) -> str:
-    """The page of one run."""
+    """Render the page of one run."""
     report = result.report
     return render(
         title=f"Simulation of {report.workload} ({outcome(report)})",
@@ -43,8 +43,8 @@ def render(
     captions: dict[str, str],
     paragraphs: list[str] | None = None,
 ) -> str:
-    """A page: facts in a list, paragraphs, pictures with their captions, tables. Everything is escaped."""
-    # StrictUndefined: a name that the template has and nobody gives is a bug, not an empty place.
+    """Render a page of facts, paragraphs, pictures with captions, and tables; all texts are escaped."""
+    # StrictUndefined makes a missing variable of the template an error instead of an empty string.
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -68,14 +68,14 @@ def _facts(report: Report) -> list[tuple[str, str]]:
 
 
 def _first_parts(report: Report) -> list[Section]:
-    """What the terminal shows before the full report."""
+    """Return the tables that precede the full report, as on the terminal."""
     title, columns, rows = queues(report)
     found = [Section("Waiting time", ["of", *WAITS], [list(row) for row in waits(report)])]
     return [*found, Section(title, ["queue", *columns], rows)] if rows else found
 
 
 def _last_parts(report: Report) -> list[Section]:
-    """What kept something from being done."""
+    """Return the tables of limits and refusals."""
     held = [list(row) for row in limits(report.limit_waits.limits)]
     found = [Section("Limits that held requests", ["limit", "held in all"], held)] if held else []
     for title, rows in reasons(report):

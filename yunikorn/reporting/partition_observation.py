@@ -1,4 +1,4 @@
-"""What a partition had, what of it was used, and what of the rest was of no use, over time."""
+"""Observation of a partition over time: capacity, usage, and the unusable part of the free resources."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from yunikorn.resources import Resource, Tally, grow
 from yunikorn.simulation.statistics import DIGITS
 
 SAVINGS = 2_000_000
-"""Comparisons that looking for fragmentation may cost at once; small simulations never reach that."""
+"""Maximum budget of fragmentation samples, in comparisons; small simulations never exhaust it."""
 EARNED = 100
-"""Comparisons more for each change, so that looking costs no more than scheduling does."""
+"""Comparisons added to the budget per change, so that samples cost no more time than scheduling."""
 
 
 @attrs.frozen
 class Fragmentation:
-    """Room that was free and of no use, of one resource type."""
+    """Free but unusable amounts of one resource type."""
 
     of_free: float | None
-    """The part of what was free while tasks waited for this type; None if none ever did."""
+    """Part of the amount that was free while tasks waited for this type; None if none ever waited."""
     of_capacity: float
-    """The part of the capacity, over all time; 0 while nothing waited."""
+    """Part of the capacity over time; 0 if nothing waited."""
     at_end: float | None
-    """The part of what was free when the simulation ended; None if nothing waited then."""
+    """Part of the free amount at the end of the simulation; None if nothing waited then."""
     at_end_of_capacity: float | None
-    """The part of the capacity when the simulation ended; None if nothing waited then."""
+    """Part of the capacity at the end of the simulation; None if nothing waited then."""
 
 
 class PartitionObservation:
-    """One partition: its nodes, and the sizes that wait in it."""
+    """A partition with its nodes and the waiting requests."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.rooms = Rooms()
         self.sizes: Counter[Resource] = Counter()
-        """How many tasks of each size wait."""
+        """Number of waiting requests by resource amounts."""
         self.capacity: Tally = {}
         self.held: Tally = {}
         self.waiting = 0
@@ -50,29 +50,29 @@ class PartitionObservation:
         self.runs = timeline.series()
         self._timeline = timeline
         self._contested: dict[str, Series] = {}
-        """What was free while something waited for it."""
+        """Free amounts while requests waited for the type."""
         self._credit = SAVINGS
         self._last = Look({}, {}, 0)
 
     def lack(self, size: Resource, tasks: int) -> None:
-        """So many more tasks of this size wait."""
+        """Increase the number of waiting requests of this size by `tasks`."""
         self.sizes[size] += tasks
         if not self.sizes[size]:
             del self.sizes[size]
         self.touched = True
 
     def wait(self, tasks: int) -> None:
-        """So many more tasks wait."""
+        """Increase the number of waiting tasks."""
         self.waiting += tasks
         self.touched = True
 
     def hold(self, amount: Resource, sign: int) -> None:
-        """`amount` more is allocated (`sign` 1), or less (-1)."""
+        """Increase the allocated amount by `amount` (`sign` 1), or reduce it (-1)."""
         grow(self.held, amount, sign)
         self.touched = True
 
     def settle(self, moment: int) -> None:
-        """All changes of `moment` are in: enter where it stands."""
+        """Record the current state; called after all changes of `moment`."""
         if not self.touched:
             return
         self.touched = False
@@ -87,7 +87,7 @@ class PartitionObservation:
             self._see(look(self.rooms, self.sizes), moment)
 
     def close(self, moment: int) -> None:
-        """The simulation ended: enter what is open, and look a last time."""
+        """Complete all series at the end of the simulation, with a last fragmentation sample."""
         self.touched, self._credit = True, SAVINGS
         self.settle(moment)
         for books in (self.had, self.used, self.unusable, self._contested):
@@ -97,7 +97,7 @@ class PartitionObservation:
         self.runs.wind(moment)
 
     def fragmentation(self) -> dict[str, Fragmentation]:
-        """By resource type that nodes have. After `close`."""
+        """Return the fragmentation by resource type of the nodes. Call `close` before."""
         return {name: self._fragmentation(name) for name in sorted(self.had)}
 
     def _fragmentation(self, name: str) -> Fragmentation:

@@ -1,4 +1,4 @@
-"""The pictures of a run and the page that shows them; they need the extra `plots`."""
+"""Plots of a run and the page that shows them; both require the extra `plots`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEEDED = ("matplotlib", "jinja2")
 
 
 def missing_extra(page: str = PAGE) -> str:
-    """What to install for pictures, as a sentence; empty if everything is there."""
+    """Return a hint on missing dependencies, or an empty string if all are installed."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if not missing:
         return ""
@@ -31,8 +31,8 @@ def missing_extra(page: str = PAGE) -> str:
 
 
 def draw_pictures(result: FullReport) -> dict[str, bytes]:
-    """Each picture as PNG, by file name."""
-    # Only here: whoever wants no pictures needs no matplotlib, and does not wait for it.
+    """Draw all plots; returns PNG contents by file name."""
+    # Imported here, because runs without pictures need no matplotlib, which is slow to import.
     from yunikorn.reporting.mpl import png, styled
     from yunikorn.reporting.plot_nodes import plot_nodes
     from yunikorn.reporting.plot_use import plot_cluster, plot_queues
@@ -50,7 +50,7 @@ def draw_pictures(result: FullReport) -> dict[str, bytes]:
 
 
 def write_pictures(folder: OutFolder, result: FullReport) -> str:
-    """Write plots and page; returns what to install when that cannot be done."""
+    """Write plots and page; returns a hint if dependencies are missing, else an empty string."""
     missing = missing_extra()
     if missing:
         return missing

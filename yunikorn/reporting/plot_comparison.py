@@ -1,4 +1,4 @@
-"""Plots of several variants of one workload."""
+"""Plots that compare variants of one workload."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BARS = (
 
 
 def plot_all_waits(comparison: Comparison) -> Figure:
-    """The distributions of waits and slowdowns, a line for each variant."""
+    """Plot the distributions of waits and slowdowns, with a line for each variant."""
     curves = [variant.results[0].account.curves for variant in comparison.variants]
     names = [variant.name for variant in comparison.variants]
     waits = {name: curve.all_waits for name, curve in zip(names, curves, strict=True)}
@@ -40,7 +40,7 @@ def plot_all_waits(comparison: Comparison) -> Figure:
 
 
 def plot_bars(comparison: Comparison) -> Figure:
-    """Waits and slowdowns of each queue, a bar for each variant."""
+    """Plot waits and slowdowns of each queue, with a bar for each variant."""
     found = [(title, unit, _rows(comparison, name)) for name, title, unit in BARS]
     if not any(rows for _, _, rows in found):
         return empty("no queue started anything, so there are no waits to show")
@@ -86,7 +86,7 @@ def _bars(axes: Axes, rows: list[FigureRow], variants: int, unit: float) -> None
 
 
 def plot_over_time(comparison: Comparison) -> Figure:
-    """Use of the busiest resource type and the number of waiting tasks, a line for each variant."""
+    """Plot the usage of the busiest resource type and the waiting tasks, with a line for each variant."""
     variants = comparison.variants[:SHOWN]
     histories = [variant.results[0].account.history for variant in variants]
     if not any(history.count for history in histories):
@@ -120,7 +120,7 @@ def plot_over_time(comparison: Comparison) -> Figure:
 
 
 def _width(colour: str) -> float:
-    """Thinner for each further variant: where lines are the same, all of them can be seen."""
+    """Return a smaller line width for each further variant, so that coinciding lines stay visible."""
     return max(3.2 - 1.0 * COLOURS.index(colour), 1.0)
 
 
@@ -134,7 +134,7 @@ def _shares(history: History, name: str) -> list[float]:
 
 
 def plot_shares(comparison: Comparison) -> Figure:
-    """What each queue used of the busiest type, a line for each variant, with the first one's guarantee."""
+    """Plot each queue's usage of the busiest type, a line per variant, and the first variant's guarantee."""
     variants = comparison.variants[:SHOWN]
     histories = [variant.results[0].account.history for variant in variants]
     longest = max(histories, key=lambda history: history.end)

@@ -1,4 +1,4 @@
-"""The heat map of nodes: how full each was over time."""
+"""Heat map of the usage of nodes over time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTHING = "#e4e4e4"
 
 
 def plot_nodes(history: History) -> Figure:
-    """A row for each node, or each few, in the order of their registration; one map per resource type."""
+    """Plot a heat map per resource type, with nodes (or groups of nodes) in order of registration."""
     nodes = history.nodes
     if not nodes.nodes or not history.count:
         return empty("there is no time with nodes to show")

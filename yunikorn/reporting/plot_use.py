@@ -1,4 +1,4 @@
-"""Plots of use over time: of partitions, and of queues with their guarantees and limits."""
+"""Plots of usage over time: of partitions, and of queues with their guarantees and limits."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ CLUSTER_PLOTS = 8
 QUEUE_PLOTS = 12
 COLUMNS = 3
 ABOVE_EACH_OTHER = 4
-"""So few queues have all of the width."""
+"""Maximum number of queue plots that get the full width."""
 FAR = 3.0
-"""A limit so many times above everything else is not drawn: the rest could not be read."""
+"""Limits above this multiple of all other values are not drawn, because they would flatten the plot."""
 
 
 def plot_cluster(history: History) -> Figure:
-    """Of each partition and resource type what there was, what was used, and what was of no use."""
+    """Plot capacity, usage and unusable amount of each partition and resource type."""
     wanted = [(each, name) for each in history.partitions for name in each.capacity]
     if not wanted or not history.count:
         return empty("nothing was submitted, so there is no use to show")
@@ -80,7 +80,7 @@ def _cluster(axes: Axes, history: History, each: PartitionHistory, name: str, se
 
 
 def busiest_type(history: History) -> str:
-    """The resource type of which the largest part was used; empty if nothing was."""
+    """Return the resource type with the highest utilisation, or an empty string without usage."""
     shares: dict[str, tuple[float, float]] = {}
     for each in history.partitions:
         for name, capacity in each.capacity.items():
@@ -91,7 +91,7 @@ def busiest_type(history: History) -> str:
 
 
 def plot_queues(history: History) -> Figure:
-    """What leaf queues used of the busiest resource type, with what they are guaranteed and may have."""
+    """Plot the leaf queues' usage of the busiest resource type, with guarantees and limits."""
     name = busiest_type(history)
     leaves = [queue for queue in history.queues if queue.is_leaf]
     if not leaves or not history.count or not name:

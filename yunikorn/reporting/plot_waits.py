@@ -1,4 +1,4 @@
-"""Plots of waiting: how much waited when, and how long applications waited."""
+"""Plots of waiting tasks over time, and of the distributions of applications' waits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN = len(COLOURS)
 
 
 def plot_lengths(history: History) -> Figure:
-    """How many tasks waited, by queue, on top of each other."""
+    """Plot the number of waiting tasks as a stack of queues."""
     leaves = [queue for queue in history.queues if queue.is_leaf and any(queue.waiting)]
     total = [sum(each.waiting[index] for each in history.partitions) for index in range(history.count)]
     if not any(total):
@@ -57,7 +57,7 @@ def _name(queue: QueueHistory, several: bool) -> str:
 
 
 def plot_distributions(curves: Curves, what: str = "queues") -> Figure:
-    """Which part of the applications waited no longer than how long, and was slowed down no more than how."""
+    """Plot the cumulative distributions of waits and bounded slowdowns."""
     names = [name for name, waits in curves.waits.items() if waits]
     if not names:
         return empty("no application started all of its tasks, so there are no waits to show")
@@ -80,7 +80,7 @@ def plot_distributions(curves: Curves, what: str = "queues") -> Figure:
     slowdowns.set_xscale("log")
     slowdowns.set_xlim(left=0.9)
     slowdowns.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    # Of a range below ten there is but one mark: those between are named, too.
+    # A range below ten has only one major tick, so the minor ticks get labels.
     worst = max((curves.slowdowns[name][-1] for name in shown if curves.slowdowns.get(name)), default=1.0)
     between = FuncFormatter(lambda value, _: f"{value:g}" if value >= 1 and worst < 10 else "")
     slowdowns.xaxis.set_minor_formatter(between)

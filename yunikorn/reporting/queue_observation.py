@@ -1,4 +1,4 @@
-"""What a queue held, lacked and was owed, over time."""
+"""Observation of a queue over time: usage, waiting requests, and fulfilment of its guarantee."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yunikorn.simulation.statistics import DIGITS, seconds
 
 @attrs.frozen
 class QuotaStep:
-    """From `time` (seconds) on a queue had this guarantee and this maximum."""
+    """Guarantee and maximum of a queue from `time` (seconds) on."""
 
     time: float
     guaranteed: dict[str, int]
@@ -23,32 +23,30 @@ class QuotaStep:
 
 @attrs.frozen
 class Guarantee:
-    """How a guarantee of one resource type was kept."""
+    """Fulfilment of a guarantee of one resource type."""
 
     guaranteed: int
-    """At the end, in the type's own units."""
+    """Guarantee at the end of the simulation, in the type's base unit."""
     used: float | None
-    """Mean use over the mean guarantee; above 1 it borrowed more than it lent."""
+    """Mean usage divided by the mean guarantee; above 1 the queue borrowed more than it lent."""
     kept: float | None
-    """Of what it was owed, the part that it had; None if it was never owed anything.
+    """Part of the owed amount that the queue used; None if no amount was owed at any time.
 
-    At each moment it is owed the guarantee, or what it uses and waits for together if that is less.
+    The amount owed at each moment is the guarantee, or the sum of used and waiting amounts if that is less.
     """
 
 
 class QueueObservation:
-    """One queue, leaf or parent, with all that is below it."""
+    """A queue, leaf or parent, including its descendants."""
 
     def __init__(self, timeline: Timeline, above: QueueObservation | None) -> None:
         self.above = above
         self.is_leaf = True
         self.held: Tally = {}
         self.lacked: Tally = {}
-        """What waits, as much as asks for a place of its own."""
+        """Total amounts of waiting requests."""
         self.waiting = 0
-        """Tasks that wait."""
         self.running = 0
-        """Tasks that run."""
         self.steps: list[QuotaStep] = []
         self.quota = QueueQuota()
         self.used: dict[str, Series] = {}
@@ -61,35 +59,35 @@ class QueueObservation:
         self._kept: dict[str, Series] = {}
 
     def hold(self, amount: Mapping[str, int], sign: int) -> None:
-        """It holds `amount` more (`sign` 1) or less (-1), and so do those above."""
+        """Increase the usage of the queue and its ancestors by `amount` (`sign` 1), or reduce it (-1)."""
         observation: QueueObservation | None = self
         while observation is not None:
             grow(observation.held, amount, sign)
             observation = observation.above
 
     def run(self, tasks: int) -> None:
-        """So many more tasks run."""
+        """Increase the number of running tasks of the queue and its ancestors."""
         observation: QueueObservation | None = self
         while observation is not None:
             observation.running += tasks
             observation = observation.above
 
     def lack(self, amount: Mapping[str, int], requests: int) -> None:
-        """So many more requests for `amount` wait."""
+        """Add waiting requests for `amount` to the queue and its ancestors."""
         observation: QueueObservation | None = self
         while observation is not None:
             grow(observation.lacked, amount, requests)
             observation = observation.above
 
     def wait(self, tasks: int) -> None:
-        """So many more tasks wait."""
+        """Increase the number of waiting tasks of the queue and its ancestors."""
         observation: QueueObservation | None = self
         while observation is not None:
             observation.waiting += tasks
             observation = observation.above
 
     def take_quota(self, moment: int, quota: QueueQuota) -> None:
-        """This is its quota from `moment` on."""
+        """Set the quota from `moment` on."""
         if self.steps and quota == self.quota:
             return
         self.quota = quota
@@ -99,7 +97,7 @@ class QueueObservation:
         self.settle(moment)
 
     def settle(self, moment: int) -> None:
-        """All changes of `moment` are in: enter where it stands."""
+        """Record the current state; called after all changes of `moment`."""
         self.waits.set(moment, self.waiting)
         self.runs.set(moment, self.running)
         for books, series in ((self.held, self.used), (self.lacked, self.wanted)):
@@ -112,7 +110,7 @@ class QueueObservation:
             self._series(self._kept, name).set(moment, min(held, owed))
 
     def close(self, moment: int) -> None:
-        """The simulation ended: enter what is open."""
+        """Complete all series at the end of the simulation."""
         self.settle(moment)
         for books in (self.used, self.wanted, self._guaranteed, self._owed, self._kept):
             for series in books.values():
@@ -121,7 +119,7 @@ class QueueObservation:
         self.runs.wind(moment)
 
     def guarantees(self) -> dict[str, Guarantee]:
-        """How its guarantees were kept, by resource type; empty if it has none. After `close`."""
+        """Return the fulfilment of the guarantees, by resource type. Call `close` before."""
         found = {}
         for name, series in sorted(self._guaranteed.items()):
             used = self.used[name].total() if name in self.used else 0

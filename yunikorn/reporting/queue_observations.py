@@ -1,4 +1,4 @@
-"""All queues of a simulation that ever had something in them, over time."""
+"""Observations of all queues that had applications during a simulation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from yunikorn.reporting.quota_source import QuotaSource
 
 
 class QueueObservations:
-    """By partition and path; root is left out, since it is the partition itself."""
+    """Observations by partition and path, without root, which equals the partition itself."""
 
     def __init__(self, timeline: Timeline, quota_source: QuotaSource) -> None:
         self._timeline = timeline
@@ -18,10 +18,10 @@ class QueueObservations:
         self._observations: dict[tuple[str, str], QueueObservation] = {}
         self._unsettled: dict[QueueObservation, None] = {}
         self._configured = 0
-        """Since when the configuration is as it is now (ns)."""
+        """Time of the last change of the configuration (ns)."""
 
     def at(self, partition: str, path: str) -> QueueObservation:
-        """The queue of this path, about to be changed; made with those above it if it is new."""
+        """Return the queue of this path for a change; creates missing queues, including ancestors."""
         observation = self._observations.get((partition, path))
         if observation is None:
             observation = self._make(partition, path)
@@ -35,20 +35,20 @@ class QueueObservations:
             above = self._observations.get((partition, above_path)) or self._make(partition, above_path)
             above.is_leaf = False
         observation = QueueObservation(self._timeline, above)
-        # It may have been there, and empty, for long.
+        # The queue may have existed without applications since that time.
         observation.take_quota(self._configured, self._quota_source.quota(partition, path))
         self._observations[partition, path] = observation
         return observation
 
     def look_again(self, moment: int) -> None:
-        """The configuration is another one: quotas may be, too."""
+        """Read all quotas again after a reload of the configuration."""
         self._configured = moment
         for (partition, path), observation in self._observations.items():
             observation.take_quota(moment, self._quota_source.quota(partition, path))
             self._unsettled[observation] = None
 
     def settle(self, moment: int) -> None:
-        """All changes of `moment` are in: enter where what changed stands."""
+        """Record the state of changed queues and their ancestors; called after all changes of `moment`."""
         for queue in self._unsettled:
             observation: QueueObservation | None = queue
             while observation is not None:
@@ -57,12 +57,12 @@ class QueueObservations:
         self._unsettled.clear()
 
     def close(self, moment: int) -> None:
-        """The simulation ended: enter what is open."""
+        """Complete all series at the end of the simulation."""
         for observation in self._observations.values():
             observation.close(moment)
 
     def __iter__(self) -> Iterator[tuple[str, str, QueueObservation]]:
-        """Partition, path and observation, in the order of the paths: each parent before its children."""
+        """Yield partition, path and observation, sorted by path, so that parents precede their children."""
         for (partition, path), observation in sorted(self._observations.items(), key=_by_path):
             yield partition, path, observation
 

@@ -1,4 +1,4 @@
-"""All files that a run leaves in its folder."""
+"""All output files of a run."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorders
 
 OUTDATED = (PAGE, csv_files.TASKS, *PICTURES)
-"""Of an earlier run, when this one does not write them."""
+"""Files of an earlier run that are removed if this run does not write them."""
 
 
 class ResultFiles(Recorders):
-    """Writes what happens as it happens, and the rest at the end; a context manager.
+    """A recorder that writes all files of a run; a context manager.
 
-    Nothing has its name before everything is written (`OutFolder`).
+    Files get their final names together when all are complete (`OutFolder`).
     """
 
     def __init__(
         self, path: Path, *, tasks: bool = False, pictures: bool = True, decisions: bool = True
     ) -> None:
-        """`tasks` asks for tasks.csv, `pictures` for plots and the page, `decisions` for the JSON lines."""
+        """Select files: `tasks` for tasks.csv, `pictures` for plots and page, `decisions` for JSON lines."""
         lines = FolderRecorder(path) if decisions else None
         self._folder = lines.folder if lines is not None else OutFolder(path)
         self._tasks = TasksFile(self._folder) if tasks else None
@@ -36,16 +36,16 @@ class ResultFiles(Recorders):
         super().__init__(*filter(None, (lines, self._applications, self._tasks)))
 
     def begin(self) -> None:
-        """Open the files; raises `UsageError` when the folder cannot be written."""
+        """Open the files; raises `UsageError` if the folder cannot be written."""
         self._folder.prepare()
         super().begin()
 
     def __call__(self, row: ApplicationRow) -> None:
-        """An application came to its end, or is left at the end."""
+        """Write the row of an application at its end, or at the end of the simulation."""
         self._applications.add(row)
 
     def write(self, result: FullReport) -> str:
-        """Write what is known at the end; returns what was left out and what to do, or nothing."""
+        """Write the final files; returns a hint if pictures were left out, else an empty string."""
         if self._tasks is not None:
             self._tasks.close()
         self._folder.open(REPORT).write(result.to_json())

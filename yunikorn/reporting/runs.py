@@ -1,8 +1,8 @@
-"""Runs of a comparison, played by whatever executor there is: other processes, or other machines.
+"""Runs of a comparison, simulated by any executor: in this process, other processes or other machines.
 
-An order is a small value that can be sent anywhere where the same files are; whoever plays it reads the
-workload itself. Results come back in the order of the orders, whatever ended first, so nothing depends on how
-many are played at once.
+An order is a small value that can be sent to any place with access to the same files; the receiving process
+reads the workload. Results are returned in the order of the orders, so that they do not depend on the degree
+of parallelism.
 """
 
 from __future__ import annotations
@@ -34,54 +34,54 @@ INTERRUPTED = "interrupted"
 
 
 class Source(Protocol):
-    """Where a workload comes from; a value that can be sent to another process."""
+    """Source of a workload; a value that can be sent to another process."""
 
     def read(self) -> Workload:
-        """The workload."""
+        """Read the workload."""
         ...
 
 
 @attrs.frozen
 class Order:
-    """One simulation to be played."""
+    """A simulation to run."""
 
     name: str
-    """The variant's."""
+    """Name of the variant."""
     config: str
-    """The text of queues.yaml."""
+    """Text of queues.yaml."""
     source: Source
     seed: int | None = None
     until: int | None = None
     preempted: str = RESTART
     folder: Path | None = None
-    """Where the files of this run go."""
+    """Folder for the output files of this run; None for no files."""
     questions: tuple[str, ...] = ()
-    """As `--explain` takes them."""
+    """Questions in the notation of `--explain`."""
 
 
 @attrs.frozen
 class Played:
-    """What came of an order: a result, or why there is none."""
+    """The outcome of an order: a result or an error."""
 
     name: str
     seed: int | None
     result: FullReport | None
     decisions: bytes = b""
-    """A packed `DecisionLog`."""
+    """Compressed decisions of a `DecisionLog`."""
     error: str = ""
 
 
 class RunFailed(YunikornError):
-    """A run of a comparison could not be played to its end; the text says which and why."""
+    """A run of a comparison that failed or was interrupted; the message names the run and the reason."""
 
 
 def play(order: Order) -> Played:
-    """Play one order, here and now."""
+    """Simulate one order in the current process."""
     decision_log = DecisionLog()
     try:
         result = _play(order, decision_log)
     except YunikornError as error:
-        # As text: what carries more than that does not always survive the way between processes.
+        # As text, because some exceptions with further attributes cannot be pickled.
         return Played(order.name, order.seed, None, error=str(error))
     return Played(order.name, order.seed, result, decision_log.pack())
 
@@ -109,14 +109,14 @@ def _play(order: Order, decision_log: DecisionLog) -> FullReport:
     with ResultFiles(order.folder, pictures=False, decisions=False) as files:
         result = run(Recorders(files, decision_log), files)
         if result.report.outcome == INTERRUPTED:
-            raise RunFailed(INTERRUPTED)  # Before the files get their names: they are parts.
+            raise RunFailed(INTERRUPTED)  # files stay .part files
         files.write(result)
     return result
 
 
 @contextmanager
 def _calm() -> Iterator[Callable[[Progress], bool]]:
-    """A watcher that ends the run after Ctrl-C, which the process that waits for it hears, too."""
+    """Return a watcher that ends a worker's run after Ctrl-C, which the parent process also receives."""
     pressed: list[bool] = []
     if threading.current_thread() is not threading.main_thread() or not _is_worker():
         yield lambda progress: True
@@ -133,7 +133,7 @@ def _is_worker() -> bool:
 
 
 def begin_worker() -> None:
-    """For processes that wait for orders: whoever waits for them decides when it is over, or is gone."""
+    """Initialise a worker: ignore Ctrl-C, which the parent handles, and exit when the parent exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -141,16 +141,16 @@ def begin_worker() -> None:
 
 
 def _end_after(parent: BaseProcess) -> None:
-    # Workers hold both ends of the pipe that brings orders: that it ends they would never hear.
+    # Workers hold both ends of their order pipe, so they never see an end of file when the parent exits.
     parent.join()
     os._exit(1)
 
 
 class HereAndNow(Executor):
-    """An executor without any other process: what is submitted is done at once."""
+    """An executor that runs submitted calls immediately in the current process."""
 
     def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
-        """Call it."""
+        """Call the function, and return a completed future."""
         future: Future[object] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
@@ -162,9 +162,9 @@ class HereAndNow(Executor):
 def play_all(
     orders: Iterable[Order], executor: Executor, told: Callable[[int, int], None] | None = None
 ) -> list[Played]:
-    """Play all orders; raises `RunFailed` for the first that cannot be played.
+    """Simulate all orders; raises `RunFailed` that lists all failed runs.
 
-    `told` hears how many of how many are done.
+    `told` is called with the numbers of completed and of all runs.
     """
     wanted = list(orders)
     futures = [executor.submit(play, order) for order in wanted]

@@ -1,4 +1,4 @@
-"""Numbers that were measured one by one, and what can be said of them together."""
+"""Samples of numbers and their statistics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yunikorn.simulation.statistics import DIGITS
 
 @attrs.frozen
 class Summary:
-    """How many, mean, median, the 95th percentile and the largest; seconds, or a ratio."""
+    """Statistics of a sample of seconds or ratios; `p95` is the 95th percentile."""
 
     count: int
     mean: float
@@ -23,27 +23,27 @@ class Summary:
 
 
 class Sample:
-    """Numbers, eight bytes each, in the order in which they were measured."""
+    """Numbers in the order of measurement, stored in eight bytes each."""
 
     def __init__(self, numbers: Iterable[float] = ()) -> None:
         self._numbers = array("d", numbers)
 
     def add(self, number: float) -> None:
-        """One more."""
+        """Add a number."""
         self._numbers.append(number)
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     def mean(self) -> float | None:
-        """The mean, None of nothing."""
+        """Return the mean, or None for an empty sample."""
         return math.fsum(self._numbers) / len(self._numbers) if self._numbers else None
 
     def summary(self) -> Summary | None:
-        """The figures, or None when nothing was measured.
+        """Return the statistics, or None for an empty sample.
 
-        The median of an even number is the mean of the two in the middle; the 95th percentile is the
-        smallest that at least 95 % do not exceed (nearest rank).
+        The median of an even number of values is the mean of the two middle values. The 95th percentile is
+        the smallest value that at least 95 % of the values do not exceed (nearest rank).
         """
         mean = self.mean()
         if mean is None:
@@ -56,7 +56,7 @@ class Sample:
         return Summary(count, *(round(figure, DIGITS) for figure in figures))
 
     def curve(self, points: int) -> list[float]:
-        """At most `points` of the numbers in rising order, evenly spread, with smallest and largest."""
+        """Return at most `points` evenly spaced order statistics, including the smallest and the largest."""
         ordered = sorted(self._numbers)
         if len(ordered) <= points:
             return [round(number, DIGITS) for number in ordered]

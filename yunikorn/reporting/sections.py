@@ -1,4 +1,4 @@
-"""The tables of the full report as plain rows of text: the terminal and the page show the same."""
+"""Tables of the full report as rows of text, shared by the terminal output and the HTML page."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.sample import Summary
 
 MOST = 10
-"""So many users are listed, those with most use; of queues all are."""
+"""Maximum number of listed users, those with the highest usage; queues are all listed."""
 
 
 @attrs.frozen
 class Section:
-    """A table: a title, names of columns, the first of them for text and the others for numbers."""
+    """A table; the first column holds text, the others numbers."""
 
     title: str
     columns: list[str]
@@ -24,7 +24,7 @@ class Section:
 
 
 def sections(figures: Figures) -> list[Section]:
-    """All tables that have something to say."""
+    """Return all tables with at least one row."""
     found = [
         _overall(figures),
         _groups("Queues", "queue", figures.queues),

@@ -1,8 +1,8 @@
-"""Small and large applications, told apart by their part of the cluster.
+"""Size classes of applications, relative to the cluster.
 
-The size of an application is its dominant share: of all resource types the largest part of its partition's
-capacity, at the time of its submission, that all its tasks take together. Classes are decades, so that the
-same ones serve a cluster of ten nodes and one of ten thousand.
+The size of an application is its dominant share: the largest part, over all resource types, of its
+partition's capacity at submission that its tasks use together. Classes are decades, so that the same classes
+suit clusters of ten and of ten thousand nodes.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ CLASSES = (
     (1, "10 to 100 %"),
     (0, "over 100 %"),
 )
-"""One part in so many at most, and what the class is called."""
+"""Classes as pairs (n, name): the application takes at most 1/n of the cluster; 0 stands for no limit."""
 
 NAMES = tuple(name for _, name in CLASSES)
 
 
 def dominant_share(amount: Mapping[str, int], capacity: Mapping[str, int]) -> float:
-    """The largest part of any type of `capacity` that `amount` is; infinite where there is none of it."""
+    """Return the largest part of any type's capacity that `amount` uses; infinite without capacity."""
     shares = [
         value / capacity[name] if capacity.get(name) else float("inf")
         for name, value in amount.items()
@@ -35,10 +35,10 @@ def dominant_share(amount: Mapping[str, int], capacity: Mapping[str, int]) -> fl
 
 
 def size_class(plan: WorkloadApplication, capacity: Mapping[str, int]) -> str:
-    """The class of an application in a partition of this capacity; one of `NAMES`."""
+    """Return the size class of an application in a partition of this capacity, one of `NAMES`."""
     total = plan.total
     for parts, name in CLASSES:
-        # Whole numbers, so that what is a hundredth exactly is so on every machine.
+        # Integer arithmetic gives the same class on every machine for shares exactly at a boundary.
         if all(value * parts <= capacity.get(kind, 0) for kind, value in total.items() if value > 0):
             return name
     raise AssertionError("the last class takes everything")

@@ -1,10 +1,10 @@
-"""How much longer an application took than it would have on an empty cluster.
+"""Bounded slowdown: the duration of an application relative to its duration on an empty cluster.
 
-The bounded slowdown of an application is its time from submission to its end over the time it runs if all
-of its tasks start at once (that of its longest task), but over no less than 10 seconds, and no less than 1:
-short jobs would otherwise decide every mean. Source: D. Feitelson, L. Rudolph, "Metrics and benchmarking for
-parallel job scheduling", JSSPP 1998; with a bound of 10 s as in D. Feitelson, "Metrics for parallel job
-scheduling and their convergence", JSSPP 2001. What preemption and lost nodes cost is part of it.
+The bounded slowdown is the time from submission to the end of an application, divided by its run time with
+all tasks started at once (that of its longest task). The divisor is at least 10 seconds and the result at
+least 1; otherwise short jobs would dominate every mean. Losses by preemption and node failures are included.
+Sources: D. Feitelson, L. Rudolph, "Metrics and benchmarking for parallel job scheduling", JSSPP 1998; the
+bound of 10 s as in D. Feitelson, "Metrics for parallel job scheduling and their convergence", JSSPP 2001.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from yunikorn.clock import SECOND
 from yunikorn.simulation.workload import FOREVER, WorkloadApplication
 
 BOUND = 10 * SECOND
-"""Run times below it count as this long (ns)."""
+"""Minimum run time in the divisor (ns)."""
 
 
 def own_time(plan: WorkloadApplication) -> int | None:
-    """How long it runs if all its tasks start at once (ns); None if it never ends by itself."""
+    """Return the run time with all tasks started at once (ns); None if a task has no end of its own."""
     longest = 0
     for group in plan.tasks:
         runs = group.runtime
@@ -30,5 +30,5 @@ def own_time(plan: WorkloadApplication) -> int | None:
 
 
 def bounded_slowdown(response: int, own: int) -> float:
-    """Of an application that took `response` from submission to end and runs for `own` by itself (ns)."""
+    """Return the bounded slowdown for the time from submission to end and the run time (both ns)."""
     return max(1.0, response / max(own, BOUND))

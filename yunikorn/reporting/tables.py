@@ -1,4 +1,4 @@
-"""Sections of a report as tables on a terminal."""
+"""Tables of report sections on the terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yunikorn.reporting.sections import Section
 
 
 def print_sections(sections: Iterable[Section], console: Console) -> None:
-    """Print each as a table, its note below it."""
+    """Print each section as a table, with its note below."""
     for section in sections:
         table = Table(
             title=printable(section.title),
@@ -23,7 +23,7 @@ def print_sections(sections: Iterable[Section], console: Console) -> None:
             padding=(0, 1, 0, 0),
         )
         for number, name in enumerate(section.columns):
-            # A first column that folds keeps the numbers beside it whole.
+            # Only the first column folds, so that numbers are never split.
             table.add_column(
                 printable(name),
                 justify="right" if number else "left",

@@ -1,7 +1,7 @@
-"""Configurations with something in them set otherwise: `partitions[0].queues[0].maxapplications=5,10`.
+"""Changes of a configuration by path: `partitions[0].queues[0].maxapplications=5,10`.
 
-Paths are those that `yunikorn validate` prints. What is on the way and missing is made, so that a limit can
-be set where there was none; what makes no sense there is for the check of the configuration to say.
+Paths have the form that `yunikorn validate` prints. Missing mappings of a path are created, so that limits
+can be added where there were none. Invalid results are reported by the check of the configuration.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from yunikorn.registry import Registry
 from yunikorn.suggestions import suggest
 
 FREE = ("properties", "guaranteed", "max", "maxresources", "resourceweights", "priorityclasses")
-"""Mappings whose keys the text chooses: what follows is one key, dots and all."""
+"""Mappings with arbitrary keys: the rest of a path below them is one key, including dots."""
 
 _STRING = "tag:yaml.org,2002:str"
 _INDEX = re.compile(r"\[([0-9]{1,9})\]")
@@ -31,7 +31,7 @@ _CLOSING = {"{": "}", "[": "]"}
 
 @attrs.frozen
 class Setting:
-    """One value for one path, as the command line has it."""
+    """A value for a path, as given on the command line."""
 
     path: str
     value: str
@@ -41,7 +41,7 @@ class Setting:
 
 
 def parse_settings(texts: Sequence[str]) -> list[list[Setting]]:
-    """For each `PATH=VALUE[,VALUE...]` its settings; raises `UsageError` with all that is wrong."""
+    """Parse each `PATH=VALUE[,VALUE...]` to a list of settings; raises `UsageError` that lists all errors."""
     found: list[list[Setting]] = []
     problems: list[str] = []
     for text in texts:
@@ -61,7 +61,7 @@ def parse_settings(texts: Sequence[str]) -> list[list[Setting]]:
 
 
 def _split(text: str) -> list[str]:
-    """At commas that are in no brackets and no quotes."""
+    """Split a text at commas outside of brackets and quotes."""
     parts, start, open_, quote = [], 0, [], ""
     for position, char in enumerate(text):
         if quote:
@@ -79,7 +79,7 @@ def _split(text: str) -> list[str]:
 
 
 def change(text: str, settings: Iterable[Setting]) -> str:
-    """The configuration `text` with these settings; raises `UsageError` with all paths that lead nowhere."""
+    """Apply the settings to the configuration `text`; raises `UsageError` that lists all invalid paths."""
     root, _ = compose(text)
     if root is None:
         raise UsageError("an empty configuration has nothing that could be set")
@@ -92,15 +92,15 @@ def change(text: str, settings: Iterable[Setting]) -> str:
             problems.append(str(error))
     if problems:
         raise UsageError("\n".join(problems))
-    # A configuration has no line that may be broken: a number or a name would be another one.
+    # Line breaks are disabled, because folding a scalar could change its value.
     return str(yaml.serialize(document, Dumper=yaml.SafeDumper, width=1_000_000, allow_unicode=True))
 
 
 def check_change(text: str, settings: Sequence[Setting], registry: Registry) -> list[str]:
-    """What is wrong with a configuration that was changed by these settings, as lines; empty if nothing is.
+    """Return the errors of a configuration after these settings, as lines; empty for a valid configuration.
 
-    A value that a configuration merely warns about would be ignored: here that is wrong, too. A problem is
-    that of the setting where it stands; where there is none, only all of them together make it.
+    Warnings about a changed value count as errors, because the value would be ignored. An error is attributed
+    to the setting of its path, or to all settings together if none matches.
     """
     outcome = check_config(text, registry)
     found = [*outcome.problems]
@@ -109,7 +109,7 @@ def check_change(text: str, settings: Sequence[Setting], registry: Registry) -> 
     lines = []
     for one in found:
         blamed = [setting for setting in settings if one.path.startswith(setting.path)] or settings
-        # Lines are those of a text that nobody has seen.
+        # Line numbers are left out, because they refer to a generated text.
         said = f"{one.path}: {one.message}" if one.path else one.message
         lines.append(f"--set {', '.join(map(str, blamed))}: {said}")
     return list(dict.fromkeys(lines))
@@ -187,7 +187,7 @@ def _position(node: yaml.SequenceNode, rest: str, setting: Setting) -> tuple[int
 
 
 def _key(node: yaml.MappingNode, rest: str, name: str, setting: Setting) -> tuple[str, str]:
-    """The key that `rest` begins with, and what comes after it; keys may have dots themselves."""
+    """Split `rest` into its first key and the remainder; existing keys may contain dots."""
     for key in sorted((one.value for one, _ in node.value), key=len, reverse=True):
         if rest.startswith(key) and rest[len(key) : len(key) + 1] in ("", ".", "["):
             return key, rest[len(key) :]
@@ -211,7 +211,7 @@ def _check_property(name: str, key: str, setting: Setting) -> None:
 def _make(
     node: yaml.MappingNode, key: str, rest: str, index: int | None, setting: Setting
 ) -> yaml.MappingNode:
-    """A new mapping below `key`; what follows must be a name."""
+    """Create a mapping below `key`; the rest of the path must start with a name."""
     if rest.startswith("["):
         keys = [one.value for one, _ in node.value]
         at = setting.path[: len(setting.path) - len(rest) - len(key)].rstrip(".") or "the configuration"
@@ -223,7 +223,7 @@ def _make(
 
 
 def _put(node: yaml.MappingNode, key: str, index: int | None, value: yaml.Node) -> None:
-    """The key has this value now; it is new if it has no `index`."""
+    """Set the value of a key; without an `index` the key is appended."""
     pair = (_text(key, plain=False), value)
     if index is None:
         node.value.append(pair)

@@ -1,4 +1,4 @@
-"""Which variants a comparison has: configurations, each with every combination of settings."""
+"""Variants of a comparison: configurations, each with every combination of settings."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from yunikorn.reporting.variant_settings import Setting, change, check_change
 from yunikorn.simulation.input_error import InputError
 
 MOST = 64
-"""More variants than that nobody can read."""
+"""Maximum number of variants, beyond which a table is unreadable."""
 
 
 @attrs.frozen
 class VariantPlan:
-    """One variant, before it is played."""
+    """A variant to simulate."""
 
     name: str
     config: str
-    """The text of queues.yaml."""
+    """Text of queues.yaml."""
 
     def folder(self, number: int) -> str:
-        """What its folder is called, as the `number`th variant from 1 on."""
+        """Return the folder name of the variant with this number, counted from 1."""
         return f"{number}-{re.sub(r'[^A-Za-z0-9._=-]+', '-', self.name)[:60].strip('-.')}"
 
 
 def check_configs(configs: Sequence[tuple[Path, str]], registry: Registry) -> None:
-    """Raises `InputError` with all that is wrong with any of the configurations, given as paths and texts."""
+    """Raise `InputError` that lists all problems of the configurations, given as paths and texts."""
     outcomes = [(path, check_config(text, registry)) for path, text in configs]
     invalid = [InputError(str(path), outcome.problems) for path, outcome in outcomes if not outcome.valid]
     if invalid:
@@ -43,10 +43,10 @@ def check_configs(configs: Sequence[tuple[Path, str]], registry: Registry) -> No
 def make_plans(
     configs: Sequence[tuple[Path, str]], settings: Sequence[list[Setting]], registry: Registry
 ) -> list[VariantPlan]:
-    """All variants, the configuration as it is first where there would be only one.
+    """Make all variants; if there would be only one, the unchanged configuration is added as the first.
 
-    `configs` are paths and texts. Raises `InputError` for a configuration that is invalid as it is, and
-    `UsageError` with all settings that lead nowhere or make one invalid.
+    `configs` are paths and texts. Raises `InputError` for an invalid original configuration, and `UsageError`
+    that lists all settings with invalid paths or invalid results.
     """
     check_configs(configs, registry)
     names = _names([path for path, _ in configs])
@@ -91,7 +91,7 @@ def _leads_somewhere(text: str, setting: Setting) -> bool:
 
 
 def _names(paths: list[Path]) -> list[str]:
-    """As short as they can be told apart: the file's name without its end, its name, or all of the path."""
+    """Return the shortest distinct names: the stem of the file, its name, or the whole path."""
     for short in (lambda path: path.stem, lambda path: path.name, str):
         names = [short(path) for path in paths]
         if len(set(names)) == len(names):
@@ -110,15 +110,15 @@ def _label(
         f"{last if every.count(last) == 1 else setting.path}={setting.value}"
         for last, setting in zip(short, combination, strict=True)
     ]
-    # A path that was set to only one value is the same everywhere.
+    # Paths with only one value are the same in all variants, and are left out of the label.
     told = [part for part, each in zip(parts, settings, strict=True) if len(each) > 1 or len(parts) == 1]
     text = " ".join(told or parts)
     if len(settings) == 1 and combination[0].value[:1].isalpha():
-        text = combination[0].value  # a word says by itself what it is
+        text = combination[0].value  # a word needs no path to be understood
     return text if alone else f"{name} {text}"
 
 
 def _short(path: str) -> str:
-    """The last key of a path, with all its dots if it is a property or a resource type."""
+    """Return the last key of a path, including the dots of a property or a resource type."""
     match = re.search(r"\.(?:properties|guaranteed|max|maxresources)\.(.+)\Z", path)
     return match[1] if match else path.rpartition(".")[2]

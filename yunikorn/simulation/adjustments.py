@@ -1,4 +1,7 @@
-"""What makes a recorded workload a test of policies: fill the cluster, crowd arrivals, take nodes."""
+"""Adjustments that turn a recorded workload into a test of policies.
+
+The cluster can be filled up, arrivals can be compressed in time, and nodes can be removed.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ Kind = tuple[str, Resource, frozenset[tuple[str, str]]]
 
 @attrs.frozen
 class Adjustments:
-    """Changes to a workload, whatever its format."""
+    """Changes to a workload of any format."""
 
     hold: bool = False
     """Tasks never end."""
     speed_up: Fraction = Fraction(1)
-    """Everything that comes from outside comes so many times sooner; how long tasks run stays."""
+    """Divisor of the times of submissions, node events and reloads; run times stay the same."""
     nodes_fraction: Fraction = Fraction(1)
-    """Of the nodes that are there at the start, so many are kept, the same part of every kind."""
+    """Part of the initial nodes that is kept; every kind of node keeps the same part."""
 
     def check(self) -> None:
-        """Raises `UsageError` for a number that makes no sense."""
+        """Raise `UsageError` for a number out of range."""
         if self.speed_up <= 0:
             raise UsageError(f"--speed-up {float(self.speed_up):g}: expected a number above 0")
         if not 0 < self.nodes_fraction <= 1:
@@ -36,7 +39,7 @@ class Adjustments:
             )
 
     def apply(self, workload: Workload) -> Workload:
-        """The workload as it is to be played; raises `UsageError`. Where nothing changes, it is the same."""
+        """Return the adjusted workload, or `workload` itself without adjustments; raises `UsageError`."""
         self.check()
         if self == Adjustments():
             return workload
@@ -79,10 +82,11 @@ class Adjustments:
 
 
 def thin_out(nodes: Sequence[WorkloadNode], fraction: Fraction) -> list[WorkloadNode]:
-    """The first nodes of each kind, `fraction` of it, in their order; at least one node altogether.
+    """Return the first `fraction` of the nodes of each kind, in order; at least one node in total.
 
-    Alike are nodes of one partition with equal resources and attributes. Of each kind the whole part is kept;
-    the kinds with the largest rests keep one more until `fraction` of all are reached, the first come first.
+    A kind is the set of nodes of one partition with equal resources and attributes. Each kind keeps the whole
+    part of its share. The kinds with the largest remainders keep one more node each until `fraction` of all
+    nodes is reached; of equal remainders the kind that occurs first is served first.
     """
     kinds: dict[Kind, list[WorkloadNode]] = {}
     for node in nodes:

@@ -1,6 +1,6 @@
-"""Named ways in which applications arrive: the moments, in nanoseconds from the first possible one on.
+"""Arrival processes by name: moments in nanoseconds, counted from the earliest possible arrival.
 
-Each gives moments without end, in order; how many are taken, and up to when, is said beside it.
+A process yields moments in ascending order without end; `ApplicationPlan` limits their number and duration.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from yunikorn.simulation.rng import Streams
 DAY = 86_400 * SECOND
 WEEK = 7 * DAY
 FIRST_WEEKEND_DAY = 5
-"""Day 0 is a Monday that begins when the simulation does."""
+"""Index of the first weekend day; day 0 is a Monday that begins with the simulation."""
 
 
 class Process(Protocol):
-    """A way to arrive."""
+    """An arrival process."""
 
     def moments(self, streams: Streams) -> Iterator[int]:
-        """The moments, without end unless it says so."""
+        """Yield the moments of arrival (ns), ascending and without end unless the process states a count."""
         ...
 
 
 @attrs.frozen
 class Regular:
-    """One `every` so often, the first at once."""
+    """One arrival per `every` (ns), the first at 0."""
 
     every: int
 
     def moments(self, streams: Streams) -> Iterator[int]:
-        """0, `every`, two times `every`, ..."""
+        """Yield 0, `every`, two times `every`, ..."""
         moment = 0
         while True:
             yield moment
@@ -45,12 +45,12 @@ class Regular:
 
 @attrs.frozen
 class Poisson:
-    """Arrivals that know nothing of each other, one `every` so often on average."""
+    """Poisson process with the mean gap `every` (ns)."""
 
     every: int
 
     def moments(self, streams: Streams) -> Iterator[int]:
-        """Gaps are exponential."""
+        """Yield moments with exponentially distributed gaps."""
         rng, moment = streams("arrivals"), 0.0
         while True:
             moment -= self.every * ln(1 - rng())
@@ -59,12 +59,12 @@ class Poisson:
 
 @attrs.frozen
 class Gaps:
-    """Times between arrivals of any distribution `gap`."""
+    """Renewal process: gaps between arrivals follow the distribution `gap`."""
 
     gap: Distribution
 
     def moments(self, streams: Streams) -> Iterator[int]:
-        """Each a gap after the one before, the first a gap after the start."""
+        """Yield moments, the first of them one gap after the start."""
         rng, moment = streams("arrivals"), 0.0
         while True:
             moment += max(self.gap.draw(rng), 0.0)
@@ -73,13 +73,13 @@ class Gaps:
 
 @attrs.frozen
 class Uniformly:
-    """`count` arrivals, each at any moment of `during`, equally likely; then no more."""
+    """`count` arrivals, uniformly distributed over the first `during` nanoseconds."""
 
     count: int
     during: int
 
     def moments(self, streams: Streams) -> Iterator[int]:
-        """In order: the earliest of those that are left is drawn each time."""
+        """Yield the moments in order: each step draws the minimum of the remaining arrivals."""
         rng, moment = streams("arrivals"), 0.0
         for left in range(self.count, 0, -1):
             moment += (self.during - moment) * (1 - exp(ln(1 - rng()) / left))
@@ -88,14 +88,14 @@ class Uniformly:
 
 @attrs.frozen
 class Bursts:
-    """Crowds of `size`, whose members come a `gap` apart; from one crowd to the next `every` on average."""
+    """Bursts of `size` arrivals that are `gap` apart; the mean time between bursts is `every` (ns)."""
 
     every: int
     size: Distribution
     gap: int = 0
 
     def moments(self, streams: Streams) -> Iterator[int]:
-        """The time from the end of a crowd to the next is exponential."""
+        """Yield moments; the time from the end of a burst to the next burst is exponentially distributed."""
         rng, sizes, moment = streams("arrivals"), streams("bursts"), 0.0
         while True:
             moment -= self.every * ln(1 - rng())
@@ -107,11 +107,11 @@ class Bursts:
 
 @attrs.frozen
 class Daily:
-    """Like `Poisson`, but more by day than by night.
+    """Poisson process whose rate follows the time of day and the weekend.
 
-    One `every` so often on average over a working day. The rate rises and falls in straight lines between its
-    highest at `peak`, a time of the day, and its lowest twelve hours later: `swing` above the average and
-    below it. On the last two days of every seven it is `weekend` times as high.
+    The mean gap over a working day is `every` (ns). The rate is piecewise linear: its maximum is at `peak`, a
+    time of the day, and its minimum twelve hours later. Maximum and minimum differ from the mean by the part
+    `swing`. On the last two days of every seven the rate is multiplied by `weekend`.
     """
 
     every: int
@@ -120,13 +120,13 @@ class Daily:
     weekend: float = 1.0
 
     def rate(self, moment: float) -> float:
-        """The rate at a moment, 1 on average over a working day."""
+        """Return the rate at a moment, relative to the mean of a working day."""
         away = abs((moment - self.peak + DAY / 2) % DAY - DAY / 2)
         rate = 1 + self.swing * (1 - 4 * away / DAY)
         return rate * self.weekend if moment % WEEK >= FIRST_WEEKEND_DAY * DAY else rate
 
     def moments(self, streams: Streams) -> Iterator[int]:
-        """Arrivals of the highest rate, of which some are left out."""
+        """Yield moments of the inhomogeneous process by thinning arrivals of the highest rate."""
         rng, taken, moment = streams("arrivals"), streams("arrivals taken"), 0.0
         highest = (1 + self.swing) * max(self.weekend, 1.0)
         while True:
@@ -136,5 +136,5 @@ class Daily:
 
 
 def _moment(moment: float) -> int:
-    # Whole milliseconds: times that can be read and written, and no one needs finer ones.
+    # Whole milliseconds keep the times readable and survive being written to a scenario and read again.
     return round(moment / MILLISECOND) * MILLISECOND

@@ -1,4 +1,4 @@
-"""Applications that are made when they are needed, instead of being held all at once."""
+"""Sequences of applications that are generated on demand instead of being held in memory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from yunikorn.simulation.workload import WorkloadApplication
 
 
 class Arrivals(Sequence[WorkloadApplication]):
-    """A sequence that is gone through from its beginning, each time made anew and each time equal.
+    """A sequence that is iterated from its beginning and yields equal applications in every iteration.
 
-    Whoever looks up one by its number goes through all before it.
+    Access by index iterates over all earlier applications.
     """
 
     @abstractmethod
     def __iter__(self) -> Iterator[WorkloadApplication]:
-        """From the first to the last, in order of time."""
+        """Yield the applications from the first to the last, in order of submission."""
 
     @overload
     def __getitem__(self, index: int) -> WorkloadApplication: ...
@@ -36,7 +36,7 @@ class Arrivals(Sequence[WorkloadApplication]):
 
 
 class Changed(Arrivals):
-    """The applications of another sequence, each of them changed."""
+    """The applications of another sequence, each passed through a function."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a simulation counts while it runs, in total and per queue."""
+"""Counters of a running simulation, in total and per queue."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from yunikorn.simulation.rm_state import Running, Submitted
 from yunikorn.simulation.statistics import Capacity, Usage, Waits
 
 MAX_REASONS = 100
-"""So many different reasons are kept apart; further ones are counted together."""
+"""Maximum number of distinct reasons; all further reasons are counted together."""
 
 OTHER_REASONS = "further reasons"
 
 
 @attrs.define(eq=False)
 class QueueFigures:
-    """What happened in one leaf queue of one partition."""
+    """Counters of one leaf queue of one partition."""
 
     applications: int = 0
-    """Applications that got their first place here."""
+    """Applications whose first task started in this queue."""
     finished: int = 0
     tasks: int = 0
     ended: int = 0
@@ -35,7 +35,7 @@ class QueueFigures:
 
 @attrs.define
 class RefusalReason:
-    """Why something was refused: how often, and the first application it happened to."""
+    """A reason for refusals, its count, and the id of the first application concerned."""
 
     reason: str
     count: int
@@ -43,13 +43,13 @@ class RefusalReason:
 
 
 class RefusalReasons:
-    """Reasons for refusals, counted; the application's own id in a text does not make a new reason."""
+    """Counted reasons for refusals; texts that differ only in the application's id are one reason."""
 
     def __init__(self) -> None:
         self._found: dict[str, RefusalReason] = {}
 
     def add(self, text: str, application: str, count: int = 1) -> None:
-        """`count` more for the reason `text`, given for `application`."""
+        """Count the reason `text`, given for `application`, `count` times."""
         reason = " ".join(_without_name(text, application).split())
         if reason not in self._found and len(self._found) >= MAX_REASONS:
             reason = OTHER_REASONS
@@ -57,12 +57,12 @@ class RefusalReasons:
         known.count += count
 
     def ranked(self) -> list[RefusalReason]:
-        """The most frequent first; equal ones in the order in which they came up."""
+        """Return the reasons, the most frequent first, and equal ones in order of occurrence."""
         return sorted(self._found.values(), key=lambda reason: -reason.count)
 
 
 def _without_name(text: str, name: str) -> str:
-    # A name as short as a word of English would tear the text apart.
+    # Ids of one or two characters could match parts of unrelated words.
     if len(name) < 3:
         return text
     return re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", "<application>", text)
@@ -70,7 +70,7 @@ def _without_name(text: str, name: str) -> str:
 
 @attrs.define(eq=False)
 class Counters:
-    """The counts of one simulation."""
+    """Counters of one simulation."""
 
     submitted: int = 0
     finished: int = 0
@@ -84,9 +84,9 @@ class Counters:
     tasks_refused: int = 0
     refusals: RefusalReasons = attrs.Factory(RefusalReasons)
     tasks_failed: int = 0
-    """Tasks that were preempted and do not start again."""
+    """Tasks that were preempted and are not restarted."""
     tasks_timed_out: int = 0
-    """Of those that ended, the ones that the core ended because their time was over."""
+    """Ended tasks that the core terminated because their execution timeout expired."""
     restarts: int = 0
     lost_work: LostWorkTotals = attrs.Factory(LostWorkTotals)
     gangs: GangFigures = attrs.Factory(GangFigures)
@@ -96,15 +96,15 @@ class Counters:
     first_submission: int | None = None
     last_end: int | None = None
     queues: dict[tuple[str, str], QueueFigures] = attrs.Factory(dict)
-    """By partition and path of the leaf queue."""
+    """Figures by partition and path of the leaf queue."""
     capacities: dict[str, Capacity] = attrs.Factory(dict)
-    """By partition."""
+    """Capacities by partition."""
     nodes: int = 0
     node_troubles: list[str] = attrs.Factory(list)
     reloads: list[Reloaded] = attrs.Factory(list)
 
     def arrived(self, record: Submitted, moment: int) -> None:
-        """An application was submitted with all its tasks."""
+        """Count the submission of an application with all its tasks."""
         self.submitted += 1
         self.tasks_asked += record.unfinished
         if record.plan.gang:
@@ -113,7 +113,7 @@ class Counters:
             self.first_submission = moment
 
     def placed(self, task: Running, moment: int) -> None:
-        """A task got its place."""
+        """Count the start of a task."""
         figures = self.queue(task)
         owner = task.owner
         if owner.first_start is None:
@@ -126,7 +126,7 @@ class Counters:
         self.allocations += 1
 
     def left(self, task: Running, moment: int, lost: str = "") -> None:
-        """A task gave its place back: because it ended, or because of `lost`, and its work with it."""
+        """Count the end of a task, or the loss of its work if `lost` gives a reason."""
         figures = self.queue(task)
         figures.usage.add(task.allocation.resource_per_alloc, moment - task.started)
         self.releases += 1
@@ -139,28 +139,28 @@ class Counters:
             self.last_end = moment
 
     def done(self, record: Submitted) -> None:
-        """An application's tasks have all ended (or were refused, but not all of them)."""
+        """Count an application as finished: its tasks have ended, except those that were refused."""
         self.finished += 1
         self.queues[partition_name(record.plan.partition), record.queue].finished += 1
 
     def turned_away(self, record: Submitted, reason: str) -> None:
-        """An application was rejected."""
+        """Count the rejection of an application."""
         self.rejected += 1
         self.tasks_dropped += record.unfinished
         self.rejections.add(reason, record.plan.id)
 
     def broke(self, record: Submitted) -> None:
-        """The core let an application fail; what still runs of it is dropped when it is taken away."""
+        """Count the failure of an application; its running tasks are dropped when the core releases them."""
         self.failed += 1
         self.tasks_dropped += record.waiting
 
     def refused(self, record: Submitted, tasks: int, reason: str) -> None:
-        """Some tasks of an application were refused."""
+        """Count refused tasks of an application."""
         self.tasks_refused += tasks
         self.refusals.add(reason, record.plan.id, tasks)
 
     def queue(self, task: Running) -> QueueFigures:
-        """The figures of the queue that `task` runs in."""
+        """Return the figures of the queue that `task` runs in."""
         key = (partition_name(task.owner.plan.partition), task.allocation.queue_name)
         figures = self.queues.get(key)
         if figures is None:
@@ -168,5 +168,5 @@ class Counters:
         return figures
 
     def capacity(self, partition: str) -> Capacity:
-        """The capacity of a partition."""
+        """Return the capacity of a partition."""
         return self.capacities.setdefault(partition_name(partition), Capacity())

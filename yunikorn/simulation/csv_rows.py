@@ -1,4 +1,4 @@
-"""Rows of a CSV file by the names of its columns, with the numbers of their lines."""
+"""Rows of a CSV file, with access by column name and with their line numbers."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _TIME = re.compile(r"[0-9]{1,18}(\.[0-9]{0,30})?\Z")
 
 
 class CsvRow:
-    """One row; empty fields and missing columns read as unknown."""
+    """A row; empty fields and missing columns read as unknown values."""
 
     __slots__ = ("_fields", "line")
 
     def __init__(self, line: int, fields: dict[str, str]) -> None:
         self.line = line
-        """Counted from 1."""
+        """Line number, counted from 1."""
         self._fields = fields
 
     def text(self, column: str) -> str:
-        """What stands in the column; empty if nothing does."""
+        """Return the text of a column, or an empty string if the column is empty or missing."""
         return self._fields.get(column, "")
 
     def whole(self, column: str, most: int, meaning: str) -> int:
-        """A whole number from 0 to `most`; raises `BadLine`."""
+        """Return a whole number from 0 to `most`; raises `BadLine`."""
         text = self.text(column)
         value = int(text.partition(".")[0]) if _WHOLE.match(text) else -1
         if not 0 <= value <= most:
@@ -39,7 +39,7 @@ class CsvRow:
         return value
 
     def time(self, column: str) -> int | None:
-        """Nanoseconds of a time in seconds; None when it is not known. Raises `BadLine`."""
+        """Return a time given in seconds as nanoseconds, or None if the column is empty; raises `BadLine`."""
         text = self.text(column)
         if not text:
             return None
@@ -53,9 +53,9 @@ class CsvRow:
 
 
 def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[CsvRow | Problem]:
-    """All rows after the header, and a problem for each that does not have as many fields as the header.
+    """Yield the rows after the header; rows with a wrong number of fields become a `Problem`.
 
-    Raises `InputError` when the header lacks a column that is `required`.
+    Raises `InputError` if the header lacks one of the `required` columns.
     """
     lines = csv.reader(text.splitlines(keepends=True))
     header = [name.strip() for name in next(_careful(lines, file), [])]

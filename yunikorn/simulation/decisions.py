@@ -1,15 +1,15 @@
-"""What a simulation leaves in a folder: every decision, every change of a node, every application's fate.
+"""Output files of a simulation: every decision, every node change and the outcome of every application.
 
-One JSON object per line, written as it happens:
+Each file contains one JSON object per line, written as the simulation proceeds:
 
 - `decisions.jsonl`: `time` (seconds), `event` (`allocation` or `release`), `application`, `ask`,
-  `allocation`, `queue`, `node`, `partition`, `resources`; a release also has its `reason`. The order of
-  the lines is the order of the decisions.
+  `allocation`, `queue`, `node`, `partition`, `resources`; a release also has its `reason`. The lines are in
+  the order of the decisions.
 - `nodes.jsonl`: `time`, `event` (`add`, `drain`, `resume`, `remove`, `capacity`), `node`, `partition`,
-  `resources` (its capacity from now on), and `after`, the number of lines in decisions.jsonl before it.
-- `applications.jsonl`: when an application came to its end, how, and what it waited.
+  `resources` (capacity after the event), and `after`, the number of preceding lines in decisions.jsonl.
+- `applications.jsonl`: times of submission, start and end of an application that ended, and its outcome.
 
-Together the first two suffice to replay every node's and every queue's usage.
+The first two files suffice to reconstruct the usage of every node and every queue.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _quote = json.encoder.encode_basestring_ascii
 
 
 class FolderRecorder(Recorder):
-    """Writes into a folder, line by line; files get their names when all is written (`OutFolder`)."""
+    """A recorder that writes to a folder line by line; `OutFolder` renames the files at the end."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = OutFolder(folder)
-        """For further files of the same run."""
+        """Output folder, shared with the writers of further files of the same run."""
         self._lines = 0
         self._amounts: dict[int, tuple[Mapping[str, int], str]] = {}
 
     def begin(self) -> None:
-        """Make the folder if it is missing; raises `UsageError` when it cannot be written."""
+        """Create the folder and open the files; raises `UsageError` if the folder cannot be written."""
         self.folder.prepare()
         names = (DECISIONS, NODES, APPLICATIONS)
         self._decisions, self._nodes, self._applications = (self.folder.open(name) for name in names)
@@ -63,15 +63,15 @@ class FolderRecorder(Recorder):
         self.folder.__exit__(kind, error, trace)
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
-        """A line in decisions.jsonl."""
+        """Write a line to decisions.jsonl."""
         self._decide(moment, "allocation", allocation, "")
 
     def released(self, moment: int, allocation: Allocation, reason: str) -> None:
-        """A line in decisions.jsonl."""
+        """Write a line to decisions.jsonl."""
         self._decide(moment, "release", allocation, f', "reason": {_quote(reason)}')
 
     def _decide(self, moment: int, event: str, allocation: Allocation, more: str) -> None:
-        # Written by hand: a long trace has millions of these lines, and json.dumps costs five times as much.
+        # A long trace has millions of these lines, and json.dumps is five times slower.
         self._lines += 1
         self._decisions.write(
             f'{{"time": {_time(moment)}, "event": "{event}"'
@@ -83,7 +83,7 @@ class FolderRecorder(Recorder):
         )
 
     def _amount(self, amount: Mapping[str, int]) -> str:
-        # The amount is kept beside its text, so that its id is not given to another one.
+        # The cache entry keeps a reference to the amount, so that its id is not reused for another amount.
         known = self._amounts.get(id(amount))
         if known is None:
             if len(self._amounts) > 10_000:
@@ -92,7 +92,7 @@ class FolderRecorder(Recorder):
         return known[1]
 
     def node_changed(self, event: NodeEvent) -> None:
-        """A line in nodes.jsonl."""
+        """Write a line to nodes.jsonl."""
         capacity = event.resources if event.change is NodeEventKind.CAPACITY else event.node.resources
         self._write(
             self._nodes,
@@ -107,7 +107,7 @@ class FolderRecorder(Recorder):
         )
 
     def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
-        """A line in applications.jsonl."""
+        """Write a line to applications.jsonl."""
         start = record.first_start
         self._write(
             self._applications,

@@ -1,7 +1,10 @@
-"""Named distributions, drawn by inverting them: one number of a stream gives one value.
+"""Distributions by name.
 
-Each is a value object whose options are the keys of a scenario: amounts (`low`, `mean`, ...) in the unit of
-what is drawn, plain numbers (`sigma`, `shape`, ...) without.
+Distributions are sampled by inversion, with one random number per value. `Normal` and `Lognormal` use a
+rejection method instead (`standard_normal`).
+
+The options of a distribution are the keys of a scenario: amounts (`low`, `mean`, ...) in the unit of the
+drawn quantity, plain numbers (`sigma`, `shape`, ...) without a unit.
 """
 
 from __future__ import annotations
@@ -20,96 +23,96 @@ from yunikorn.simulation.rng import Rng
 T = TypeVar("T")
 
 LARGEST_EXPONENT = 600.0
-"""A value that would be larger than e to this is held here; a `max` cuts it long before."""
+"""Upper limit of exponents, which prevents overflow; the `max` of a scenario is far below e to this power."""
 
 
 class Distribution(Protocol):
-    """What gives values at random."""
+    """A distribution of random values."""
 
     def draw(self, rng: Rng) -> float:
-        """The next value."""
+        """Draw the next value."""
         ...
 
 
 @attrs.frozen
 class Constant:
-    """Always the same."""
+    """The constant `value`."""
 
     value: float
 
     def draw(self, rng: Rng) -> float:
-        """The value; nothing is drawn."""
+        """Return the value without using a random number."""
         return self.value
 
 
 @attrs.frozen
 class Uniform:
-    """Anything from `low` to `high`, equally likely."""
+    """Uniform distribution from `low` to `high`."""
 
     low: float
     high: float
 
     def draw(self, rng: Rng) -> float:
-        """The next value."""
+        """Draw the next value."""
         return self.low + (self.high - self.low) * rng()
 
 
 @attrs.frozen
 class Exponential:
-    """As the time between events that know nothing of each other; `mean` is its mean."""
+    """Exponential distribution with the mean `mean`."""
 
     mean: float
 
     def draw(self, rng: Rng) -> float:
-        """The next value."""
+        """Draw the next value."""
         return -self.mean * ln(1 - rng())
 
 
 @attrs.frozen
 class Normal:
-    """The bell curve around `mean`; two thirds are within one `deviation` of it."""
+    """Normal distribution with the mean `mean` and the standard deviation `deviation`."""
 
     mean: float
     deviation: float
 
     def draw(self, rng: Rng) -> float:
-        """The next value; it may be below 0."""
+        """Draw the next value, which may be negative."""
         return self.mean + self.deviation * standard_normal(rng)
 
 
 @attrs.frozen
 class Lognormal:
-    """Half are below `median`; its logarithm is a bell curve of the deviation `sigma`."""
+    """Lognormal distribution; `sigma` is the standard deviation of the logarithm."""
 
     median: float
     sigma: float
 
     def draw(self, rng: Rng) -> float:
-        """The next value."""
+        """Draw the next value."""
         return self.median * exp(min(self.sigma * standard_normal(rng), LARGEST_EXPONENT))
 
 
 @attrs.frozen
 class Weibull:
-    """Often near 0 with long gaps for a `shape` below 1, exponential for 1, around `scale` for large ones."""
+    """Weibull distribution: heavy-tailed for a `shape` below 1, exponential for 1, near `scale` for large."""
 
     scale: float
     shape: float
 
     def draw(self, rng: Rng) -> float:
-        """The next value."""
+        """Draw the next value."""
         return self.scale * _power(-ln(1 - rng()), 1 / self.shape)
 
 
 @attrs.frozen
 class Pareto:
-    """From `low` up, with a long tail: the smaller the `shape`, the longer (at 1 or less it has no mean)."""
+    """Pareto distribution from `low` up; a smaller `shape` gives a longer tail (no mean at 1 or less)."""
 
     low: float
     shape: float
 
     def draw(self, rng: Rng) -> float:
-        """The next value."""
+        """Draw the next value."""
         return self.low * exp(min(-ln(1 - rng()) / self.shape, LARGEST_EXPONENT))
 
 
@@ -122,32 +125,32 @@ DISTRIBUTIONS: dict[str, type[Any]] = {
     "weibull": Weibull,
     "pareto": Pareto,
 }
-"""By the name that a scenario uses; `choice` and `zipf` choose from values and are read apart."""
+"""Distributions by scenario name; `choice` and `zipf` select from lists and are parsed separately."""
 
 PLAIN = frozenset({"sigma", "shape"})
-"""Options that are plain numbers."""
+"""Options without a unit."""
 
 
 class WeightedChoice(Generic[T]):
-    """One of some values, each as likely as its weight."""
+    """A choice of one of several values, with probabilities proportional to weights."""
 
     def __init__(self, values: Sequence[T], weights: Iterable[float]) -> None:
         self.values = list(values)
         self._bounds = list(accumulate(weights))
 
     def draw(self, rng: Rng) -> T:
-        """The next value."""
+        """Draw the next value."""
         bounds = self._bounds
         return self.values[min(bisect_right(bounds, rng() * bounds[-1]), len(bounds) - 1)]
 
 
 def zipf_weights(count: int, exponent: float) -> list[float]:
-    """The weights of `count` values by rank: that of the second is the first's divided by 2**exponent."""
+    """Return the weights of `count` values by rank: rank**-exponent."""
     return [power(rank, -exponent) for rank in range(1, count + 1)]
 
 
 def standard_normal(rng: Rng) -> float:
-    """A number of the bell curve around 0 with deviation 1, by Marsaglia's polar method."""
+    """Draw a standard normal number by Marsaglia's polar method."""
     while True:
         x, y = 2 * rng() - 1, 2 * rng() - 1
         square = x * x + y * y

@@ -1,15 +1,16 @@
-"""The simulation itself: a virtual clock, the agenda, and the conversation with the core.
+"""Discrete-event simulation: a virtual clock, an event queue, and the exchange of messages with the core.
 
-At one instant things happen in this order:
+The steps of one instant have this order:
 
-1. timers of the core that are due fire;
-2. another configuration comes into use, if one is to;
-3. one message goes to the core: tasks that end are released, applications that arrive are submitted,
-   nodes change (in a further message what must come after it, see `SimulatedRM.gather`);
-4. the core decides until it has nothing more to place.
+1. Timers of the core that are due fire.
+2. Configurations of this instant are loaded.
+3. One message goes to the core. It releases tasks that end, submits applications that arrive and reports
+   node changes. A further message follows where the order matters (see `SimulatedRM.gather`).
+4. The core decides until it has nothing more to place.
 
-What that leads to at the same instant (a task with no run time ends, a task that lost its node is
-asked for again) is another round of the same steps before the clock moves on.
+Consequences at the same instant are handled by another round of these steps before the clock advances.
+Examples are tasks without run time, which end at once, and tasks that lost their node and are asked for
+again.
 """
 
 from __future__ import annotations
@@ -40,71 +41,71 @@ from yunikorn.simulation.simulated_rm import RM_ID, SimulatedRM
 from yunikorn.simulation.workload import RESTART, Workload
 
 ROUND = 5_000
-"""Decisions the core is asked for at a time, so that an interrupt is noticed in between."""
+"""Number of decisions per call of the core; interrupts are noticed between the calls."""
 
 PATIENCE = 24 * 3600 * SECOND
-"""How long the core's timers are followed when nothing else is to come and nothing changes (ns)."""
+"""Time (ns) for which core timers are followed while no event is pending and nothing changes."""
 
 
 class CoreCallback(Protocol):
-    """What the core answers to."""
+    """Callback of the core."""
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Take in what the core says."""
+        """Receive a response of the core."""
         ...
 
 
 class Core(Protocol):
-    """The scheduler interface, as far as a simulation needs it."""
+    """The part of the scheduler interface that a simulation uses."""
 
     def register_resource_manager(
         self, request: RegisterResourceManagerRequest, callback: CoreCallback
     ) -> RegisterResourceManagerResponse:
-        """A resource manager introduces itself."""
+        """Register a resource manager."""
         ...
 
     def update(self, request: UpdateRequest) -> None:
-        """A resource manager says what changed."""
+        """Send an update from a resource manager."""
         ...
 
     def schedule(self, max_decisions: int | None = None) -> int:
-        """Decide; how many decisions were taken."""
+        """Schedule, and return the number of decisions."""
         ...
 
     def reload_configuration(self, rm_id: str, text: str) -> bool:
-        """Use another configuration from now on; raises `ConfigError` with the reasons against it."""
+        """Replace the configuration; raises `ConfigError` if the core refuses the text."""
         ...
 
     def partition(self, rm_id: str, name: str) -> object | None:
-        """The partition of that name; None when there is none."""
+        """Return the partition of that name, or None."""
         ...
 
     def next_timer(self) -> int | None:
-        """When the earliest timer is due (ns)."""
+        """Return the time at which the earliest timer is due (ns), or None."""
         ...
 
     def fire_timers(self) -> int:
-        """Fire the timers that are due; how many there were."""
+        """Fire the timers that are due, and return their number."""
         ...
 
 
 @attrs.frozen
 class Progress:
-    """How far a simulation is."""
+    """Progress of a simulation."""
 
     moment: int
     """Simulated time (ns)."""
     applications: int
-    """How many the workload has."""
+    """Number of applications of the workload."""
     submitted: int
-    """How many of them have arrived."""
+    """Number of applications submitted so far."""
     settled: int
-    """How many of them came to their end."""
+    """Number of applications that finished, failed or were rejected."""
     decisions: int
 
 
 class Simulation:
-    """One run of a workload against a core whose time is `clock`."""
+    """One run of a workload against a core that uses `clock`."""
 
     def __init__(
         self,
@@ -120,11 +121,12 @@ class Simulation:
         preempted: str = RESTART,
         explain_requests: ExplainRequests | None = None,
     ) -> None:
-        """`config` is the text of queues.yaml. `until` ends the run at that moment (ns), itself included.
+        """Prepare a run; `config` is the text of queues.yaml, `until` (ns) the last simulated instant.
 
-        `watch` is told how far it is, often; the run ends early when it answers False. `limits` watches what
-        quotas and limits hold. `preempted`, one of `PREEMPTED`, says what becomes of preempted tasks whose
-        application says nothing of it. `explain_requests` are answered at their moments.
+        `watch` is called often with the progress, and the run ends early when the function returns False.
+        `limits` measures waits caused by quotas and limits. `preempted`, one of `PREEMPTED`, applies to
+        preempted tasks whose application has no such setting. `explain_requests` are answered at their
+        moments.
         """
         self._workload = workload
         self._core = core
@@ -147,10 +149,10 @@ class Simulation:
         self._total = len(workload.applications)
         self._last_change = clock.now()
         self._held: LimitReport | None = None
-        """What limits held up to the end of the last task, if nothing follows it."""
+        """Report on limits at the end of the last task; None while the simulation has further events."""
 
     def run(self) -> Report:
-        """Play the workload to its end; raises `ConfigError` when the core refuses the configuration."""
+        """Simulate the workload to its end; raises `ConfigError` if the core refuses the configuration."""
         oversized = find_oversized(self._workload)
         self._core.register_resource_manager(
             RegisterResourceManagerRequest(RM_ID, config=self._config), self._manager
@@ -183,7 +185,7 @@ class Simulation:
         )
 
     def _see_the_end(self, moment: int) -> None:
-        """When nothing runs and nothing is to come, what may yet be held by limits is not counted."""
+        """Exclude the time after the last event from the waits caused by limits."""
         if self._manager.running or self._event_queue.next() is not None:
             self._held = None
         elif self._held is None:
@@ -196,11 +198,12 @@ class Simulation:
             )
 
     def _step(self, moment: int) -> bool:
-        """One round at `moment`; False when the watcher wants no more."""
+        """Simulate one round at `moment`; returns False if `watch` ends the run."""
         try:
             return self._round(moment)
         finally:
-            # A core survives what its callbacks raise. A simulation must not: its books would be wrong.
+            # The core catches exceptions of its callbacks. Continuing would falsify the simulation's
+            # accounting.
             if self._manager.failure is not None:
                 raise self._manager.failure
 
@@ -225,7 +228,7 @@ class Simulation:
         return going
 
     def _reload(self, moment: int) -> bool:
-        """Bring in the configurations of this moment; whether there were any."""
+        """Load the configurations of this moment; returns True if there were any."""
         events = self._event_queue.reloads(moment)
         for event in events:
             refused = ""
@@ -241,7 +244,7 @@ class Simulation:
         return bool(events)
 
     def _next(self) -> int | None:
-        """When the next round is due: with something to say, now; else at the next event or timer."""
+        """Return the time of the next round: now if a message is pending, else the next event or timer."""
         now = self._clock.now()
         if self._manager.has_to_answer:
             return now

@@ -1,4 +1,4 @@
-"""What is still to come in a simulation: arrivals, node events and the ends of tasks, by time."""
+"""Queue of future events of a simulation: arrivals, node events, reloads and ends of tasks."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ T = TypeVar("T")
 
 
 class EventQueue(Generic[T]):
-    """The events to come; everything of one instant comes out together.
+    """Future events in order of time; all events of one instant are returned together.
 
-    Ends of tasks (of type `T`) share one entry of the heap per instant, so that a job of a thousand
-    tasks that start together costs one entry. Of the applications to come only the next one is held.
+    Ends of tasks (of type `T`) share one heap entry per instant, so that a job of a thousand tasks that start
+    together costs one entry. Only the next application is held in memory.
     """
 
     def __init__(self, workload: Workload) -> None:
         self._coming = iter(workload.applications)
         self._next_application = next(self._coming, None)
         self._to_arrive = len(workload.applications)
-        # Reversed, so that what has happened can be forgotten at once.
+        # Reversed lists release past events with a cheap pop().
         self._events = list(reversed(workload.events))
         self._reloads = list(reversed(workload.reloads))
         self._moments: list[int] = []
         self._ends: dict[int, dict[T, None]] = {}
 
     def next(self) -> int | None:
-        """When something happens next (ns), or None when nothing does any more."""
+        """Return the time of the next event (ns), or None if no event is left."""
         while self._moments and not self._ends[self._moments[0]]:
             del self._ends[heapq.heappop(self._moments)]
         candidates = [
@@ -43,7 +43,7 @@ class EventQueue(Generic[T]):
         return min(candidates, default=None)
 
     def arrivals(self, moment: int) -> list[WorkloadApplication]:
-        """The applications that arrive at `moment`, in order; they leave the agenda."""
+        """Remove and return the applications that arrive at `moment`, in order."""
         found = []
         while (application := self._next_application) is not None and application.submit <= moment:
             found.append(application)
@@ -52,27 +52,27 @@ class EventQueue(Generic[T]):
         return found
 
     def node_events(self, moment: int) -> list[NodeEvent]:
-        """What happens to nodes at `moment`, in order; it leaves the agenda."""
+        """Remove and return the node events at `moment`, in order."""
         found = []
         while self._events and self._events[-1].at <= moment:
             found.append(self._events.pop())
         return found
 
     def reloads(self, moment: int) -> list[ConfigEvent]:
-        """The configurations that are to be used from `moment` on, in order; they leave the agenda."""
+        """Remove and return the configurations to load at `moment`, in order."""
         found = []
         while self._reloads and self._reloads[-1].at <= moment:
             found.append(self._reloads.pop())
         return found
 
     def ends(self, moment: int) -> Iterable[T]:
-        """The tasks that end at `moment`, in the order they were started; they leave the agenda."""
+        """Remove and return the tasks that end at `moment`, in the order in which they started."""
         if not self._moments or self._moments[0] > moment:
             return ()
         return self._ends.pop(heapq.heappop(self._moments))
 
     def add_end(self, moment: int, task: T) -> None:
-        """Have `task` end at `moment`."""
+        """Schedule the end of `task` at `moment`."""
         ends = self._ends.get(moment)
         if ends is None:
             self._ends[moment] = {task: None}
@@ -81,12 +81,12 @@ class EventQueue(Generic[T]):
             ends[task] = None
 
     def drop_end(self, moment: int, task: T) -> None:
-        """`task` will not end at `moment`, as it was to."""
+        """Cancel the end of `task` at `moment`."""
         ends = self._ends.get(moment)
         if ends is not None:
             ends.pop(task, None)
 
     @property
     def still_to_arrive(self) -> int:
-        """How many applications have not arrived yet."""
+        """Number of applications that have not arrived yet."""
         return self._to_arrive

@@ -1,4 +1,4 @@
-"""Answers to "why does it wait?" at one moment of a simulation: values for JSON, lines for people."""
+"""Answers to `--explain`: the state of a waiting application at one moment, as JSON values and as text."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.explain import Explanation
 
 SHOWN = 8
-"""So many requests of an application are written out for people; the number of the others is said."""
+"""Number of requests per application in the text output; the number of further requests is printed."""
 
 
 @attrs.frozen
 class Cause:
-    """One thing that stops a request."""
+    """A reason why a request waits."""
 
     check: str
-    """Which check of a decision it is, such as `quota`, `limit`, `nodes` or `gang`."""
+    """Failed check of a scheduling decision, such as `quota`, `limit`, `nodes` or `gang`."""
     summary: str
     detail: str
-    """With the numbers of the moment."""
+    """Description with the numbers of the moment."""
 
 
 @attrs.frozen
 class WaitingRequest:
-    """A request of an application that waits."""
+    """A waiting request of an application."""
 
     ask: str
     waiting: int
-    """How many tasks of it wait."""
+    """Number of waiting tasks of the request."""
     resources: dict[str, int]
-    """Of each of them."""
+    """Resources per task."""
     causes: list[Cause]
-    """The check that a decision meets first comes first."""
+    """Causes in the order of the scheduler's checks."""
     place: str
-    """Where it stands in the order of the policies."""
+    """Position of the request in the scheduling order."""
     suggested_fixes: list[str]
-    """The smallest change that would let it run at its turn: all of these."""
+    """Smallest set of changes with which the request would be allocated at its position."""
 
 
 @attrs.frozen
 class LongestWait:
-    """From when to when, in seconds, a task of an application waited for its place."""
+    """The longest wait of a task of an application; times in seconds."""
 
     task: str
     since: float
@@ -57,23 +57,23 @@ class LongestWait:
 
 @attrs.frozen
 class ExplainAnswer:
-    """What there is to say of an application at one moment."""
+    """Scheduling state of an application at one moment."""
 
     application: str
     time: float
-    """In seconds."""
+    """Time of the answer, in seconds."""
     queue: str
-    """Where it waits; empty if nothing of it does."""
+    """Queue of the waiting requests; empty if no request waits."""
     state: str
-    """What is true of it at that moment, in words."""
+    """State of the application at that moment, as text."""
     requests: list[WaitingRequest]
-    """Empty if nothing of it waits."""
+    """Waiting requests of the application."""
     longest_wait: LongestWait | None
-    """The longest of its waits that were over by then."""
+    """Longest wait that was over by then."""
 
 
 def describe_request(found: Explanation) -> WaitingRequest:
-    """A request as the core explains it."""
+    """Convert the core's explanation of a request."""
     return WaitingRequest(
         ask=found.key,
         waiting=found.waiting,
@@ -85,7 +85,7 @@ def describe_request(found: Explanation) -> WaitingRequest:
 
 
 def in_lines(answer: ExplainAnswer) -> Iterator[str]:
-    """An answer for people."""
+    """Yield the lines of an answer as text."""
     yield f"{answer.application} at {_spell(answer.time)}: {answer.state}"
     for request in answer.requests[:SHOWN]:
         yield from _request(request)

@@ -1,7 +1,7 @@
-"""Inquiries: `--explain APP[@TIME]`, put to the core at their moment while a simulation runs.
+"""`--explain APP[@TIME]`: questions to the core at given moments of a simulation.
 
-A question with a time is answered when everything of that instant has happened, one without when the
-simulation ends. Asking changes nothing: decisions are the same as without.
+A question with a time is answered after all events of that instant, and a question without a time at the end
+of the simulation. Questions do not influence decisions.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class ExplainRequest:
-    """Why an application waits, at a moment (ns), or when the simulation ends."""
+    """A question why an application waits, at a moment (ns) or at the end of the simulation."""
 
     plan: WorkloadApplication
     moment: int | None = None
 
 
 def parse_questions(texts: Sequence[str], workload: Workload, until: int | None) -> list[ExplainRequest]:
-    """The questions that `APP` and `APP@TIME` ask; raises `UsageError` with all that is wrong.
+    """Parse questions of the forms `APP` and `APP@TIME`; raises `UsageError` that lists all errors.
 
-    What is an application's id as a whole is one, whatever it contains.
+    A text that equals an application's id is taken as the id, even if it contains an `@`.
     """
     wanted = {name for text in texts for name in (text, text.rpartition("@")[0])}
     plans = {plan.id: plan for plan in workload.applications if plan.id in wanted} if texts else {}
@@ -76,35 +76,35 @@ def _parse(
 
 
 class RMState(Protocol):
-    """The resource manager's books, as far as answers need them."""
+    """State of the simulated resource manager that answers use."""
 
     live: dict[str, Submitted]
     running: dict[tuple[str, str], Running]
 
 
 class Explainer(Protocol):
-    """What of the core answers."""
+    """The part of the core that explains waiting requests."""
 
     def explain(
         self, rm_id: str, partition: str, app_id: str, allocation_key: str = ""
     ) -> dict[str, Explanation]:
-        """Why the requests of an application wait."""
+        """Return the explanations of an application's waiting requests."""
         ...
 
 
 @attrs.define
 class Fate:
-    """What was seen of an application that is asked about."""
+    """Recorded history of an application that a question names."""
 
     longest: LongestWait | None = None
     waited: int = 0
-    """How long that was (ns)."""
+    """Duration of the longest wait (ns)."""
     ended: str = ""
-    """How it came to its end, in words."""
+    """Outcome of the application, as text."""
 
     @property
     def never(self) -> str:
-        """To be added to what else is said of it."""
+        """Addition to the answer if no started task had to wait; else empty."""
         return "" if self.longest else "; none of its tasks that got a place had to wait for it"
 
 
@@ -123,24 +123,24 @@ class ExplainRequests:
         self._clock = clock
         self._rm_id = rm_id
         self.fates = {one.plan.id: Fate() for _, one in asked}
-        """By id: what was seen of the applications that are asked about."""
+        """Recorded history by application id, for the applications that questions name."""
         self.books: RMState
-        """Given before the simulation starts."""
+        """State of the resource manager; set before the simulation starts."""
         self._answers: dict[int, ExplainAnswer] = {}
 
     def witness(self, recorder: Recorder) -> Recorder:
-        """`recorder`, with an eye on the applications that are asked about."""
+        """Wrap `recorder` so that the applications of the questions are observed."""
         return _Witness(recorder, self) if self.fates else recorder
 
     def answer_before(self, moment: int) -> None:
-        """All has happened that happens before `moment`: answer what is asked about the time up to it."""
+        """Answer the questions about times before `moment`; all events before `moment` have happened."""
         while self._timed and self._timed[-1][0] < moment:
             asked, number, question = self._timed.pop()
             self._clock.set(max(asked, self._clock.now()))
             self._answers[number] = self._answer(question.plan)
 
     def answer_rest(self) -> list[ExplainAnswer]:
-        """The simulation is over: answer what is left; returns all answers, in the order of the questions."""
+        """Answer the remaining questions at the end, and return all answers in the order of the questions."""
         left = [(number, question) for _, number, question in self._timed] + self._rest
         self._timed, self._rest = [], []
         for number, question in left:
@@ -151,7 +151,7 @@ class ExplainRequests:
         now, fate, record = self._clock.now(), self.fates[plan.id], self.books.live.get(plan.id)
         found: dict[str, Explanation] = {}
         if record is not None:
-            # The core may have done with it: then nothing of it waits.
+            # The core may have removed the application already; then nothing waits.
             with contextlib.suppress(UsageError):
                 found = self._core.explain(self._rm_id, partition_name(plan.partition), plan.id)
         requests = [describe_request(one) for one in found.values()]
@@ -182,7 +182,7 @@ def _elsewhere(plan: WorkloadApplication, fate: Fate) -> str:
 
 
 class _Witness(Recorders):
-    """Passes everything on, and notes the waits and the end of some applications."""
+    """A recorder that forwards all calls and notes the waits and outcomes of some applications."""
 
     def __init__(self, inner: Recorder, explain_requests: ExplainRequests) -> None:
         super().__init__(inner)
@@ -190,7 +190,7 @@ class _Witness(Recorders):
         self._fates = explain_requests.fates
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
-        """A wait is over."""
+        """Note the end of a wait."""
         fate = self._fates.get(allocation.application_id)
         if fate is not None:
             asked = self._asked(allocation, moment)
@@ -203,12 +203,13 @@ class _Witness(Recorders):
         task = self._explain_requests.books.running.get((allocation.partition_name, allocation.uuid))
         if task is not None:
             return task.ask.asked
-        # A placeholder. The first ones are asked for at once; when the others were is not told.
+        # A placeholder: the first placeholders are asked for at submission, the time of later ones is
+        # unknown.
         first = allocation.allocation_key.endswith(PLACEHOLDER)
         return self._explain_requests.books.live[allocation.application_id].plan.submit if first else moment
 
     def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
-        """An application came to its end."""
+        """Note the outcome of an application."""
         fate = self._fates.get(record.plan.id)
         if fate is not None:
             because = f": {reason}" if reason else ""

@@ -1,8 +1,7 @@
-"""Applications that are drawn from a short description, one by one, in order of time.
+"""Applications drawn from a short description, one at a time, in order of submission.
 
-A description and a seed give the same applications whenever they are gone through. Every quantity of every
-entry has a stream of numbers of its own: with another distribution of run times the arrivals stay what they
-are.
+A description and a seed give the same applications in every iteration. Every quantity of every entry has its
+own random stream: another distribution of run times does not change the arrivals.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from yunikorn.simulation.rng import Rng, Streams, streams
 from yunikorn.simulation.workload import NO_TAGS, WorkloadApplication, WorkloadTaskGroup
 
 MANY = 10_000_000
-"""So many applications one entry makes at most."""
+"""Maximum number of applications of one entry."""
 
 SHARED = 20_000
-"""So many different amounts are kept to be shared by equal tasks."""
+"""Maximum number of cached resource amounts that equal tasks share."""
 
 
 @attrs.frozen
 class Amounts:
-    """Whole amounts of a distribution: multiples of `step` from `low` to `high`; what is outside is cut."""
+    """Whole amounts drawn from a distribution: multiples of `step`, limited to `low` to `high`."""
 
     distribution: Distribution
     step: int
@@ -38,7 +37,7 @@ class Amounts:
     high: int
 
     def draw(self, rng: Rng) -> int:
-        """The next amount."""
+        """Draw the next amount."""
         of, step = self.distribution, self.step
         if isinstance(of, Constant):
             amount = round(of.value)
@@ -52,12 +51,12 @@ class Amounts:
 
 @attrs.frozen
 class TaskPlan:
-    """What the tasks of one group are like in each application."""
+    """Distributions of the tasks of one task group."""
 
     name: str
     count: Amounts
     resources: Mapping[str, Amounts] | WeightedChoice[Resource]
-    """Each type drawn by itself, or all together from a choice of sizes."""
+    """Amounts drawn per resource type, or a choice of complete resource sets."""
     runtime: Amounts
     priority: WeightedChoice[int] | None = None
     tags: Mapping[str, str] = NO_TAGS
@@ -69,18 +68,18 @@ class ApplicationPlan:
     """An entry of a description: applications of one kind."""
 
     pattern: WorkloadApplication
-    """What they have in common; its id begins theirs, and its `submit` is when the first can come."""
+    """Common properties; `id` is the prefix of all ids, `submit` the earliest possible submission (ns)."""
     process: Process
     tasks: tuple[TaskPlan, ...]
     count: int = MANY
-    """How many come at most."""
+    """Maximum number of applications."""
     during: int | None = None
-    """For how long (ns) they come; None is until there are `count`."""
+    """Duration (ns) of the arrivals; None for no limit other than `count`."""
     queue: WeightedChoice[str] | None = None
     user: WeightedChoice[str] | None = None
 
     def moments(self, of: Streams) -> Iterator[int]:
-        """When they arrive."""
+        """Yield the submission times (ns)."""
         found: Iterator[int] = islice(self.process.moments(of), self.count)
         first, during = self.pattern.submit, self.during
         if during is not None:
@@ -88,13 +87,13 @@ class ApplicationPlan:
         return (first + moment for moment in found)
 
     def size(self, of: Streams) -> int:
-        """How many there are."""
+        """Return the number of applications."""
         if self.during is None:
             return self.count
         return sum(1 for _ in self.moments(of))
 
     def applications(self, of: Streams, size: int) -> Iterator[WorkloadApplication]:
-        """All of them; `size` is how many there are."""
+        """Yield all applications; `size` is their number."""
         pattern = self.pattern
         width = len(str(size))
         groups = [_Group(plan, of) for plan in self.tasks]
@@ -124,7 +123,7 @@ class ApplicationPlan:
 
 
 class _Group:
-    """Draws the tasks of one group, application after application."""
+    """A generator of one task group, called once per application."""
 
     def __init__(self, plan: TaskPlan, of: Streams) -> None:
         self._plan = plan
@@ -163,7 +162,7 @@ class _Group:
 
 
 class Generated(Arrivals):
-    """The applications of all plans, and those that are `given` one by one, in order of time."""
+    """The applications of all plans, merged with those `given` explicitly, in order of submission."""
 
     def __init__(
         self, given: Sequence[WorkloadApplication], plans: Sequence[ApplicationPlan], seed: int
@@ -174,7 +173,7 @@ class Generated(Arrivals):
 
     @cached_property
     def sizes(self) -> list[int]:
-        """How many each plan makes."""
+        """Number of applications per plan."""
         return [plan.size(self._of(plan)) for plan in self._plans]
 
     def __len__(self) -> int:

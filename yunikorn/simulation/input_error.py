@@ -1,4 +1,4 @@
-"""Input of a simulation that cannot be used."""
+"""Errors in the input files of a simulation."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from yunikorn.errors import Problem, YunikornError
 
 SHOWN = 20
-"""So many problems are written out; the number of the others is said."""
+"""Maximum number of problems in an error message; the number of further problems is printed."""
 
 LINES_SHOWN = 5
-"""So many bad lines of a trace are written out when they are skipped; the number of the others is said."""
+"""Maximum number of skipped lines of a trace in a remark; the number of further lines is printed."""
 
 
 class InputError(YunikornError):
-    """A workload or node file that cannot be used; carries every problem found, with its place."""
+    """A workload or node file that cannot be used; carries all problems found and their positions."""
 
     def __init__(self, file: str, problems: Iterable[Problem]) -> None:
         self.file = file
@@ -26,14 +26,14 @@ class InputError(YunikornError):
 
     @classmethod
     def joined(cls, errors: Sequence[InputError]) -> InputError:
-        """What is wrong in several files, as one error that names the first of them; `errors` are some."""
+        """Join the errors of several files into one error that carries the name of the first file."""
         error = cls(errors[0].file, [problem for one in errors for problem in one.problems])
         error.args = ("\n".join(map(str, errors)),)
         return error
 
 
 def remarks_on(file: str, problems: Sequence[Problem]) -> list[str]:
-    """What to tell of lines of a trace that were skipped: the first few, and how many there are more."""
+    """Describe the skipped lines of a trace: the first few, and the number of further lines."""
     remarks = [describe(file, problem) for problem in problems[:LINES_SHOWN]]
     if len(problems) > LINES_SHOWN:
         remarks.append(f"{file}: {len(problems) - LINES_SHOWN} more lines like these")
@@ -41,7 +41,7 @@ def remarks_on(file: str, problems: Sequence[Problem]) -> list[str]:
 
 
 def describe(file: str, problem: Problem) -> str:
-    """`FILE: line 7, column 3: PATH: MESSAGE`, as far as these are known."""
+    """Return `FILE: line 7, column 3: PATH: MESSAGE`, without the parts that are unknown."""
     place = f"line {problem.line}" if problem.line else ""
     if problem.column:
         place += f", column {problem.column}"

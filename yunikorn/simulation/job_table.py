@@ -1,4 +1,4 @@
-"""The jobs of a trace as columns of numbers: 88 bytes for each, however many there are."""
+"""Jobs of a trace as columns of numbers, in 88 bytes per job."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 from yunikorn.simulation.trace_line import Job
 
 _TYPES = "qdqddqqqqqq"
-"""Of the columns, in the order of `Job`: whole numbers, and times."""
+"""Array type codes of the columns, in the order of the fields of `Job`: integers and times."""
 
 
 class JobTable:
-    """Jobs in the order of the trace; going through them is in order of submission."""
+    """Jobs stored in the order of the trace and iterated in order of submission."""
 
     def __init__(self) -> None:
         self._columns: list[array[Any]] = [array(kind) for kind in _TYPES]
         self._number, self._submit = self._columns[:2]
         self._lines = array("q")
         self._climbs = True
-        """Whether each number was larger than the one before."""
+        """True while each job number is larger than the preceding one; allows lookups by binary search."""
         self._ordered = True
         self._known: dict[int, int] = {}
-        """By number: the lines of jobs, once numbers do not climb any more."""
+        """Lines by job number; filled once job numbers are no longer ascending."""
 
     def __len__(self) -> int:
         return len(self._number)
 
     def line_of(self, number: int) -> int | None:
-        """The line of the job of that number; None when there is none."""
+        """Return the line of the job with that number, or None."""
         if not self._climbs:
             return self._known.get(number)
         place = bisect_left(self._number, number)
@@ -38,7 +38,7 @@ class JobTable:
         return self._lines[place] if found else None
 
     def add(self, job: Job, line: int) -> None:
-        """A further job, of a number that is not there yet."""
+        """Append a job whose number is not in the table yet."""
         if self._number:
             self._ordered = self._ordered and self._submit[-1] <= job.submit
             if self._climbs and job.number < self._number[-1]:
@@ -52,7 +52,7 @@ class JobTable:
 
     @property
     def earliest(self) -> float:
-        """The earliest submit time; there is one."""
+        """Earliest submit time; the table must not be empty."""
         return _plain(min(self._submit))
 
     def __iter__(self) -> Iterator[Job]:
@@ -72,5 +72,5 @@ def _job(row: tuple[float, ...]) -> Job:
 
 
 def _plain(time: float) -> float:
-    # As it was written: whole seconds are counted exactly.
+    # Whole seconds become integers again, so that sums are exact.
     return int(time) if time.is_integer() else time

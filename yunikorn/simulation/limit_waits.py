@@ -1,11 +1,14 @@
-"""How long quotas and limits held requests, and kept applications from starting.
+"""Measurement of how long quotas and limits block requests, and applications from starting.
 
-A request is held while, after the core has decided all that it could, a quota or limit leaves no room for
-one more of it: another node would not help. The first in the order of the core's own checks is named. Held
-alike are all requests of one size whose applications stand in one queue under one owner's limits: they share
-a *line* with a clock of its own that runs while it is held. So what a request was held is the difference
-between two readings, however many requests wait in a line. Lines are looked at again only when something
-changed at their *gate*, which is the quotas and limits that count for them.
+A request is blocked while a quota or limit leaves no room for one more of the same request after the core has
+made all possible decisions; free nodes would not help. The first exhausted limit in the order of the core's
+checks is reported.
+
+Requests of one size whose applications share a queue and the same user and group limits are blocked alike.
+They form a `LimitClass`, whose clock runs while the class is blocked. The blocked time of a request is the
+difference between two clock readings, independent of the number of requests in the class. A `Gate` is the set
+of quotas and limits that apply to some classes. Its classes are evaluated again only after a change of the
+gate.
 """
 
 from __future__ import annotations
@@ -23,19 +26,19 @@ from yunikorn.simulation.rm_state import SentAsk, Submitted
 from yunikorn.simulation.statistics import Waits, WaitSummary, seconds
 
 MAX_LIMITS = 100
-"""So many limits are listed; what further ones held is counted together."""
+"""Maximum number of listed limits; the time of further limits is summed up."""
 
 OTHERS = "further limits"
 
 Find = Callable[[str, str], Application | None]
-"""The core's application in a partition, by id."""
+"""Returns the core's application by partition and id."""
 
 Pairs = tuple[tuple[str, int], ...]
 
 
 @attrs.frozen
 class HeldBack:
-    """A quota or limit, and for how long it held requests, summed over them, in seconds."""
+    """A quota or limit, and the time (seconds) for which it blocked requests, summed over the requests."""
 
     limit: str
     seconds: float
@@ -43,32 +46,32 @@ class HeldBack:
 
 @attrs.frozen
 class LimitReport:
-    """What quotas and limits held; of requests and applications only those that they held at all."""
+    """Waits caused by quotas and limits; only requests and applications that were blocked count."""
 
     applications: WaitSummary | None
-    """How long applications were kept from starting because as many ran as may."""
+    """Time for which applications could not start because of a maximum number of applications."""
     tasks: WaitSummary | None
-    """How long requests for a task, or its placeholder, were held, for this reason or another."""
+    """Time for which requests for a task or its placeholder were blocked, by any quota or limit."""
     limits: list[HeldBack]
-    """What held them, the longest first."""
+    """Blocking quotas and limits, the longest time first."""
 
 
 class LimitClass:
-    """Requests, or applications, that the same quotas and limits hold or let pass."""
+    """Requests, or applications, that are subject to the same quotas and limits."""
 
     __slots__ = ("_since", "clock", "holder", "pairs", "waiting")
 
     def __init__(self, pairs: Pairs) -> None:
         self.pairs = pairs
         self.holder = ""
-        """What holds it now."""
+        """Quota or limit that blocks the class now; empty if none does."""
         self.waiting = 0
         self.clock = 0
-        """How long it has been held, up to the last `wind`."""
+        """Total time (ns) for which the class has been blocked, up to the last call of `wind`."""
         self._since = 0
 
     def wind(self, moment: int, spent: dict[str, int]) -> None:
-        """Let the clock run up to `moment`; what each of its requests was held is added to `spent`."""
+        """Advance the clock to `moment`, and add the blocked time of all requests of the class to `spent`."""
         if self.holder:
             passed = max(moment - self._since, 0)
             self.clock += passed
@@ -77,7 +80,7 @@ class LimitClass:
         self._since = max(moment, self._since)
 
     def look(self, gate: Gate) -> str:
-        """What holds it at this moment; empty when nothing does."""
+        """Return the quota or limit that blocks the class now, or an empty string."""
         for queue in gate.queues:
             if not queue.has_room(self.pairs):
                 return f"over the quota of {queue.label}"
@@ -88,23 +91,23 @@ class LimitClass:
 
 
 class Gate:
-    """The quotas and limits that count for applications of one queue and owner, and the lines before them."""
+    """The quotas and limits of applications of one queue and owner, and the classes subject to them."""
 
     __slots__ = ("_levels", "_seen", "limit_classes", "not_started", "owner", "queues")
 
     def __init__(self, app: Application) -> None:
         self._levels: list[Queue | UsageTracker] = [*app.chain, *app.owner] if app.not_started else []
-        """Where the number of applications counts for those that have not started."""
+        """Queues and usage trackers whose maximum of applications applies; none for started applications."""
         self.queues = app.chain[:-1]
-        """All but root, whose quota is the size of the cluster."""
+        """All queues of the chain but root, whose quota is the size of the cluster."""
         self.owner = app.owner
         self.limit_classes: dict[Pairs, LimitClass] = {}
         self.not_started: list[LimitClass] = []
-        """Lines that were never looked at."""
+        """New classes that have not been evaluated yet."""
         self._seen: list[object] = []
 
     def review(self, moment: int, spent: dict[str, int]) -> None:
-        """See which of its lines are held from now on, and forget those in which nobody waits."""
+        """Determine which classes are blocked from now on, and remove classes without waiting requests."""
         seen = self._see()
         limit_classes: Iterable[LimitClass] = self.not_started
         if seen != self._seen:
@@ -125,7 +128,7 @@ class Gate:
             self.limit_classes.pop(key, None)
 
     def _see(self) -> list[object]:
-        """All that decides who is held."""
+        """Return the state that determines which classes are blocked."""
         seen: list[object] = []
         for queue in self.queues:
             quota, allocated = queue.max, queue.allocated
@@ -142,14 +145,14 @@ class Gate:
         return seen
 
     def _closed(self) -> str:
-        """Whose applications' number holds all of them."""
+        """Return the maximum number of applications that blocks all classes, or an empty string."""
         full = next((level for level in self._levels if level.full), None)
         return "" if full is None else f"no more applications may run: {full.label}"
 
 
 @attrs.define(eq=False)
 class _Stay:
-    """Requests in a line: what they were held before, and where its clock stood when they joined."""
+    """Requests in a class: their blocked time from earlier classes, and the clock reading at joining."""
 
     limit_class: LimitClass
     count: int
@@ -162,23 +165,23 @@ class _Stay:
 
 
 class LimitWaits:
-    """Watches what waits; it asks the core where requests stand, and how full the limits there are."""
+    """Measurement of waits caused by limits; reads positions and limits from the core's objects."""
 
     def __init__(self, find: Find) -> None:
         self._find = find
         self._gates: dict[Hashable, Gate] = {}
         self._stays: dict[SentAsk | Submitted, _Stay] = {}
         self._held: dict[SentAsk | Submitted, int] = {}
-        """What requests that moved between lines were held so far."""
+        """Blocked time so far (ns) of requests that left a class and have not joined another."""
         self._new: dict[Submitted, None] = {}
-        """Applications of which something has to be put in line."""
+        """Applications with requests that must be assigned to a class."""
         self._spent: dict[str, int] = {}
         self._tasks, self._applications = Waits(), Waits()
 
-    # -- what the resource manager tells --------------------------------------------------------------
+    # -- calls of the resource manager -----------------------------------------------------------------
 
     def moved(self, record: Submitted, moment: int) -> None:
-        """An application asks for more, or other limits may count for it from now on."""
+        """Note that an application has further asks, or that other limits may apply from now on."""
         self._new[record] = None
         for ask in [*record.asks.values(), *record.places.values()]:
             stay = self._stays.pop(ask, None)
@@ -187,7 +190,7 @@ class LimitWaits:
                 self._held[ask] = stay.held
 
     def placed(self, ask: SentAsk, moment: int) -> None:
-        """One of the requests has its place; it was counted out of `ask.waiting` already."""
+        """Note that one request of an ask was allocated; `ask.waiting` no longer counts the request."""
         stay = self._stays.get(ask)
         if stay is not None:
             self._leave(stay, 1, moment)
@@ -200,21 +203,21 @@ class LimitWaits:
                 del self._held[ask]
 
     def started(self, record: Submitted, moment: int) -> None:
-        """An application has its first place, or will never have one."""
+        """Note that an application started its first task, or will never start."""
         stay = self._stays.pop(record, None)
         if stay is not None:
             self._leave(stay, 1, moment)
         self._note(self._applications, self._held.pop(record, 0) if stay is None else stay.held, 1)
 
     def gone(self, ask: SentAsk, moment: int) -> None:
-        """What still waits of an ask will never have its place."""
+        """Note that the remaining requests of an ask will never be allocated."""
         stay = self._stays.pop(ask, None)
         if stay is not None:
             self._leave(stay, stay.count, moment)
         self._note(self._tasks, self._held.pop(ask, 0) if stay is None else stay.held, ask.waiting)
 
     def closed(self, record: Submitted, moment: int) -> None:
-        """An application came to its end."""
+        """Note the end of an application."""
         for ask in [*record.asks.values(), *record.places.values()]:
             self.gone(ask, moment)
         self.started(record, moment)
@@ -231,10 +234,10 @@ class LimitWaits:
             for _ in range(count):
                 waits.add(held)
 
-    # -- looking --------------------------------------------------------------------------------------
+    # -- evaluation -----------------------------------------------------------------------------------
 
     def review(self, moment: int) -> None:
-        """The core has decided all that it could: see what is held from now on."""
+        """Determine what is blocked from now on; called when the core has made all possible decisions."""
         not_started, self._new = self._new, {}
         for record in not_started:
             self._classify(record, moment)
@@ -275,7 +278,7 @@ class LimitWaits:
     # -- the report -----------------------------------------------------------------------------------
 
     def report(self, moment: int) -> LimitReport:
-        """The figures at `moment`; what still waits counts with what it was held until then."""
+        """Return the figures at `moment`; requests that still wait count with their blocked time so far."""
         for gate in self._gates.values():
             for limit_class in gate.limit_classes.values():
                 limit_class.wind(moment, self._spent)
@@ -302,7 +305,7 @@ def _is_limited(app: Application) -> bool:
 
 
 def _wanted(record: Submitted, ask: SentAsk) -> Pairs:
-    """What has to fit at once: of a gang that is placed as a whole all of it, until it was placed."""
+    """Return the amounts that must fit at once: all tasks of an Atomic gang that is not placed, else one."""
     plan = record.plan
     whole = plan.gang == ATOMIC and record.first_start is None
     return tuple((plan.total if whole else ask.group.resources).items())

@@ -1,4 +1,4 @@
-"""What preemption and lost nodes cost, and how long gangs take to come together."""
+"""Figures on work lost by preemption and node failures, and on the waits of gangs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PREEMPTED = "preempted"
 
 @attrs.frozen
 class LostWork:
-    """Tasks that lost their place for one reason, and the seconds they had run, all in vain."""
+    """Tasks that lost their allocation for one reason, and the total time they had run (seconds)."""
 
     reason: str
     tasks: int
@@ -19,24 +19,24 @@ class LostWork:
 
 
 class LostWorkTotals:
-    """The work that was thrown away, by reason."""
+    """Lost work by reason."""
 
     def __init__(self) -> None:
         self.preempted_places = 0
-        """Placeholders that were preempted; they had done no work."""
+        """Number of preempted placeholders, which had done no work."""
         self._found: dict[str, tuple[int, int]] = {}
 
     def add(self, reason: str, ran: int) -> None:
-        """A task that had run for `ran` nanoseconds lost its place."""
+        """Count a task that lost its allocation after running for `ran` nanoseconds."""
         tasks, time = self._found.get(reason, (0, 0))
         self._found[reason] = tasks + 1, time + ran
 
     def tasks(self, reason: str) -> int:
-        """How many lost their place for this reason."""
+        """Return the number of tasks lost for this reason."""
         return self._found.get(reason, (0, 0))[0]
 
     def listed(self) -> list[LostWork]:
-        """By reason, in the order of the alphabet."""
+        """Return the totals in alphabetical order of the reasons."""
         return [
             LostWork(reason, tasks, seconds(time)) for reason, (tasks, time) in sorted(self._found.items())
         ]
@@ -44,20 +44,20 @@ class LostWorkTotals:
 
 @attrs.frozen
 class GangReport:
-    """`submitted` is the sum of whole, given up and waiting."""
+    """Figures on gangs; `submitted` is the sum of `whole`, `given_up` and `waiting`."""
 
     submitted: int
     whole: int
-    """All their tasks had a place at once, placeholders included."""
+    """Gangs of which all tasks were allocated at one time, placeholders included."""
     given_up: int
-    """Resumed without, failed, were rejected, or are over without ever having been whole."""
+    """Gangs that were resumed without their members, failed, were rejected, or ended before being whole."""
     waiting: int
     wait: WaitSummary | None
-    """From the first ask to the moment at which the gang was whole."""
+    """Time from the first ask to the moment at which the gang was whole."""
 
 
 class GangFigures:
-    """How gangs fared."""
+    """Counters of gangs."""
 
     def __init__(self) -> None:
         self.submitted = 0
@@ -65,7 +65,7 @@ class GangFigures:
         self.waits = Waits()
 
     def report(self) -> GangReport | None:
-        """The figures, or None when there were no gangs."""
+        """Return the figures, or None if there were no gangs."""
         if not self.submitted:
             return None
         wait = self.waits.summary()

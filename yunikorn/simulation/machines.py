@@ -1,6 +1,6 @@
-"""The nodes of a cluster from a `.machines` file, or from the header of a trace.
+"""Nodes of a cluster from a `.machines` file or from the header of a trace.
 
-A `.machines` file lies beside a trace of the Parallel Workloads Archive: one line per kind of node
+A `.machines` file accompanies a trace of the Parallel Workloads Archive. It has one line per kind of node
 with id, name, nodes, processors per node, speed, and memory per node in KB (-1 or missing: unknown).
 """
 
@@ -20,7 +20,7 @@ _WHOLE = re.compile(r"-?\d+(\.0*)?\Z")
 
 
 def read_machines(text: str, file: str) -> list[WorkloadNode]:
-    """The nodes of a `.machines` file; raises `InputError` with every bad line."""
+    """Read the nodes of a `.machines` file; raises `InputError` that lists all bad lines."""
     nodes: list[WorkloadNode] = []
     problems: list[Problem] = []
     names: dict[str, int] = {}
@@ -41,10 +41,10 @@ def read_machines(text: str, file: str) -> list[WorkloadNode]:
 
 
 def nodes_from_header(text: str) -> list[WorkloadNode]:
-    """The nodes that the header lines MaxNodes and MaxProcs of a trace tell of; none without them.
+    """Return the nodes described by the header lines MaxNodes and MaxProcs of a trace, if any.
 
-    Processors are spread evenly, the first nodes taking one more where they do not divide. Without
-    MaxNodes each processor is a node of its own, without MaxProcs each node has one processor.
+    Processors are distributed evenly; the first nodes get one more if the division leaves a remainder.
+    Without MaxNodes each processor is a node, and without MaxProcs each node has one processor.
     """
     found: dict[str, int] = {}
     for line in text.splitlines():
@@ -64,7 +64,7 @@ def nodes_from_header(text: str) -> list[WorkloadNode]:
 
 
 def numbered(name: str, count: int) -> list[str]:
-    """`count` names, `NAME-01` to `NAME-12`, so that they sort as they count; one is just `NAME`."""
+    """Return `count` names, `NAME-01` to `NAME-12`, padded so that they sort in order; `NAME` for one."""
     if count == 1:
         return [name]
     width = len(str(count))

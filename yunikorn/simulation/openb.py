@@ -1,7 +1,7 @@
-"""A workload from the openb traces: what ran on a cluster with GPUs, as CSV files of nodes and of pods.
+"""Workloads from the openb traces: CSV files with the nodes and pods of a cluster with GPUs.
 
-A pod becomes an application with one task. How GPUs are counted is said in `openb_nodes`, what a pod's
-missing times are replaced by, below and in docs/simulation.md.
+Each pod becomes an application with one task. `openb_nodes` defines how GPUs are counted. Missing times are
+replaced as described at `_times` and in docs/simulation.md.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from yunikorn.simulation.workload import (
 POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 FIELDS = ("qos", "phase", "kind")
 DEFAULT_RUNTIME = 3600
-"""Seconds that a pod runs of which neither start nor end is known."""
+"""Run time (seconds) of a pod without a known start or end."""
 
 SELECTOR = "yunikorn.apache.org/node-selector"
-"""The tag in which the predicate `node-selector` looks for what a node must be like."""
+"""Tag that carries the node selector; the predicate `node-selector` evaluates the tag."""
 
 SKIPPED = "lines skipped"
 NO_START = "pods that were never scheduled, time from creation to deletion taken"
@@ -52,11 +52,11 @@ CHOOSY = "pods that want a certain model of GPU"
 
 @attrs.frozen
 class OpenbOptions:
-    """How pods become applications.
+    """Settings for the conversion of pods to applications.
 
-    `queue` and `user` are templates in which `{qos}`, `{phase}` (columns of the trace) and `{kind}` (`cpu`,
-    `share` of a GPU, one `gpu` or several: `gpus`) stand for what is said of the pod. `gpus` is how GPUs are
-    counted, one of `GPU_COUNTS`.
+    `queue` and `user` are templates with the fields `{qos}`, `{phase}` (columns of the trace) and `{kind}`
+    (`cpu`, `share` for a part of a GPU, `gpu`, or `gpus` for several). `gpus` is the unit for counting GPUs,
+    one of `GPU_COUNTS`.
     """
 
     queue: str = "root.default"
@@ -64,7 +64,7 @@ class OpenbOptions:
     gpus: str = SHARE
 
     def check(self) -> None:
-        """Raises `UsageError` for a template that names something else, or an unknown way to count."""
+        """Raise `UsageError` for a template with an unknown field, or an unknown unit for counting GPUs."""
         check_templates({"queue": self.queue, "user": self.user}, FIELDS)
         if self.gpus not in GPU_COUNTS:
             raise UsageError(f"GPUs cannot be counted as '{self.gpus}'; known: {', '.join(GPU_COUNTS)}")
@@ -73,10 +73,10 @@ class OpenbOptions:
 def read_openb(
     text: str, file: str, name: str, options: OpenbOptions, nodes: list[WorkloadNode], *, strict: bool = False
 ) -> Workload:
-    """The workload of a list of pods, on `nodes`.
+    """Read the workload of a list of pods, to be run on `nodes`.
 
-    Bad lines are skipped and counted, or with `strict` raise `InputError`, which is also raised when no pod
-    is left.
+    Bad lines are skipped and counted. With `strict`, bad lines raise `InputError`. A list without usable pods
+    raises `InputError` in both cases.
     """
     options.check()
     pods = _Pods(options)
@@ -109,7 +109,7 @@ def read_openb(
 
 
 class _Pods:
-    """From rows to applications; equal values are shared, so that a long trace stays small."""
+    """Conversion of rows to applications; equal values are shared to save memory in long traces."""
 
     def __init__(self, options: OpenbOptions) -> None:
         self.applications: list[WorkloadApplication] = []
@@ -120,7 +120,7 @@ class _Pods:
         self._texts: dict[tuple[str, str, str, str], str] = {}
 
     def take(self, row: CsvRow) -> None:
-        """Enter a pod; raises `BadLine`."""
+        """Add a pod; raises `BadLine`."""
         name = row.text("name")
         if not name:
             raise BadLine("expected a name in column name, got nothing")
@@ -166,7 +166,7 @@ class _Pods:
 
 
 def _times(row: CsvRow) -> tuple[int, int, list[str]]:
-    """When a pod arrives and how long it runs (ns), and what of it had to be replaced."""
+    """Return a pod's arrival and run time (ns), and the replacements made for missing values."""
     created, started, deleted = (row.time(f"{name}_time") for name in ("creation", "scheduled", "deletion"))
     found = [] if created is not None else [NO_CREATION]
     since = started if started is not None else created

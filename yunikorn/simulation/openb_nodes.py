@@ -1,7 +1,7 @@
-"""The nodes of the openb traces: a CSV file with a line for each node of a cluster with GPUs.
+"""Nodes of the openb traces: a CSV file with a line for each node of a cluster with GPUs.
 
-`sn` is the node's name, `cpu_milli` thousandths of a core, `memory_mib` mebibytes, `gpu` the number of its
-GPUs, and `model` what they are.
+The columns are `sn`, the node's name, `cpu_milli` in thousandths of a core, `memory_mib` in mebibytes, `gpu`,
+the number of GPUs, and `model`, the model of the GPUs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from yunikorn.simulation.workload import WorkloadNode
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu")
 MODEL = "gpu-model"
-"""The attribute of a node that says what its GPUs are."""
+"""Node attribute with the model of the GPUs."""
 
 MIB = 2**20
 MAX_MILLI = 10**12
@@ -24,13 +24,14 @@ MAX_GPUS = 10**6
 
 SHARE, WHOLE = "share", "whole"
 GPU_COUNTS = (SHARE, WHOLE)
-"""How GPUs are counted: in thousandths, as the type `gpu-milli`, or in whole ones, as the type `gpu`."""
+"""Units for counting GPUs: thousandths as the type `gpu-milli`, or whole GPUs as the type `gpu`."""
 
 
 def gpu_amount(gpus: int, milli: int, counting: str) -> dict[str, int]:
-    """What `gpus` GPUs, of each of them `milli` thousandths, are as an amount; nothing for none.
+    """Return `milli` thousandths of each of `gpus` GPUs as a resource amount; empty if either number is 0.
 
-    In whole ones a part of a GPU is all of it: nothing else may use the rest.
+    If GPUs are counted as whole, a part of a GPU counts as one GPU, because the rest cannot be used by other
+    pods.
     """
     if not gpus or not milli:
         return {}
@@ -38,7 +39,7 @@ def gpu_amount(gpus: int, milli: int, counting: str) -> dict[str, int]:
 
 
 def read_openb_nodes(text: str, file: str, counting: str = SHARE) -> list[WorkloadNode]:
-    """The nodes of a file; raises `InputError` with every bad line."""
+    """Read the nodes of a file; raises `InputError` that lists all bad lines."""
     nodes: dict[str, WorkloadNode] = {}
     problems: list[Problem] = []
     for row in read_rows(text, file, NODE_COLUMNS):

@@ -1,7 +1,7 @@
-"""The folder that a run leaves its files in, so that no part of a file ever looks like the whole.
+"""Output folder of a run, in which an incomplete file is never mistaken for a complete one.
 
-Files are written as `NAME.part` and get their names, all of them, when everything is written. Until then the
-files of an earlier run stay as they are; whoever finds a `.part` knows that its run was cut short.
+Files are written as `NAME.part` and are renamed together when the output is complete. Files of an earlier run
+stay unchanged until then. A remaining `.part` file shows that a run was interrupted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PART = ".part"
 
 
 class OutFolder:
-    """Files that are written together; a context manager, which names them when nothing went wrong."""
+    """A set of files that are completed together; the context manager renames them on success."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -26,7 +26,7 @@ class OutFolder:
         self._named: dict[str, None] = {}
 
     def prepare(self) -> None:
-        """Make the folder if it is missing; raises `UsageError` when nothing can be written there."""
+        """Create the folder if it is missing; raises `UsageError` if files cannot be written there."""
         probe = self.path / f"probe{PART}"
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -38,18 +38,18 @@ class OutFolder:
             raise UsageError(f"cannot write to {self.path}: {error.strerror or error}") from error
 
     def open(self, name: str) -> IO[str]:
-        """A text file that will be called `name`; it is closed for you."""
+        """Open a text file for writing that is named `name` on completion; `OutFolder` closes the file."""
         file = self.part(name).open("w", encoding="utf-8", newline="\n")
         self._files.append(file)
         return file
 
     def part(self, name: str) -> Path:
-        """Where to write what will be called `name`."""
+        """Return the temporary path of the file that is named `name` on completion."""
         self._names[name] = None
         return self.path / f"{name}{PART}"
 
     def finish(self) -> None:
-        """Close all files and give them their names."""
+        """Close all files and rename them to their final names."""
         for file in self._files:
             file.close()
         for name in self._names:
@@ -59,19 +59,19 @@ class OutFolder:
         self._names.clear()
 
     def remove(self, names: Iterable[str]) -> None:
-        """What an earlier run left under these names goes: it would be taken for a result of this one."""
+        """Remove files of an earlier run with these names, which could be mistaken for new results."""
         for name in names:
             if name not in self._named:
                 (self.path / name).unlink(missing_ok=True)
                 (self.path / f"{name}{PART}").unlink(missing_ok=True)
 
     def abandon(self) -> None:
-        """Close all files as they are; they stay parts."""
+        """Close all files and keep them as `.part` files."""
         for file in self._files:
             try:
                 file.close()
             except OSError:
-                continue  # the disk is full: what is lost stays lost, and the file a part
+                continue  # the disk is full, and the file stays a .part file
         self._files.clear()
         self._names.clear()
 
@@ -81,7 +81,7 @@ class OutFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        """Name the files, or leave them parts; a full disk becomes a `UsageError`."""
+        """Rename the files, or keep them as `.part` files after an error; a full disk raises `UsageError`."""
         try:
             if kind is None:
                 self.finish()

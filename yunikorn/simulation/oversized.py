@@ -1,4 +1,4 @@
-"""Tasks that no node can ever take, found before the simulation starts."""
+"""Detection of tasks that fit on no node of the cluster, before the simulation starts."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from yunikorn.simulation.workload import Workload
 
 @attrs.frozen
 class OversizedTasks:
-    """How many tasks, of how many applications, are larger than every node of their partition."""
+    """Number of tasks, and of their applications, that are larger than every node of their partition."""
 
     tasks: int = 0
     applications: int = 0
     examples: tuple[str, ...] = ()
-    """One line for each of the first few sizes, in words."""
+    """Descriptions of the first few sizes, one line each."""
 
     def remark(self) -> str:
-        """What to tell the user, empty when everything fits."""
+        """Return a remark for the user, or an empty string if all tasks fit."""
         if not self.tasks:
             return ""
         shown = "; ".join(self.examples)
@@ -32,9 +32,9 @@ class OversizedTasks:
 
 
 def find_oversized(workload: Workload, examples: int = 3) -> OversizedTasks:
-    """Compare every task with every size of node that its partition ever has.
+    """Compare every task with every node size that occurs in its partition during the simulation.
 
-    Only the amounts count here; what predicates and queues refuse is the core's to say.
+    The comparison considers resource amounts only, not predicates or queue limits.
     """
     sizes: dict[str, set[Resource]] = {}
     for node in workload.all_nodes():
@@ -59,7 +59,7 @@ def find_oversized(workload: Workload, examples: int = 3) -> OversizedTasks:
 
 
 def partition_name(partition: str) -> str:
-    """The partition's name; the empty one means `default`."""
+    """Return the partition's name; the empty name stands for `default`."""
     return partition or "default"
 
 

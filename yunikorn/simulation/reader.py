@@ -1,4 +1,4 @@
-"""Finding out what a workload file is, and reading it."""
+"""Detection of the format of a workload file, and reading of the file."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def read_workload(
     strict: bool = False,
     seed: int | None = None,
 ) -> Workload:
-    """The workload in `path`; raises `InputError`, or `UsageError` for options that are wrong.
+    """Read the workload in `path`; raises `InputError`, or `UsageError` for invalid options.
 
-    Without a `format` it is found by extension, else by content. A folder is one of the openb format: it has
-    one list of pods and one of nodes. `nodes` is a file of nodes, YAML, `.machines` or an openb list; a trace
-    without it takes the file of its own name with `.machines` added, if there is one, a list of pods the list
-    of nodes in its folder. `strict` refuses a trace with bad lines instead of skipping them. `seed` is what a
-    scenario draws from, instead of its own.
+    Without a `format` the extension decides, else the content. A folder must contain openb files: one list of
+    pods and one list of nodes. `nodes` is a file of nodes in YAML, `.machines` or openb format. Without this
+    file a trace uses the file of its own name with `.machines` appended, if it exists, and a list of pods
+    uses the list of nodes in its folder. `strict` refuses a trace with bad lines instead of skipping them.
+    `seed` replaces the seed of a scenario.
     """
     if format and format not in FORMATS:
         raise UsageError(f"no format is called '{format}'; known: {', '.join(FORMATS)}")
@@ -63,7 +63,7 @@ def read_workload(
         raise UsageError(f"a seed changes nothing: {path} is a trace, and nothing in it is drawn")
     text = trace_text(content, str(path))
     if format == OPENB:
-        next(read_rows(text, str(path), POD_COLUMNS), None)  # what is no list of pods is said first
+        next(read_rows(text, str(path), POD_COLUMNS), None)  # report a wrong list before missing nodes
         if cluster is None:
             cluster = read_node_file(_only_list(path.parent, "nodes", _is_nodes), openb.gpus)
         workload = read_openb(text, str(path), path.name, openb, cluster.nodes, strict=strict)
@@ -76,7 +76,7 @@ def read_workload(
 
 
 def detect_format(path: Path, content: bytes) -> str:
-    """`scenario`, `swf` or `openb`: by the extension of the name (before `.gz`), else by the first line."""
+    """Return `scenario`, `swf` or `openb`, by the extension (before `.gz`), else by the first line."""
     known = _by_extension(path)
     if known is not None:
         return known
@@ -91,9 +91,9 @@ def _by_extension(path: Path) -> str | None:
 
 
 def read_node_file(path: Path, gpus: str = SHARE) -> ScenarioCluster:
-    """Nodes, and perhaps node events, from a `.machines`, a YAML or an openb file; raises `InputError`.
+    """Read nodes and any node events from a `.machines`, YAML or openb file; raises `InputError`.
 
-    `gpus` says how an openb file's GPUs are counted.
+    `gpus` is the unit for counting the GPUs of an openb file.
     """
     content = read_content(path)
     if _is_nodes(content):
@@ -104,7 +104,7 @@ def read_node_file(path: Path, gpus: str = SHARE) -> ScenarioCluster:
 
 
 def _only_list(folder: Path, what: str, is_one: Callable[[bytes], bool]) -> Path:
-    """The one openb list of `what` in a folder; raises `InputError` when there is none, or a choice."""
+    """Return the only openb list of `what` in a folder; raises `InputError` if there is none or several."""
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file() and ".csv" in path.suffixes)
     except OSError as error:
@@ -132,7 +132,7 @@ def _header(content: bytes) -> set[str]:
 
 
 def _starts_with_columns(content: bytes) -> bool:
-    # A line of numbers, or a comment as traces have it, before anything else.
+    # Traces begin with a line of numbers, or with comment lines that start with a semicolon.
     for line in content.splitlines():
         fields = line.split()
         if fields and not fields[0].startswith(b"#"):

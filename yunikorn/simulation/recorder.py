@@ -1,8 +1,8 @@
-"""Where a simulation writes down what it sees; the base writes nothing.
+"""Interface for observers of a simulation; the base class records nothing.
 
-This is the door for everything that keeps records: files, figures, pictures. Calls come in the order in which
-things happen. What is handed over is the simulation's own (`Running`, `Submitted`): read it at once, keep
-numbers and names of it, not the object, and memory grows with the records only.
+All outputs are recorders: files, figures and plots. Calls arrive in the order of the events. The arguments
+`Running` and `Submitted` are internal objects of the simulation. A recorder reads them during the call and
+keeps only numbers and names of them, so that memory does not grow with the workload.
 """
 
 from __future__ import annotations
@@ -18,105 +18,106 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Told of everything as it happens, in order; each method may be overridden. Times are nanoseconds."""
+    """Receives all events in order; subclasses override the methods they need. Times are nanoseconds."""
 
     def begin(self) -> None:
-        """The core took the configuration; what follows is worth writing down."""
+        """Begin recording; the core has accepted the configuration."""
 
     def submitted(self, moment: int, record: Submitted) -> None:
-        """An application arrived with all its tasks; whether the core accepts it is not known yet."""
+        """Record the submission of an application with all its tasks; the core may still reject it."""
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
-        """A task, or a placeholder, got its place."""
+        """Record the allocation of a task or a placeholder."""
 
     def released(self, moment: int, allocation: Allocation, reason: str) -> None:
-        """A task, or a placeholder, gave its place back."""
+        """Record the release of a task's or a placeholder's allocation."""
 
     def started(self, moment: int, task: Running) -> None:
-        """A task got its place, and not a placeholder: it waited since `task.ask.asked`.
+        """Record the start of a task (not of a placeholder); the task has waited since `task.ask.asked`.
 
-        Comes after `allocated` of the same allocation.
+        The call follows `allocated` for the same allocation.
         """
 
     def left(self, moment: int, task: Running, reason: str) -> None:
-        """A task gave its place back; it had run since `task.started`. The `reason` is as for `released`.
+        """Record the end of a task that has run since `task.started`; `reason` is as for `released`.
 
-        Comes after `released` of the same allocation, and before `application_ended` if it was the last.
+        The call follows `released` for the same allocation, and precedes `application_ended` for the last
+        task.
         """
 
     def refused(self, moment: int, record: Submitted, tasks: int, reason: str) -> None:
-        """So many tasks of an application will never be placed; it may go on with the others."""
+        """Record tasks that will never be allocated; the application may continue with its other tasks."""
 
     def settled(self, moment: int) -> None:
-        """The core has decided all that it could at `moment`; there may be another round at the same one."""
+        """Record that the core has made all possible decisions at `moment`; further rounds may follow."""
 
     def node_changed(self, event: NodeEvent) -> None:
-        """A node joined, changed or left, and the core agreed."""
+        """Record a node change that the core has accepted."""
 
     def reloaded(self, event: Reloaded) -> None:
-        """The core was given another configuration, and took or refused it."""
+        """Record a configuration that was loaded or refused by the core."""
 
     def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
-        """An application came to its end: finished, rejected or failed."""
+        """Record that an application finished, failed or was rejected."""
 
 
 class Recorders(Recorder):
-    """Passes everything on to several, one after the other."""
+    """A recorder that forwards all calls to several recorders in order."""
 
     def __init__(self, *recorders: Recorder) -> None:
         self._all = recorders
 
     def begin(self) -> None:
-        """To all."""
+        """Forward to all recorders."""
         for recorder in self._all:
             recorder.begin()
 
     def submitted(self, moment: int, record: Submitted) -> None:
-        """To all."""
+        """Forward to all recorders."""
         for recorder in self._all:
             recorder.submitted(moment, record)
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
-        """To all."""
+        """Forward to all recorders."""
         for recorder in self._all:
             recorder.allocated(moment, allocation)
 
     def released(self, moment: int, allocation: Allocation, reason: str) -> None:
-        """To all."""
+        """Forward to all recorders."""
         for recorder in self._all:
             recorder.released(moment, allocation, reason)
 
     def started(self, moment: int, task: Running) -> None:
-        """To all."""
+        """Forward to all recorders."""
         for recorder in self._all:
             recorder.started(moment, task)
 
     def left(self, moment: int, task: Running, reason: str) -> None:
-        """To all."""
+        """Forward to all recorders."""
         for recorder in self._all:
             recorder.left(moment, task, reason)
 
     def refused(self, moment: int, record: Submitted, tasks: int, reason: str) -> None:
-        """To all."""
+        """Forward to all recorders."""
         for recorder in self._all:
             recorder.refused(moment, record, tasks, reason)
 
     def settled(self, moment: int) -> None:
-        """To all."""
+        """Forward to all recorders."""
         for recorder in self._all:
             recorder.settled(moment)
 
     def node_changed(self, event: NodeEvent) -> None:
-        """To all."""
+        """Forward to all recorders."""
         for recorder in self._all:
             recorder.node_changed(event)
 
     def reloaded(self, event: Reloaded) -> None:
-        """To all."""
+        """Forward to all recorders."""
         for recorder in self._all:
             recorder.reloaded(event)
 
     def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
-        """To all."""
+        """Forward to all recorders."""
         for recorder in self._all:
             recorder.application_ended(moment, record, outcome, reason)

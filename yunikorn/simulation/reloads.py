@@ -1,4 +1,4 @@
-"""Configurations that a scenario brings in while it is played."""
+"""Configurations that a scenario loads during the simulation."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from yunikorn.simulation.statistics import seconds
 
 @attrs.frozen(slots=True)
 class ConfigEvent:
-    """From `at` (ns) on the core is to use another configuration."""
+    """A replacement of the configuration at time `at` (ns)."""
 
     at: int
     file: str
-    """Where it was read from, as messages name it."""
+    """Source file, as printed in messages."""
     text: str
 
 
 @attrs.frozen(slots=True)
 class Reloaded:
-    """The core was given another configuration at `at` (ns); `refused` says why it kept the old one."""
+    """The result of loading a configuration at `at` (ns); `refused` is the reason of a refusal."""
 
     at: int
     file: str
@@ -29,25 +29,25 @@ class Reloaded:
     refused: str = ""
 
     def listed(self) -> ReloadReport:
-        """As a report says it."""
+        """Convert to the entry of the report."""
         return ReloadReport(seconds(self.at), self.file, not self.refused, self.refused)
 
 
 @attrs.frozen
 class ReloadReport:
-    """A configuration that was brought in while the simulation ran."""
+    """A configuration that was loaded or refused during the simulation."""
 
     time: float
-    """In seconds."""
+    """Time of loading, in seconds."""
     config: str
-    """The file, as the scenario names it."""
+    """File name, as given in the scenario."""
     taken: bool
     reason: str
-    """Why it was refused."""
+    """Reason of a refusal, else empty."""
 
 
 def describe_reload(report: ReloadReport) -> str:
-    """What became of a configuration, in words."""
+    """Describe the result of loading a configuration as text."""
     when = spell_duration(round(report.time * SECOND))
     if report.taken:
         return f"at {when} the configuration {report.config} came into use"

@@ -1,6 +1,6 @@
-"""The report of a simulation: the same for the table, for JSON and for the file.
+"""Report of a simulation, the common source of the printed tables, the JSON output and the files.
 
-It holds nothing of the machine it ran on: equal input gives an equal report, byte for byte.
+A report contains no properties of the machine: equal input gives an identical report, byte for byte.
 """
 
 from __future__ import annotations
@@ -27,57 +27,56 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class ApplicationCounts:
-    """`submitted` is the sum of finished, failed, rejected, running and waiting."""
+    """Numbers of applications; `submitted` is the sum of finished, failed, rejected, running and waiting."""
 
     submitted: int
     finished: int
     failed: int
     rejected: int
     running: int
-    """At the end at least one of its tasks runs."""
+    """Applications with at least one running task at the end."""
     waiting: int
-    """At the end none of its tasks runs."""
+    """Applications without running tasks at the end."""
     not_submitted: int
-    """Their time had not come when the simulation was ended."""
+    """Applications whose submission time is after the end of the simulation."""
 
 
 @attrs.frozen
 class TaskCounts:
-    """`asked` is the sum of ended, failed, dropped, refused, running and waiting."""
+    """Numbers of tasks; `asked` is the sum of ended, failed, dropped, refused, running and waiting."""
 
     asked: int
     ended: int
     timed_out: int
-    """Of those that ended: the core ended them, because their time was over."""
+    """Ended tasks that the core terminated because their execution timeout expired."""
     failed: int
-    """Were preempted, and do not start again."""
+    """Tasks that were preempted and are not restarted."""
     dropped: int
-    """Of rejected and failed applications."""
+    """Tasks of rejected and failed applications."""
     refused: int
     running: int
     waiting: int
     restarted: int
-    """How often a task lost its place and was asked for again."""
+    """Number of times a task lost its allocation and was asked for again."""
     too_large: int
-    """Larger than any node of their partition; they are among the waiting ones if they were accepted."""
+    """Tasks larger than any node of their partition; accepted ones are also counted as waiting."""
 
 
 @attrs.frozen
 class Times:
-    """In seconds of simulated time."""
+    """Points and spans of simulated time, in seconds."""
 
     first_submission: float | None
     last_end: float | None
-    """When the last task ended."""
     makespan: float | None
-    """From the first submission to the end of the last task."""
+    """Time from the first submission to the end of the last task."""
     stopped: float
-    """Where the simulation ended; use is measured from the first submission to here."""
+    """End of the simulation; utilisation is measured from the first submission to this point."""
 
 
 @attrs.frozen
 class QueueReport:
-    """A leaf queue; `utilisation` is its part of the partition's capacity, per type."""
+    """Figures of a leaf queue; `utilisation` is its part of the partition's capacity per resource type."""
 
     partition: str
     queue: str
@@ -93,12 +92,12 @@ class QueueReport:
 
 @attrs.frozen
 class Report:
-    """What came of a simulation."""
+    """Result of a simulation."""
 
     workload: str
     format: str
     origin: float
-    """The time in the input that is 0 here, in seconds."""
+    """Time in the input (seconds) that corresponds to 0 in the simulation."""
     outcome: str
     """`complete`, `until` (ended by `--until`) or `interrupted`."""
     applications: ApplicationCounts
@@ -106,41 +105,41 @@ class Report:
     tasks: TaskCounts
     refusals: list[RefusalReason]
     application_wait: WaitSummary | None
-    """From submission to the first task's start."""
+    """Wait from submission to the start of the first task."""
     task_wait: WaitSummary | None
-    """From the ask to the task's start."""
+    """Wait from the ask to the start of the task."""
     preemptions: int
-    """Tasks that were ended for others; placeholders are counted by themselves."""
+    """Number of preempted tasks, without placeholders."""
     preempted_placeholders: int
     lost_work: list[LostWork]
-    """Tasks that lost their place before their end, by reason, and for how long they had run."""
+    """Tasks that lost their allocation before their end, by reason, with the time they had run."""
     gangs: GangReport | None
-    """None when there were none."""
+    """None if there were no gangs."""
     limit_waits: LimitReport
     times: Times
     decisions: int
     allocations: int
     releases: int
     nodes: int
-    """How many registered."""
+    """Number of nodes that registered."""
     node_troubles: list[str]
     reloads: list[ReloadReport]
-    """Configurations that were brought in on the way."""
+    """Configurations that were loaded or refused during the simulation."""
     utilisation: dict[str, dict[str, float]]
-    """Per partition and resource type, the part of the capacity that was allocated."""
+    """Allocated part of the capacity, by partition and resource type."""
     queues: list[QueueReport]
     input: dict[str, int]
-    """What was skipped or replaced in the input."""
+    """Counts of skipped or replaced values of the input."""
     remarks: list[str]
     waiting: list[RefusalReason] = attrs.Factory(list)
-    """What stops the tasks that wait at the end: how many each reason, and the first application."""
+    """Reasons why tasks wait at the end, with the number of tasks and the first application per reason."""
     explanations: list[ExplainAnswer] = attrs.Factory(list)
-    """Why the applications wait that were asked about, in the order of the questions."""
+    """Answers to the explain requests, in the order of the questions."""
     plugin_faults: list[str] = attrs.Factory(list)
-    """What plugins did wrong while scheduling."""
+    """Failures of plugins during scheduling."""
 
     def to_json(self) -> str:
-        """As JSON text with a final newline."""
+        """Return the report as JSON text with a final newline."""
         return json.dumps(attrs.asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -154,7 +153,7 @@ def make_report(
     now: int,
     outcome: str,
 ) -> Report:
-    """Close the books at `now`: what still runs is counted as used up to there."""
+    """Make the report at time `now`; tasks that still run count as usage up to `now`."""
     stopped = now
     if outcome == "complete" and counters.last_end is not None and not manager.running:
         stopped = counters.last_end

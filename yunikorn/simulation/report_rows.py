@@ -1,4 +1,4 @@
-"""The rows of a report's tables as plain text: the terminal and the page show the same."""
+"""Rows of the report's tables as plain text, shared by the terminal output and the HTML page."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from yunikorn.simulation.report import QueueReport, Report
 from yunikorn.simulation.statistics import WaitSummary
 
 REASONS = 10
-"""So many reasons are listed; the number of the others is said."""
+"""Maximum number of listed reasons; the number of further reasons is printed."""
 
 
 def outcome(report: Report) -> str:
-    """How far the simulation went."""
+    """Return how far the simulation went, as text."""
     return {
         "complete": "to its end",
         "until": f"until {duration(report.times.stopped)}",
@@ -23,7 +23,7 @@ def outcome(report: Report) -> str:
 
 
 def totals(report: Report) -> Iterator[tuple[str, str]]:
-    """What became of everything, as names and what there is to say."""
+    """Yield the totals as pairs of a name and a text."""
     counts, times = report.applications, report.times
     later = f", {counts.not_submitted} not yet submitted" if counts.not_submitted else ""
     failed = f", {counts.failed} failed" if counts.failed else ""
@@ -81,7 +81,7 @@ WAITS = ("measured", "mean", "median", "95 %", "longest")
 
 
 def waits(report: Report) -> Iterator[tuple[str, ...]]:
-    """Who waited for what; the columns after the first are `WAITS`."""
+    """Yield the waits; the columns after the first are `WAITS`."""
     yield "applications (first task)", *_wait(report.application_wait)
     yield "tasks", *_wait(report.task_wait)
     if report.gangs is not None:
@@ -106,7 +106,7 @@ def _wait(wait: WaitSummary | None) -> tuple[str, str, str, str, str]:
 
 
 def queues(report: Report) -> tuple[str, list[str], list[list[str]]]:
-    """The title of the queues' table, its columns after the first, and its rows."""
+    """Return the title of the queues' table, its columns after the first, and its rows."""
     types = sorted({name for queue in report.queues for name in queue.utilisation})
     several = len({queue.partition for queue in report.queues}) > 1
     rows = [
@@ -134,7 +134,7 @@ def _queue(queue: QueueReport) -> list[str]:
 
 
 def limits(held: list[HeldBack]) -> Iterator[tuple[str, str]]:
-    """Limits, and for how long they held requests."""
+    """Yield limits and the time for which they blocked requests."""
     for each in held[:REASONS]:
         yield each.limit, duration(each.seconds)
     if len(held) > REASONS:
@@ -143,7 +143,7 @@ def limits(held: list[HeldBack]) -> Iterator[tuple[str, str]]:
 
 
 def reasons(report: Report) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
-    """Why something was not done: titles, and for each its rows of a reason, its count and the first case."""
+    """Yield the tables of reasons: a title, and rows of a reason, its count and an example."""
     for title, found in (
         ("Rejected applications", report.rejections),
         ("Refused tasks", report.refusals),
@@ -165,12 +165,12 @@ def _shares(shares: dict[str, float]) -> str:
 
 
 def percent(share: float | None) -> str:
-    """`46%`, or `-`."""
+    """Return `46%`, or `-` for None."""
     return "-" if share is None else f"{share:.0%}"
 
 
 def duration(seconds: float) -> str:
-    """`2d 3h 4m`, `3h 4m`, `4m 5s`, `5.2s`: as much as a reader wants to know."""
+    """Format seconds as `2d 3h 4m`, `3h 4m`, `4m 5s` or `5.2s`, depending on the magnitude."""
     if seconds < 60:
         return f"{seconds:.1f}s" if seconds % 1 else f"{seconds:.0f}s"
     whole = round(seconds)

@@ -1,4 +1,4 @@
-"""What the simulated resource manager writes: applications and asks as messages of the interface."""
+"""Messages of the simulated resource manager: applications and asks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from yunikorn.simulation.rm_state import SentAsk, Submitted
 from yunikorn.simulation.workload import WorkloadApplication, WorkloadTaskGroup
 
 PLACEHOLDER = "~placeholder"
-"""Ends the key of an ask that keeps room for the tasks of its group."""
+"""Marker in the key of a placeholder ask, after the name of its task group."""
 
 
 def submission(plan: WorkloadApplication) -> AddApplicationRequest:
-    """The application without its asks; of a gang also how it wants to be placed."""
+    """Create the request for an application without its asks; gangs include their scheduling style."""
     request = AddApplicationRequest(
         plan.id,
         plan.queue,
@@ -32,7 +32,7 @@ def submission(plan: WorkloadApplication) -> AddApplicationRequest:
 
 
 def ask_for(plan: WorkloadApplication, key: str, group: WorkloadTaskGroup, count: int) -> AllocationAsk:
-    """An ask for `count` tasks of a group."""
+    """Create an ask for `count` tasks of a group."""
     return AllocationAsk(
         key,
         plan.id,
@@ -47,7 +47,7 @@ def ask_for(plan: WorkloadApplication, key: str, group: WorkloadTaskGroup, count
 
 
 def ask_for_tasks(record: Submitted, moment: int) -> list[AllocationAsk]:
-    """Asks for all tasks of an application, entered into its record."""
+    """Create the asks for all tasks of an application, and enter them into its record."""
     plan = record.plan
     for group in plan.tasks:
         record.ask(group.name, group, group.count, moment)
@@ -55,28 +55,28 @@ def ask_for_tasks(record: Submitted, moment: int) -> list[AllocationAsk]:
 
 
 def ask_for_places(record: Submitted, moment: int) -> list[AllocationAsk]:
-    """Asks for placeholders of all tasks of a gang, entered into its record."""
+    """Create the asks for placeholders of all tasks of a gang, and enter them into its record."""
     return [ask_for_place(record, group, group.count, moment) for group in record.plan.tasks]
 
 
 def ask_for_place(record: Submitted, group: WorkloadTaskGroup, count: int, moment: int) -> AllocationAsk:
-    """An ask for `count` placeholders of a group, entered into the application's record."""
+    """Create an ask for `count` placeholders of a group, and enter it into the application's record."""
     again = f"~{record.places_lost}" if record.places_lost else ""
     key = f"{group.name}{PLACEHOLDER}{again}"
     record.places[key] = SentAsk(key, group, count, moment)
     ask = ask_for(record.plan, key, group, count)
-    # Only the task itself has a time to run; a placeholder is held as long as the gang has patience.
+    # Only the task has a run time; the placeholder timeout of the application limits its placeholders.
     ask.placeholder, ask.execution_timeout_ms = True, 0
     return ask
 
 
 def add_application(request: UpdateRequest, record: Submitted, moment: int) -> None:
-    """Submit an application, with its asks, or with those for its placeholders if it gathers them first."""
+    """Add an application to `request`, with the asks for its placeholders if any, else for its tasks."""
     request.new_applications.append(submission(record.plan))
     asks = ask_for_places if record.plan.has_placeholders else ask_for_tasks
     request.asks.extend(asks(record, moment))
 
 
 def _milliseconds(time: int) -> int:
-    # Rounded up: 0 would be no limit at all.
+    # Rounded up, because 0 means no limit.
     return -(-time // MILLISECOND)

@@ -1,4 +1,4 @@
-"""The resource manager's own books: what it submitted, what it waits for, what runs."""
+"""State of the simulated resource manager: submitted applications, waiting asks and running tasks."""
 
 from __future__ import annotations
 
@@ -10,65 +10,65 @@ from yunikorn.simulation.workload import WorkloadApplication, WorkloadTaskGroup
 
 
 class ProtocolError(YunikornError):
-    """The core answered what cannot be: an allocation nobody asked for, or one identifier twice."""
+    """An impossible response of the core: an allocation without an ask, or an identifier used twice."""
 
 
 @attrs.define(eq=False)
 class SentAsk:
-    """A request for tasks of one group, as it was sent."""
+    """An ask for tasks of one group, as sent to the core."""
 
     key: str
     group: WorkloadTaskGroup
     waiting: int
-    """How many of its tasks, or placeholders, have no place yet."""
+    """Number of tasks or placeholders that are not allocated yet."""
     asked: int
-    """When it was sent (ns)."""
+    """Time at which the ask was sent (ns)."""
 
 
 @attrs.define(eq=False)
 class Submitted:
-    """An application that was submitted and has not come to its end."""
+    """A submitted application that has not ended."""
 
     plan: WorkloadApplication
     unfinished: int
-    """Tasks that have neither ended nor been refused."""
+    """Number of tasks that have neither ended nor been refused."""
     asks: dict[str, SentAsk] = attrs.Factory(dict)
     places: dict[str, SentAsk] = attrs.Factory(dict)
-    """Asks for the placeholders of a gang."""
+    """Asks for the placeholders of a gang, by key."""
     running: int = 0
     kept: int = 0
-    """Placeholders that have their place."""
+    """Number of allocated placeholders."""
     ended: int = 0
     failed: int = 0
-    """Tasks that were preempted and do not start again."""
+    """Number of tasks that were preempted and are not restarted."""
     restarts: int = 0
     places_lost: int = 0
-    """Placeholders that lost their place and were asked for again."""
+    """Number of placeholders that lost their allocation and were asked for again."""
     whole: bool = False
-    """Whether all of a gang has had a place at once, or the core gave up on that."""
+    """True if all members of a gang have been allocated at one time, or if the gang was given up."""
     started: bool = False
-    """Whether something of it, if only a placeholder, has or had a place."""
+    """True if a task or a placeholder has been allocated at any time."""
     first_start: int | None = None
-    """When its first task started (ns)."""
+    """Start time of the first task (ns)."""
     failing: bool = False
-    """The core lets it fail: what it loses is not asked for again."""
+    """True once the core fails the application; lost tasks are not asked for again."""
     queue: str = ""
-    """Where the core put it; known with its first allocation."""
+    """Queue assigned by the core; known from the first allocation on."""
 
     @property
     def waiting(self) -> int:
-        """How many tasks have no place."""
+        """Number of tasks that are not allocated."""
         return self.unfinished - self.running
 
     def ask(self, key: str, group: WorkloadTaskGroup, count: int, moment: int) -> SentAsk:
-        """Note a request for `count` tasks of `group`."""
+        """Note an ask for `count` tasks of `group`."""
         self.asks[key] = SentAsk(key, group, count, moment)
         return self.asks[key]
 
 
 @attrs.define(eq=False)
 class Running:
-    """A task that has its place."""
+    """A running task."""
 
     owner: Submitted
     ask: SentAsk
@@ -77,5 +77,5 @@ class Running:
 
     @property
     def end(self) -> int:
-        """When it will have run for its time (ns)."""
+        """Time at which the task has completed its run time (ns)."""
         return self.started + self.ask.group.runtime

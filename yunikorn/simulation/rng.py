@@ -1,8 +1,8 @@
-"""Chance from a seed: streams of numbers that are the same on every machine.
+"""Random number streams that are identical on every machine.
 
-The one place where dice are thrown, and never without a seed: a seed and a name make a stream, and streams
-of different names know nothing of each other, so that what is drawn for one purpose does not change what is
-drawn for another.
+All random numbers of a simulation come from this module. A seed and a name determine a stream. Streams of
+different names are independent: changes in the use of one stream do not affect values drawn from other
+streams.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Callable
 from random import Random
 
 Rng = Callable[[], float]
-"""The next number of a stream: at least 0 and below 1, each multiple of 2**-53 as likely as any other."""
+"""Returns the next number of a stream: a random multiple of 2**-53, at least 0 and below 1."""
 
 Streams = Callable[[str], Rng]
-"""A stream for a name; asked again it starts anew."""
+"""Returns the stream of a name, always from its beginning."""
 
 
 def streams(seed: int) -> Streams:
-    """The streams of a seed."""
+    """Return the streams of a seed."""
 
     def stream(name: str) -> Rng:
-        # From a text the generator is seeded by SHA-512 of its bytes, the same in every version of Python.
+        # Random seeds itself with the SHA-512 of a text, which is stable across versions of Python.
         return Random(f"yunikorn {seed} {name}").random
 
     return stream

@@ -1,4 +1,4 @@
-"""A simulation from a configuration and a workload, with a core of its own."""
+"""Simulation of a workload under a configuration, with its own instance of the core."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from yunikorn.simulation.simulated_rm import RM_ID
 from yunikorn.simulation.workload import RESTART, Workload
 
 PERIODS = Timeouts(retention=0)
-"""Nobody asks a simulation for applications that have ended, and a long trace has many of them."""
+"""Timeouts without retention: ended applications are never queried, and long traces have many of them."""
 
 
 def simulate(
@@ -41,13 +41,12 @@ def simulate(
     questions: Sequence[ExplainRequest] = (),
     meet: Callable[[Scheduler], None] | None = None,
 ) -> Report:
-    """Play `workload` under `config` (the text of queues.yaml); raises `ConfigError`.
+    """Simulate `workload` under `config` (the text of queues.yaml); raises `ConfigError`.
 
-    Raises `InputError` when a configuration that the workload brings in later makes no sense.
-
-    `until`, `recorder`, `watch` and `preempted` are as for `Simulation`. `questions` ask why
-    applications wait; the report answers them in their order. `meet` is shown the core before anything
-    happens, for recorders that look at its queues; whoever looks changes nothing.
+    Raises `InputError` if a configuration that the workload loads later is invalid. `until`, `recorder`,
+    `watch` and `preempted` are as for `Simulation`. `questions` ask why applications wait; the report answers
+    them in their order. `meet` receives the core before the simulation starts, for recorders that read its
+    queues, and must not change the core.
     """
     _check_reloads(workload, registry)
     clock = ManualClock()
@@ -92,7 +91,7 @@ def _find(core: Scheduler, partition: str, application: str) -> Application | No
 
 
 def _what_stops(core: Scheduler) -> list[RefusalReason]:
-    """Why tasks still wait, at the moment the simulation ends."""
+    """Return the reasons why tasks wait at the end of the simulation."""
     reasons = RefusalReasons()
     for application, tasks, reason in core.first_reasons(RM_ID):
         reasons.add(reason.summary, application, tasks)

@@ -1,4 +1,4 @@
-"""A workload from a scenario: a YAML file of our own (docs/simulation.md describes every key)."""
+"""Workloads from scenarios, the project's own YAML format (docs/simulation.md describes every key)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLUSTER_KEYS = ("name", "seed", "nodes", "events", "failures")
 
 @attrs.frozen
 class ScenarioCluster:
-    """Nodes, what happens to them, and configurations that are brought in."""
+    """Nodes, node events, and configurations that are loaded during the simulation."""
 
     nodes: list[WorkloadNode]
     events: list[NodeEvent] = attrs.Factory(list)
@@ -44,12 +44,11 @@ def read_scenario(
     seed: int | None = None,
     listed: Sequence[WorkloadApplication] | None = None,
 ) -> Workload:
-    """The workload of a scenario; raises `InputError` with every problem found.
+    """Read the workload of a scenario; raises `InputError` that lists all problems.
 
-    `listed` are the applications of a long scenario of which `text` is only the head.
-
-    A `cluster` from elsewhere takes the place of the scenario's own nodes and of what happens to them. A
-    `seed` takes the place of the scenario's own; `UsageError` if nothing is drawn.
+    `listed` are the applications of a long scenario of which `text` is only the head. A given `cluster`
+    replaces the nodes and node events of the scenario. A given `seed` replaces the seed of the scenario;
+    raises `UsageError` if the scenario draws nothing.
     """
     document = _open(text, file)
     document.only(KEYS)
@@ -98,16 +97,16 @@ def _read_arrivals(document: Table, seed: int) -> Sequence[WorkloadApplication]:
 def read_scenario_file(
     path: Path, cluster: ScenarioCluster | None = None, seed: int | None = None
 ) -> Workload:
-    """The workload of a scenario in a file, as `read_scenario`; a long one is not held as a whole."""
+    """Read the workload of a scenario file as `read_scenario` does, without holding a long file in memory."""
     written = open_scenario_file(path)
-    # A head that draws applications has to know all that are listed.
+    # Generated ids are checked against all listed ids, so scenarios with `generate` are read as a whole.
     if written is not None and "generate" not in written.head:
         return read_scenario(written.head, str(path), path.name, cluster, seed, listed=written.applications)
     return read_scenario(yaml_text(read_content(path), str(path)), str(path), path.name, cluster, seed)
 
 
 def read_cluster(text: str, file: str) -> ScenarioCluster:
-    """Nodes and events of a YAML file that has nothing else; raises `InputError`."""
+    """Read a YAML file of nodes and events only; raises `InputError`."""
     document = _open(text, file)
     document.only(CLUSTER_KEYS)
     cluster = _read_cluster(document, file, document.integer("seed", 0, INT64_MAX) or 0)

@@ -1,4 +1,4 @@
-"""The applications of a scenario that are written out: the key `applications`."""
+"""Explicitly listed applications of a scenario: the key `applications`."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ APPLICATION_KEYS = (
 )
 TASK_KEYS = ("name", "count", "resources", "runtime", "priority", "tags", "timeout")
 NOBODY = "nobody"
-"""The owner of an application that names none: the core takes no application without."""
+"""Default user; the core refuses applications without a user."""
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 MAX_COUNT = 10_000_000
 
 
 def read_applications(document: Table) -> list[WorkloadApplication]:
-    """The applications in the order of the text; an id that is given twice is a problem."""
+    """Read the applications in the order of the text; duplicate ids are reported as problems."""
     found: dict[str, WorkloadApplication] = {}
     for table in document.tables("applications"):
         for application in _read_alike(table):
@@ -68,7 +68,7 @@ def _read_alike(table: Table) -> Iterator[WorkloadApplication]:
 
 
 def read_pattern(table: Table, queue: str, user: str) -> WorkloadApplication:
-    """What an entry says of applications, but for their tasks, `queue` and `user`."""
+    """Read the properties of an entry except tasks, `queue` and `user`."""
     return WorkloadApplication(
         id=read_name(table, "id"),
         submit=read_time(table, "submit", 0),
@@ -93,7 +93,7 @@ def _read_choice(table: Table, key: str, known: tuple[str, ...]) -> str:
 
 
 def check_times(table: Table, application: WorkloadApplication) -> None:
-    """An application has one time: for its placeholders if it has any, else for itself."""
+    """Report conflicting timeouts: a gang with placeholders has `gangtimeout`, others have `timeout`."""
     if application.patience and not application.has_placeholders:
         what_to_do = f"say gang: {SOFT} or gang: {HARD}, or leave it out"
         table.findings.problem(

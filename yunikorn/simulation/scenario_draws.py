@@ -1,4 +1,4 @@
-"""What a scenario draws: amounts, names and sizes, each a plain value or a mapping with a `distribution`."""
+"""Random values of a scenario: amounts, names and sizes, given plainly or as a `distribution` mapping."""
 
 from __future__ import annotations
 
@@ -34,20 +34,19 @@ NAMES = (*DISTRIBUTIONS, CHOICE, ZIPF)
 LIMITS = ("min", "max", "step")
 MANY_NAMES = 1_000_000
 LONGEST = INT64_MAX // 4
-"""The longest time that is drawn, in nanoseconds."""
+"""Longest time that can be drawn (ns)."""
 MAX_TASKS = 10_000_000
 _MAY_BE_ZERO = frozenset({"value", "low", "sigma"})
 
 
 @attrs.frozen
 class Unit:
-    """What is drawn, as it is written."""
+    """Notation and limits of a drawn quantity."""
 
     parse: Callable[[str], float]
-    """Of a text; raises `ValueError` or `QuantityError`."""
+    """Parses a text; raises `ValueError` or `QuantityError`."""
     step: int
     low: int
-    """Less is not possible."""
     high: int
 
 
@@ -63,7 +62,7 @@ COUNT = Unit(_parse_count, 1, 1, MAX_TASKS)
 
 
 def quantity(name: str) -> Unit:
-    """The unit of a resource type."""
+    """Return the unit of a resource type."""
     step = {"vcore": 100, "memory": 2**20}.get(name, 1)
     return Unit(lambda text: parse_quantity(name, text), step, 0, INT64_MAX)
 
@@ -72,7 +71,7 @@ def quantity(name: str) -> Unit:
 
 
 def read_amounts(table: Table, key: str, unit: Unit) -> Amounts:
-    """The amounts at `key`, which must not be missing; what is wrong is noted and replaced by 1."""
+    """Read the required amounts at `key`; reports problems and returns the amount 1 instead of bad values."""
     node = table.get(key)
     instead = Amounts(Constant(1), 1, unit.low, unit.high)
     if isinstance(node, Scalar):
@@ -206,7 +205,7 @@ def _read_weight(table: Table, key: str) -> float:
 
 
 def read_names(table: Table, key: str) -> str | WeightedChoice[str]:
-    """A text at `key`, or a choice of texts: `values`, or `count` numbered ones that begin with `names`."""
+    """Read a text at `key`, or a choice of texts: `values`, or `count` numbered `names`."""
     if not isinstance(table.get(key), Mapping):
         return table.text(key)
     inner = table.table(key)
@@ -225,7 +224,7 @@ def read_names(table: Table, key: str) -> str | WeightedChoice[str]:
 
 
 def read_priorities(table: Table, key: str, low: int, high: int) -> WeightedChoice[int] | None:
-    """A whole number at `key`, or a choice of them; None when it is missing."""
+    """Read a whole number at `key`, or a choice of whole numbers; None if the key is missing."""
     if not isinstance(table.get(key), Mapping):
         value = table.integer(key, low, high) if key in table else None
         return None if value is None else WeightedChoice([value], [1.0])
@@ -249,7 +248,7 @@ def read_priorities(table: Table, key: str, low: int, high: int) -> WeightedChoi
 
 
 def read_sizes(table: Table) -> dict[str, Amounts] | WeightedChoice[Resource]:
-    """What a task takes: `resources`, each type drawn by itself, or a choice of `sizes` with a `weight`."""
+    """Read the amounts of a task: `resources` drawn per type, or a choice of `sizes` with `weight`."""
     if "sizes" in table:
         if "resources" in table:
             table.findings.problem(table.spot("sizes"), "a task has either resources or sizes")

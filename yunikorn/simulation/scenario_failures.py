@@ -1,4 +1,4 @@
-"""The key `failures` of a scenario: nodes that are lost with their tasks and come back, at random."""
+"""The key `failures` of a scenario: nodes that are removed with their tasks, and return, at random."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from yunikorn.suggestions import suggest
 
 KEYS = ("nodes", "every", "down", "until")
 MANY = 200_000
-"""So many events one entry makes at most."""
+"""Maximum number of events of one entry."""
 
 
 def read_failures(
     document: Table, nodes: list[WorkloadNode], busy: Collection[str], of: Streams
 ) -> list[NodeEvent]:
-    """What becomes of the nodes that the entries name; `busy` ones have events that are written out."""
+    """Return the events of the nodes in the entries; nodes in `busy` have explicit events and are refused."""
     found: list[NodeEvent] = []
     taken = dict.fromkeys(busy, "events of its own")
     for table in document.tables("failures"):
@@ -67,7 +67,7 @@ def _lose(
     up, away = of(f"failures {node.name}"), of(f"repairs {node.name}")
     moment = 0
     for _ in range(most // 2 + 1):
-        # Never nothing: a node that fails the moment it is back would not let time go on.
+        # At least 1 ns: a node that fails at the moment of its return would stop the clock.
         moment += max(every.draw(up), 1)
         if moment > until:
             return

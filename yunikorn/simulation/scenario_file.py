@@ -1,9 +1,9 @@
-"""Long scenarios, read line by line: those with one application per line, each written as JSON.
+"""Streaming reader for long scenarios with one application per line, each written as JSON.
 
-`yunikorn workload` writes them. The head, up to `applications:`, is read like any scenario. The applications
-are gone through once to see that nothing is wrong, and again whenever they are played; never are all held at
-once. Whatever is unusual in a file leaves it to the reader of scenarios, which knows every form and has a
-message for everything, so nothing is refused here.
+`yunikorn workload` writes such files. The head, up to `applications:`, is read like any scenario. The
+applications are read once for validation and again in every simulation, and are never all in memory. This
+reader refuses nothing: it leaves files with any unusual content to the general reader of scenarios, which
+handles every form and reports errors.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from yunikorn.simulation.workload import FOREVER, NO_TAGS, PREEMPTED, WorkloadAp
 START = "applications:"
 ENTRY = '- {"'
 SHARED = 20_000
-"""So many different amounts are kept to be shared by equal tasks."""
+"""Maximum number of cached resource amounts that equal tasks share."""
 
 LONGEST_HEAD = 2_000_000
-"""So many lines before the applications are looked through."""
+"""Maximum number of lines before the applications."""
 
 
 class Unusual(Exception):
-    """Something that a reader of any scenario has to look at."""
+    """Content that only the general reader of scenarios handles."""
 
 
 @attrs.frozen
 class ScenarioFile:
-    """A scenario whose applications are read when they are needed."""
+    """A scenario whose applications are read on demand."""
 
     head: str
-    """Its text up to the applications."""
+    """Text of the scenario up to the applications."""
     applications: FileApplications
 
 
 def open_scenario_file(path: Path) -> ScenarioFile | None:
-    """The scenario at `path`, if it has one application per line and nothing is unusual about it."""
+    """Open the scenario at `path`; returns None unless it has one application per line in the usual form."""
     try:
         with _open(path) as file:
             head = _read_head(file)
@@ -62,10 +62,10 @@ def open_scenario_file(path: Path) -> ScenarioFile | None:
 
 
 class FileApplications(Arrivals):
-    """The applications of a file, in its order, which is that of time."""
+    """The applications of a file, in the order of the file, which is the order of submission."""
 
     def __init__(self, path: Path, skip: int, size: int) -> None:
-        """`skip` is the number of lines before the first."""
+        """Prepare the iteration; `skip` is the number of lines before the first application."""
         self._path = path
         self._skip = skip
         self._size = size
@@ -115,7 +115,7 @@ def _entries(lines: Iterator[str]) -> Iterator[WorkloadApplication]:
 
 
 _AS_TEXT: dict[str, Any] = {"parse_int": str, "parse_float": str}
-"""Numbers stay as they are written: a scenario's amounts and times are read from text."""
+"""Options that keep numbers as text, because a scenario's amounts and times are parsed from text."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(applications: Iterator[WorkloadApplication]) -> int:
-    """How many there are; raises `Unusual` unless they are in order of time and have names of their own."""
+    """Return the number of applications; raises `Unusual` unless ids are unique and times ascend."""
     names: set[str] = set()
     latest = 0
     for application in applications:
@@ -143,13 +143,13 @@ def _check(applications: Iterator[WorkloadApplication]) -> int:
 
 
 class _Form:
-    """From what JSON says to applications; equal amounts are shared."""
+    """Conversion of JSON values to applications; equal amounts are shared."""
 
     def __init__(self) -> None:
         self._amounts: dict[tuple[tuple[str, str], ...], Resource] = {}
 
     def application(self, found: dict[str, Any]) -> WorkloadApplication:
-        """Raises `Unusual` for anything but plain values that make sense."""
+        """Convert an application; raises `Unusual` for anything but plain valid values."""
         try:
             made = WorkloadApplication(
                 id=_text(found.pop("id")),

@@ -1,4 +1,4 @@
-"""The key `generate` of a scenario: a short description of applications that are drawn from a seed."""
+"""The key `generate` of a scenario: descriptions of applications that are drawn from a seed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ONE = Amounts(Constant(1), 1, 1, 1)
 
 
 def read_plans(document: Table, taken: Collection[str]) -> list[ApplicationPlan]:
-    """The entries of `generate`; `taken` are the ids of applications that are written out."""
+    """Read the entries of `generate`; `taken` are the ids of explicitly listed applications."""
     plans: dict[str, ApplicationPlan] = {}
     for table in document.tables("generate"):
         table.only(ENTRY_KEYS)
@@ -195,6 +195,6 @@ _PROCESSES: dict[str, tuple[tuple[str, ...], Callable[[Table], Process]]] = {
     "bursts": (("every", "size", "gap"), _read_bursts),
     "daily": (("every", "peak", "swing", "weekend"), _read_daily),
 }
-"""By name: the options, and what reads them."""
+"""Options and reader of each process, by name."""
 
 PROCESSES = tuple(_PROCESSES)

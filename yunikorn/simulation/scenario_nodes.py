@@ -1,6 +1,6 @@
-"""The nodes of a scenario and what happens to them: the keys `nodes` and `events`.
+"""Nodes of a scenario and their events: the keys `nodes` and `events`.
 
-An event with a `config` is none of a node: `read_reloads` reads those.
+Events with a `config` do not concern nodes; `read_reloads` reads them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ACTIONS = tuple(change.value for change in NodeEventKind)
 
 
 def read_nodes(document: Table) -> list[WorkloadNode]:
-    """The nodes that are there from the start; a name that is given twice is a problem."""
+    """Read the initial nodes; duplicate names are reported as problems."""
     nodes: dict[str, WorkloadNode] = {}
     for table in document.tables("nodes"):
         table.only(NODE_KEYS)
@@ -51,7 +51,7 @@ def _read_node(table: Table, name: str) -> WorkloadNode:
 
 @attrs.frozen
 class _EventText:
-    """An event as it stands in the text; whether its node is there is known when all are sorted."""
+    """An event as written; the presence of its node is checked after all events have been sorted."""
 
     at: int
     change: NodeEventKind
@@ -59,11 +59,11 @@ class _EventText:
     table: Table
     resources: Resource
     joining: WorkloadNode | None
-    """Of a node that joins; None for one that comes back as it was."""
+    """Node that joins; None for a node that returns unchanged."""
 
 
 def read_events(document: Table, nodes: list[WorkloadNode]) -> list[NodeEvent]:
-    """What happens to nodes, in order of time; an event of a node that is not there is a problem."""
+    """Read the node events in order of time; events of absent nodes are reported as problems."""
     tables = [table for table in document.tables("events") if "config" not in table.node.entries]
     written = [_read_event(table) for table in tables]
     present = {node.name: node for node in nodes}
@@ -131,7 +131,7 @@ def _read_event(table: Table) -> _EventText | None:
 
 
 def read_reloads(document: Table, folder: Path) -> list[ConfigEvent]:
-    """The configurations that are brought in, in order of time; `folder` is where the scenario stands."""
+    """Read the configurations to load, in order of time; `folder` is the folder of the scenario."""
     found = []
     for table in document.tables("events"):
         if "config" not in table.node.entries:

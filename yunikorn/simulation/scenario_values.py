@@ -1,4 +1,4 @@
-"""Values in a scenario: times, amounts, counts. What is wrong is noted; a default takes its place."""
+"""Values in a scenario: times, amounts and counts. Errors are collected, and a default replaces the value."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from yunikorn.resources import INT64_MAX, NOTHING, Resource
 from yunikorn.simulation.workload import FOREVER
 
 ALWAYS = "forever"
-"""The run time of tasks that do not end by themselves, as it is written."""
+"""Notation for the run time of tasks that do not end by themselves."""
 
 _SECONDS = re.compile(r"([0-9]+)(?:\.([0-9]*))?\Z")
 
 
 def parse_time(text: str) -> int:
-    """Nanoseconds of a time: plain seconds (`90`, `0.5`) or a duration (`1h30m`); raises `ValueError`."""
+    """Convert plain seconds (`90`, `0.5`) or a duration (`1h30m`) to nanoseconds; raises `ValueError`."""
     if match := _SECONDS.match(text):
         moment = int(match[1][:20]) * SECOND + int((match[2] or "")[:9].ljust(9, "0"))
         if moment > INT64_MAX:
@@ -38,7 +38,7 @@ def parse_time(text: str) -> int:
 
 
 def read_time(table: Table, key: str, default: int | None = None) -> int:
-    """The time at `key`; one that is missing and has no `default` is a problem."""
+    """Read the time (ns) at `key`; a missing time without `default` is reported as a problem."""
     node = table.get(key)
     if node is None:
         if default is None:
@@ -54,7 +54,7 @@ def read_time(table: Table, key: str, default: int | None = None) -> int:
 
 
 def read_runtime(table: Table) -> int:
-    """The time at `runtime`, which must not be missing; `forever` is `FOREVER`."""
+    """Read the required time (ns) at `runtime`; `forever` becomes `FOREVER`."""
     node = table.get("runtime")
     if isinstance(node, Scalar) and node.text == ALWAYS:
         return FOREVER
@@ -62,7 +62,7 @@ def read_runtime(table: Table) -> int:
 
 
 def read_resources(table: Table, what: str) -> Resource:
-    """The amounts at `resources`, at least one of them above 0; `what` needs them."""
+    """Read the amounts at `resources`, at least one of them above 0; `what` names the owner in messages."""
     amounts = table.table("resources")
     if amounts is None:
         if table.get("resources") is None:
@@ -81,14 +81,14 @@ def read_resources(table: Table, what: str) -> Resource:
 
 
 def read_count(table: Table, most: int) -> int:
-    """The number at `count`, 1 when it is missing."""
+    """Read the number at `count`; 1 if the key is missing."""
     if table.get("count") is None:
         return 1
     return table.integer("count", 1, most) or 1
 
 
 def read_name(table: Table, key: str) -> str:
-    """The text at `key`, which must not be missing or empty."""
+    """Read the text at `key`, which must not be missing or empty."""
     wrong = len(table.findings.problems)
     text = table.text(key)
     if not text and len(table.findings.problems) == wrong:

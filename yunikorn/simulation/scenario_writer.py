@@ -1,6 +1,6 @@
-"""Writing a workload as a scenario: everything written out, one line for each node, event and application.
+"""Output of a workload as a scenario, with one line for each node, event and application.
 
-What is written can be read again, and is then played in exactly the same way. After its dash a line is JSON.
+The scenario reproduces the workload exactly when it is read. The part of a line after the dash is JSON.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from yunikorn.simulation.workload import (
 
 
 def scenario_lines(workload: Workload) -> Iterator[str]:
-    """The lines of the scenario, without ends of lines; applications are written as they are made."""
+    """Yield the lines of the scenario, without line ends; applications are generated on demand."""
     yield f"name: {_flow(workload.name)}"
     yield "nodes:"
     for node in workload.nodes:
@@ -40,13 +40,13 @@ def scenario_lines(workload: Workload) -> Iterator[str]:
 
 
 class _Plain(str):
-    """A number, as it is to stand there."""
+    """A number that is written without quotes."""
 
     __slots__ = ()
 
 
 def _flow(value: Any) -> str:
-    # JSON, which is YAML too, so that a long file can be read fast.
+    # JSON is also YAML, and the streaming reader parses JSON much faster.
     if isinstance(value, _Plain):
         return value
     if isinstance(value, Mapping):
@@ -59,7 +59,7 @@ def _flow(value: Any) -> str:
 def _quote(text: str) -> str:
     if text.isascii():
         return json.dumps(text)
-    # JSON escapes characters beyond 16 bits in two halves, which YAML does not know: they stay as they are.
+    # JSON escapes characters beyond 16 bits as surrogate pairs, which YAML does not support.
     plain = json.dumps(text, ensure_ascii=False)
     return "".join(
         char if char.isprintable() or ord(char) > 0xFFFF else f"\\u{ord(char):04x}" for char in plain

@@ -1,4 +1,4 @@
-"""The part of the resource manager that speaks with the core about nodes."""
+"""Node messages of the simulated resource manager."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ACTIONS = {
 
 
 class SimulatedNodes:
-    """Tells the core what happens to nodes, and enters what it agreed to."""
+    """Reports node changes to the core, and applies the changes that the core accepts."""
 
     def __init__(
         self, nodes: list[WorkloadNode], counters: Counters, recorder: Recorder, clock: Clock
@@ -39,18 +39,18 @@ class SimulatedNodes:
         self._recorder = recorder
         self._clock = clock
         self._events = [NodeEvent(clock.now(), NodeEventKind.ADD, node) for node in reversed(nodes)]
-        """What is still to be told, the next one last."""
+        """Events that are not yet sent, in reverse order."""
         self._present: dict[str, WorkloadNode] = {}
         self._sent: list[NodeEvent] = []
         self._rejected: set[str] = set()
         self._failed: set[str] = set()
 
     def tell(self, happened: list[NodeEvent], request: UpdateRequest) -> None:
-        """Add to a message what has happened, as far as it can be said in one.
+        """Add node changes to a message, as far as one message can express them in order.
 
-        Within one message the core takes new nodes before changes, so a node that joins after a change has
-        to wait for the next message. So has a second change of one node, because the core's answer would
-        not say which of them it means.
+        The core processes new nodes before changes within one message, so a node that joins after a change
+        waits for the next message. A second change of one node also waits, because the core's response does
+        not tell the two changes apart.
         """
         events = self._events
         events[:0] = reversed(happened)
@@ -76,7 +76,7 @@ class SimulatedNodes:
             self._sent.append(events.pop())
 
     def hear(self, response: UpdateResponse) -> None:
-        """Take in what the core refuses."""
+        """Note the node changes that the core refuses."""
         for node in response.rejected_nodes:
             self._rejected.add(node.node_id)
             self._counters.node_troubles.append(f"node {node.node_id} was rejected: {node.reason}")
@@ -85,7 +85,7 @@ class SimulatedNodes:
             self._counters.node_troubles.append(f"node {change.node_id} was not changed: {change.reason}")
 
     def settle(self) -> None:
-        """After an update: enter the changes that the core agreed to."""
+        """Apply the changes that the core accepted; called after each update."""
         for event in self._sent:
             refused = self._rejected if event.change is NodeEventKind.ADD else self._failed
             if event.node.name not in refused:
@@ -95,7 +95,7 @@ class SimulatedNodes:
         self._failed.clear()
 
     def leave(self, is_gone: Callable[[str], bool]) -> None:
-        """After another configuration: the nodes of a partition that it has no more left with it."""
+        """Remove the nodes of partitions that are gone; called after a reload of the configuration."""
         partitions = {partition_name(node.partition) for node in self._present.values()}
         gone = {partition for partition in partitions if is_gone(partition)}
         for node in [node for node in self._present.values() if partition_name(node.partition) in gone]:

@@ -1,8 +1,9 @@
-"""The simulated resource manager: it speaks to the core in messages and knows only what it is told.
+"""Simulated resource manager, which exchanges messages with the core and uses no other source of information.
 
-Its manners: an application is submitted together with all its asks. A task whose place is taken away
-(its node left, it was preempted) is asked for again and starts from its beginning, unless preempted ones
-are to fail; so is a placeholder while its gang gathers. What the core wants confirmed is confirmed at once.
+An application is submitted together with all its asks. A task that loses its allocation (its node left, or it
+was preempted) is asked for again and starts from its beginning, unless preempted tasks fail by setting.
+Placeholders are asked for again while their gang waits for all of them. Confirmations that the core expects
+are sent at once.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ _WHY = {
 }
 
 _RESTARTED = (TerminationType.STOPPED_BY_RM, TerminationType.PREEMPTED_BY_SCHEDULER)
-"""Why placeholders go that are asked for again."""
+"""Termination types after which placeholders are asked for again."""
 
 
 class SimulatedRM:
-    """One resource manager with its books; the engine carries its messages."""
+    """A resource manager and its state; the engine transports its messages."""
 
     def __init__(
         self,
@@ -58,19 +59,19 @@ class SimulatedRM:
         limits: LimitWaits,
         preempted: str,
     ) -> None:
-        """`preempted` says what becomes of preempted tasks whose application says nothing of it."""
+        """Create the resource manager; `preempted` applies to applications without a setting of their own."""
         self.nodes = SimulatedNodes(nodes, counters, recorder, clock)
-        """Its conversation about nodes."""
+        """Exchange of node messages with the core."""
         self.live: dict[str, Submitted] = {}
-        """Applications that were submitted and have not come to their end."""
+        """Submitted applications that have not ended, by id."""
         self.running: dict[tuple[str, str], Running] = {}
-        """Tasks that have a place, by partition and the allocation's identifier, which is unique in it."""
+        """Running tasks by partition and uuid of the allocation; a uuid is unique within its partition."""
         self.changes = 0
-        """Grows whenever the core says that something changed."""
+        """Counter of changes reported by the core."""
         self.closed = False
-        """Set when the books are closed: what the core says when it shuts down is no part of them."""
+        """True once the simulation is over; responses during shutdown are ignored."""
         self.failure: Exception | None = None
-        """What went wrong first while it listened: a core may survive that and say nothing."""
+        """First exception in a callback; kept because the core catches exceptions of callbacks."""
         self._event_queue = event_queue
         self._counters = counters
         self._recorder = recorder
@@ -79,17 +80,17 @@ class SimulatedRM:
         self._preempted = preempted
         self._placeholders: dict[tuple[str, str], tuple[Allocation, Submitted, WorkloadTaskGroup]] = {}
         self._gathering: dict[str, Submitted] = {}
-        """By application: gangs that wait for their placeholders before they ask for real tasks."""
+        """Gangs that wait for their placeholders before they ask for real tasks, by application id."""
         self._asks: list[AllocationAsk] = []
         self._confirmations: list[AllocationRelease] = []
 
-    # -- what it says -----------------------------------------------------------------------------
+    # -- outgoing messages -------------------------------------------------------------------------
 
     def gather(self, moment: int) -> UpdateRequest | None:
-        """Everything it has to say at `moment`, in one message; None when there is nothing.
+        """Return a message with everything to report at `moment`, or None if there is nothing.
 
-        Call it again until it returns None: what must follow in a second message (a node that leaves
-        and joins again at one instant) does.
+        The engine calls this method until it returns None: changes that must not share a message, such as a
+        node that leaves and rejoins at one instant, follow in further messages.
         """
         request = UpdateRequest(RM_ID)
         releases = request.releases.allocations_to_release
@@ -107,11 +108,11 @@ class SimulatedRM:
 
     @property
     def has_to_answer(self) -> bool:
-        """Whether something is to be said without waiting for an event."""
+        """True if asks or confirmations wait to be sent."""
         return bool(self._asks or self._confirmations)
 
     def limits_changed(self, moment: int) -> None:
-        """Another configuration is in use: other limits may count for what waits."""
+        """Note that another configuration is in use, so that other limits may apply to waiting requests."""
         self.changes += 1
         for record in self.live.values():
             self._limits.moved(record, moment)
@@ -137,10 +138,10 @@ class SimulatedRM:
         self._close_if_done(owner)
         return AllocationRelease(allocation.application_id, allocation.uuid, allocation.partition_name)
 
-    # -- what it hears ----------------------------------------------------------------------------
+    # -- incoming messages -------------------------------------------------------------------------
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Take in what the core says; raises `ProtocolError` for what cannot be."""
+        """Process a response of the core; raises `ProtocolError` for an impossible response."""
         if self.closed:
             return
         try:
@@ -191,7 +192,7 @@ class SimulatedRM:
             self._event_queue.add_end(task.end, task)
 
     def _served(self, owner: Submitted, ask: SentAsk, of: dict[str, SentAsk], moment: int) -> None:
-        """One of the requests of an ask has its place."""
+        """Note that one request of an ask was allocated."""
         ask.waiting -= 1
         self._limits.placed(ask, moment)
         if not ask.waiting:
@@ -222,7 +223,7 @@ class SimulatedRM:
         self._see_gang(owner, moment)
 
     def _given_up(self, release: AllocationRelease, moment: int) -> bool:
-        """Whether it was a placeholder that had to go: it goes at once, and that is confirmed."""
+        """Release and confirm a placeholder; returns False if the allocation is not a placeholder."""
         found = self._placeholders.pop((release.partition_name, release.uuid), None)
         if found is None:
             return False
@@ -249,7 +250,7 @@ class SimulatedRM:
     def _taken_back(self, release: AllocationRelease, moment: int) -> None:
         task = self.running.pop((release.partition_name, release.uuid), None)
         if task is None:
-            return  # the echo of a release of ours
+            return  # response to a release that was sent from here
         self.changes += 1
         self._event_queue.drop_end(task.end, task)
         owner = task.owner
@@ -335,7 +336,7 @@ class SimulatedRM:
             self._recorder.application_ended(self._clock.now(), owner, "failed", reason)
 
     def _close(self, owner: Submitted) -> None:
-        """An application came to its end."""
+        """Remove an application that ended."""
         del self.live[owner.plan.id]
         self._gathering.pop(owner.plan.id, None)
         self._limits.closed(owner, self._clock.now())

@@ -1,4 +1,4 @@
-"""The content of an input file."""
+"""Reading of input files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GZIP = b"\x1f\x8b"
 
 
 def read_content(path: Path) -> bytes:
-    """The whole file, unpacked if it is gzip; raises `InputError` when there is nothing to read."""
+    """Return the content of a file, unpacked if it is gzip; raises `InputError` if unreadable or empty."""
     try:
         content = path.read_bytes()
         if content.startswith(GZIP):
@@ -28,9 +28,10 @@ def read_content(path: Path) -> bytes:
 
 
 def trace_text(content: bytes, file: str) -> str:
-    """The text of a trace or `.machines` file; raises `InputError` when it is none.
+    """Decode the text of a trace or `.machines` file; raises `InputError` for binary content.
 
-    Bytes that are not UTF-8 (names in old headers) are read as replacement characters: no number is lost.
+    Bytes that are not UTF-8 (names in old headers) become replacement characters, which leaves all numbers
+    intact.
     """
     if b"\0" in content:
         raise InputError(file, [Problem("", "is not text: it holds zero bytes")])
@@ -38,7 +39,7 @@ def trace_text(content: bytes, file: str) -> str:
 
 
 def yaml_text(content: bytes, file: str) -> str:
-    """The text of a YAML file; raises `InputError` when it is not UTF-8 (or UTF-16 with its mark)."""
+    """Decode a YAML file; raises `InputError` if it is neither UTF-8 nor UTF-16 with a byte order mark."""
     try:
         return decode(content)
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""Figures of a simulation: waiting times, and use against capacity over time."""
+"""Statistics of a simulation: waiting times, and usage compared with capacity over time."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ DIGITS = 6
 
 
 def seconds(nanoseconds: float) -> float:
-    """Nanoseconds as the seconds of a report."""
+    """Convert nanoseconds to the rounded seconds of a report."""
     return round(nanoseconds / SECOND, DIGITS)
 
 
 @attrs.frozen
 class WaitSummary:
-    """Waiting times in seconds: how many, mean, median, the 95th percentile and the longest."""
+    """Statistics of waiting times in seconds; `p95` is the 95th percentile."""
 
     count: int
     mean: float
@@ -31,24 +31,24 @@ class WaitSummary:
 
 
 class Waits:
-    """Waiting times, eight bytes each."""
+    """Waiting times (ns), stored in eight bytes each."""
 
     def __init__(self, waits: Iterable[int] = ()) -> None:
         self._waits = array("q", waits)
 
     def add(self, wait: int) -> None:
-        """One more, in nanoseconds."""
+        """Add a waiting time in nanoseconds."""
         self._waits.append(wait)
 
     def merge(self, other: Waits) -> None:
-        """All of another's."""
+        """Add all waiting times of `other`."""
         self._waits.extend(other._waits)
 
     def summary(self) -> WaitSummary | None:
-        """The figures, or None when nothing was measured.
+        """Return the statistics, or None without any waiting time.
 
-        The median of an even number is the mean of the two in the middle; the 95th percentile is the
-        smallest value that at least 95 % do not exceed (nearest rank).
+        The median of an even number of values is the mean of the two middle values. The 95th percentile is
+        the smallest measured value that at least 95 % of the values do not exceed (nearest rank).
         """
         count = len(self._waits)
         if not count:
@@ -66,7 +66,7 @@ class Waits:
 
 
 class Usage:
-    """How much of each resource type was held for how long: amount times nanoseconds."""
+    """Integral of the usage over time per resource type: amount times nanoseconds."""
 
     __slots__ = ("spent",)
 
@@ -74,26 +74,26 @@ class Usage:
         self.spent: Tally = {}
 
     def add(self, amount: Mapping[str, int], duration: int) -> None:
-        """`amount` was held for `duration` nanoseconds."""
+        """Add the usage of `amount` for `duration` nanoseconds."""
         spent = self.spent
         for name, value in amount.items():
             spent[name] = spent.get(name, 0) + value * duration
 
 
 class Capacity:
-    """The capacity of a partition over time."""
+    """Capacity of a partition over time."""
 
     def __init__(self) -> None:
         self.now: Tally = {}
         self._changes: list[tuple[int, Mapping[str, int], int]] = []
 
     def change(self, moment: int, amount: Mapping[str, int], sign: int) -> None:
-        """From `moment` on there is `amount` more (`sign` 1) or less (-1)."""
+        """Add `amount` to the capacity from `moment` on (`sign` 1), or subtract the amount (-1)."""
         grow(self.now, amount, sign)
         self._changes.append((moment, amount, sign))
 
     def between(self, start: int, end: int) -> Tally:
-        """Amount times nanoseconds that the capacity adds up to from `start` to `end`."""
+        """Return the integral of the capacity from `start` to `end`: amount times nanoseconds."""
         total: Tally = {}
         for moment, amount, sign in self._changes:
             if end > moment:
@@ -102,7 +102,7 @@ class Capacity:
 
 
 def used_share(spent: Mapping[str, int], capacity: Mapping[str, int]) -> dict[str, float]:
-    """Which part of each type of `capacity` was `spent`, by name; types without capacity are left out."""
+    """Return the `spent` part of each type of `capacity`, by name, without types whose capacity is 0."""
     return {
         name: round(spent.get(name, 0) / total, DIGITS)
         for name, total in sorted(capacity.items())

@@ -1,7 +1,7 @@
-"""A workload from a trace in the Standard Workload Format.
+"""Workloads from traces in the Standard Workload Format.
 
-A job becomes an application of as many one-processor tasks as it had processors. How lines are read is
-said in `trace_line`; what a job's missing figures are replaced by, below and in docs/simulation.md.
+A job becomes an application with one single-processor task per processor. `trace_line` parses the lines.
+Missing values are replaced as described here and in docs/simulation.md.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from yunikorn.simulation.trace_line import BadLine, Job, parse_line
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 
 DEFAULT_RUNTIME = 3600
-"""Seconds that a job runs of which neither run time nor requested time is known."""
+"""Run time (seconds) of a job whose run time and requested time are both unknown."""
 
 FIELDS = ("queue", "user", "group", "application", "partition")
 MEMORY_UNITS = ("auto", "kb", "bytes", "none")
 JOBS = {"tasks": "", "atomic": ATOMIC}
-"""How the tasks of a job start: one by one, or all at once; and the gang style that makes them."""
+"""Gang style of the tasks of a job: `tasks` start one by one, and `atomic` starts all of them at once."""
 
 SKIPPED = "lines skipped"
 BACKWARDS = "submit times running backwards"
@@ -39,12 +39,12 @@ NO_TIME = f"run times unknown, {DEFAULT_RUNTIME} s taken"
 
 @attrs.frozen
 class SwfOptions:
-    """How jobs of a trace become applications.
+    """Settings for the conversion of jobs to applications.
 
-    `queue`, `user` and `group` are templates in which `{queue}`, `{user}`, `{group}`, `{application}`
-    and `{partition}` stand for the job's columns. `memory` says what unit memory columns have:
-    `kb` as the format wants it, `bytes`, `none` to ignore them, or `auto`. `jobs` says how the tasks of a
-    job start: `tasks`, each as it can, or `atomic`, all at once.
+    `queue`, `user` and `group` are templates with the fields `{queue}`, `{user}`, `{group}`, `{application}`
+    and `{partition}`, which are columns of the job. `memory` is the unit of the memory columns: `kb` as the
+    format specifies, `bytes`, `none` to ignore them, or `auto` to detect the unit. `jobs` is `tasks` for
+    tasks that start independently, or `atomic` for tasks that start together.
     """
 
     queue: str = "root.default"
@@ -54,7 +54,7 @@ class SwfOptions:
     jobs: str = "tasks"
 
     def check(self) -> None:
-        """Raises `UsageError` for a template that names something else, or an unknown unit."""
+        """Raise `UsageError` for a template with an unknown field, or for an unknown setting."""
         check_templates({"queue": self.queue, "user": self.user, "group": self.group}, FIELDS)
         if self.memory not in MEMORY_UNITS:
             raise UsageError(f"no unit is called '{self.memory}'; known: {', '.join(MEMORY_UNITS)}")
@@ -65,10 +65,10 @@ class SwfOptions:
 def read_swf(
     text: str, file: str, name: str, options: SwfOptions, nodes: list[WorkloadNode], *, strict: bool = False
 ) -> Workload:
-    """The workload of a trace; without `nodes` those of its header.
+    """Read the workload of a trace; an empty list of `nodes` is replaced by the nodes of the trace's header.
 
-    Bad lines are skipped and counted, or with `strict` raise `InputError`, which is also raised when
-    no job is left or nothing tells of nodes.
+    Bad lines are skipped and counted. With `strict`, bad lines raise `InputError`. A trace without jobs, or
+    without any description of nodes, raises `InputError` in both cases.
     """
     options.check()
     jobs, problems, counts = _read_lines(text)
@@ -144,9 +144,10 @@ def _backwards(submit: float, latest: float) -> str:
 
 
 def _memory_unit(unit: str, jobs: Iterable[Job], nodes: list[WorkloadNode], remarks: list[str]) -> int:
-    """Bytes per unit of the memory columns, 0 to leave memory out.
+    """Return the bytes per unit of the memory columns, or 0 to ignore memory.
 
-    It is left out unless every node has memory: a task that asks for memory fits on no node without.
+    Memory is ignored unless every node has memory, because tasks that ask for memory do not fit on nodes
+    without memory.
     """
     largest = max(node.resources.get("memory", 0) for node in nodes)
     if unit == "none" or not all(node.resources.get("memory", 0) for node in nodes):
@@ -162,10 +163,10 @@ def _memory_unit(unit: str, jobs: Iterable[Job], nodes: list[WorkloadNode], rema
 
 
 class SwfApplications(Arrivals):
-    """The applications of a table of jobs; equal values are shared, so that those that run stay small."""
+    """The applications of a table of jobs, created on demand; equal values are shared to save memory."""
 
     def __init__(self, jobs: JobTable, options: SwfOptions, unit: int, origin: float) -> None:
-        """`unit` is that of memory in bytes, `origin` the time of the trace that is 0."""
+        """Prepare the iteration; `unit` is the memory unit in bytes, `origin` the trace's start time (s)."""
         self._jobs = jobs
         self._options = options
         self._unit = unit

@@ -1,4 +1,4 @@
-"""The report of a simulation as tables for people."""
+"""Tables of a simulation's report for the terminal."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from yunikorn.simulation.report_rows import (
 
 class _ReportConsole(Console):
     def on_broken_pipe(self) -> NoReturn:
-        """The reader left: for whoever called to know, not for rich, which would exit with status 1."""
+        """Raise `BrokenPipeError` for the caller, because rich would exit with status 1."""
         raise BrokenPipeError
 
 
 def report_console(width: int | None) -> Console:
-    """Where a report is printed: standard output, `width` columns wide, or as wide as the terminal."""
+    """Return a console for standard output, `width` columns wide, or as wide as the terminal."""
     return _ReportConsole(highlight=False, markup=False, emoji=False, width=width)
 
 
 def print_report(
     report: Report, console: Console, rate: str, more: Callable[[Console], None] | None = None
 ) -> None:
-    """Print all of `report`; `rate` says how fast it went, which is not part of it.
+    """Print `report`; `rate` is the speed of the simulation, which is not part of the report.
 
-    `more` prints further tables, after those of waits and queues.
+    `more` prints further tables after the tables of waits and queues.
     """
     console.print(_totals(report, rate))
     console.print(_waits(report))

@@ -1,4 +1,4 @@
-"""Templates for the queue, the user and the group of what a trace tells of."""
+"""Templates for the queue, the user and the group of trace entries."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from yunikorn.errors import UsageError
 
 UNKNOWN = "unknown"
-"""What a template gets for something that the trace does not say."""
+"""Value of a field that the trace leaves unknown."""
 
 
 def check_templates(templates: Mapping[str, str], fields: Sequence[str]) -> None:
-    """Raises `UsageError` for all templates, by option, that name anything but `fields` or cannot be read."""
+    """Raise `UsageError` for all templates, given by option, that are malformed or use unknown fields."""
     lines = [
         f"the template '{template}' for {option} {failure}"
         for option, template in templates.items()

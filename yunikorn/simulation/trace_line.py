@@ -1,6 +1,6 @@
-"""One line of a trace in the Standard Workload Format, version 2.2.
+"""Parser for a line of a trace in the Standard Workload Format, version 2.2.
 
-The format has 18 columns of numbers; -1 is "unknown". Whole numbers may be written as floats, and
+A line has 18 columns of numbers; -1 stands for an unknown value. Whole numbers may be written as floats, and
 columns after the 18th are ignored. Times are in seconds.
 """
 
@@ -13,28 +13,28 @@ from yunikorn.resources import INT64_MAX
 
 COLUMNS = 18
 MAX_SECONDS = 9_000_000_000
-"""Above this a time does not fit 64 bits of nanoseconds."""
+"""Limit of times in seconds, so that nanoseconds fit into 64 bits."""
 
 MAX_PROCESSORS = 10_000_000
 MAX_MEMORY = 10**15
 
 
 class BadLine(ValueError):
-    """A line that makes no sense; the text says what was expected."""
+    """An invalid line; the message states the expected content."""
 
 
 class Job(NamedTuple):
-    """What a line says about a job; -1 is unknown."""
+    """Values of a job's line; -1 stands for an unknown value. Times are in seconds."""
 
     number: int
     submit: float
-    """In seconds, in the time of the trace."""
+    """Submit time in the time of the trace."""
     processors: int
-    """Allocated ones if known, else requested ones."""
+    """Number of allocated processors if known, else of requested processors."""
     runtime: float
     requested_time: float
     memory: int
-    """Per processor, in the unit of the trace: requested if known, else used."""
+    """Memory per processor in the unit of the trace: requested memory if known, else used memory."""
     user: int
     group: int
     application: int
@@ -43,7 +43,7 @@ class Job(NamedTuple):
 
 
 def parse_line(line: str) -> Job:
-    """The job on `line`; raises `BadLine`."""
+    """Parse `line`; raises `BadLine`."""
     fields = line.split()
     if len(fields) < COLUMNS:
         raise BadLine(f"expected {COLUMNS} columns of numbers, got {len(fields)}")

@@ -1,7 +1,7 @@
-"""A workload: which nodes there are, which applications arrive when, and what happens to nodes.
+"""Workloads: nodes, arriving applications, node events and reloads of the configuration.
 
-Plain values that every reader makes and the engine plays. Times are nanoseconds of simulated time,
-counted from 0; quantities are as in `yunikorn.resources`.
+All readers produce these plain values, and the engine simulates them. Times are nanoseconds of simulated
+time, starting at 0. Quantities are as in `yunikorn.resources`.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
 from yunikorn.simulation.reloads import ConfigEvent
 
 FOREVER = INT64_MAX
-"""The run time of a task that does not end by itself."""
+"""Run time of a task that does not end by itself."""
 
 NO_TAGS: Mapping[str, str] = {}
 
 RESTART, FAIL = "restart", "fail"
 PREEMPTED = (RESTART, FAIL)
-"""What may become of a task that was preempted: it starts again from its beginning, or it has failed."""
+"""Policies for preempted tasks: restart from the beginning, or fail."""
 
 
 @attrs.frozen(slots=True)
 class WorkloadNode:
-    """A node as it registers."""
+    """A node as registered with the core."""
 
     name: str
     resources: Resource
     attributes: Mapping[str, str] = NO_TAGS
     partition: str = ""
-    """Empty is the default partition."""
+    """Partition of the node; empty for the default partition."""
 
 
 class NodeEventKind(enum.Enum):
-    """What can happen to a node."""
+    """Kinds of node events."""
 
     ADD = "add"
     DRAIN = "drain"
@@ -48,33 +48,33 @@ class NodeEventKind(enum.Enum):
 
 @attrs.frozen(slots=True)
 class NodeEvent:
-    """Something happens to a node; `resources` is the new amount of a `CAPACITY` change."""
+    """A node event; `resources` is the new capacity for the kind `CAPACITY`."""
 
     at: int
     change: NodeEventKind
     node: WorkloadNode
-    """The node as it is when it joins; of an earlier one for all other changes."""
+    """Node as registered; for other kinds than `ADD` the earlier registration."""
     resources: Resource = NOTHING
 
 
 @attrs.frozen(slots=True)
 class WorkloadTaskGroup:
-    """Equal tasks of an application: how many, what each takes and how long each runs."""
+    """Equal tasks of an application."""
 
     name: str
     count: int
     resources: Resource
     runtime: int
-    """`FOREVER` for tasks that do not end by themselves."""
+    """Run time (ns) of each task; `FOREVER` for tasks that do not end by themselves."""
     priority: int | None = None
     tags: Mapping[str, str] = NO_TAGS
     timeout: int = 0
-    """How long each may run before the core ends it; 0 is for as long as it likes."""
+    """Execution timeout (ns) after which the core ends a task; 0 for none."""
 
 
 @attrs.frozen(slots=True)
 class WorkloadApplication:
-    """An application that arrives at `submit` and asks for all of its tasks at once."""
+    """An application that is submitted at `submit` (ns) together with the asks for all its tasks."""
 
     id: str
     submit: int
@@ -85,37 +85,37 @@ class WorkloadApplication:
     partition: str = ""
     tags: Mapping[str, str] = NO_TAGS
     gang: str = ""
-    """Its gang scheduling style, `Soft`, `Hard` or `Atomic`; empty if its tasks start one by one."""
+    """Gang scheduling style, `Soft`, `Hard` or `Atomic`; empty for tasks that start one by one."""
     patience: int = 0
-    """How long the placeholders of a gang are held; 0 is as long as the core sees fit."""
+    """Placeholder timeout (ns) of a gang; 0 for the core's default."""
     timeout: int = 0
-    """How long it may run before the core lets it fail; 0 is for as long as it likes."""
+    """Execution timeout (ns) after which the core fails the application; 0 for none."""
     preempted: str = ""
-    """What becomes of its tasks that are preempted, one of `PREEMPTED`; empty is as the simulation says."""
+    """Policy for preempted tasks, one of `PREEMPTED`; empty for the setting of the simulation."""
 
     @property
     def size(self) -> int:
-        """How many tasks it has."""
+        """Number of tasks."""
         return sum(group.count for group in self.tasks)
 
     @property
     def has_placeholders(self) -> bool:
-        """Whether room is gathered for it by placeholders, before its tasks are asked for."""
+        """True if the application's tasks are asked for only after placeholders hold room for them."""
         return self.gang not in ("", ATOMIC)
 
     @property
     def total(self) -> Resource:
-        """What all its tasks take together."""
+        """Sum of the resources of all tasks."""
         return sum_of(multiply(group.resources, group.count) for group in self.tasks)
 
 
 @attrs.define
 class Workload:
-    """Everything that a simulation plays, and what the reader had to say about the input.
+    """Input of a simulation, and remarks of the reader.
 
-    `applications`, `events` and `reloads` are in order of time; those of one instant in the order of the
-    input. `applications` may be made one by one as it is gone through, each time anew and each time equal:
-    then memory does not grow with their number, and only going through it is fast.
+    `applications`, `events` and `reloads` are in order of time, and in the order of the input within one
+    instant. `applications` may be a sequence that generates equal applications in every iteration: memory
+    then does not grow with their number, but only iteration is fast.
     """
 
     name: str
@@ -124,19 +124,19 @@ class Workload:
     applications: Sequence[WorkloadApplication]
     events: list[NodeEvent] = attrs.Factory(list)
     remarks: list[str] = attrs.Factory(list)
-    """What the user should know about the input: bad lines, replaced values, in the order found."""
+    """Remarks for the user in the order of the input, such as bad lines and replaced values."""
     counts: dict[str, int] = attrs.Factory(dict)
-    """How often something in the input was skipped or replaced, by what it was."""
+    """Numbers of skipped or replaced items of the input, by kind."""
     origin: float = 0.0
-    """The time in the input, in seconds, that is 0 of simulated time."""
+    """Time in the input (seconds) that corresponds to 0 of simulated time."""
     reloads: list[ConfigEvent] = attrs.Factory(list)
-    """Other configurations, and from when on they are to be used."""
+    """Configurations that replace the initial one, with their times."""
 
     seed: int | None = None
-    """What it was drawn from; None if nothing was."""
+    """Seed of drawn values; None if nothing is drawn."""
 
     def all_nodes(self) -> Iterator[WorkloadNode]:
-        """Every node that is ever there, in each capacity that it ever has."""
+        """Yield all nodes that occur, in each capacity that occurs."""
         yield from self.nodes
         for event in self.events:
             if event.change is NodeEventKind.ADD:
