@@ -1,1 +1,1 @@
-"""The scheduler interface: how a resource manager talks to the core, in process."""
+"""The scheduler interface in process: the calls of a resource manager, and its callback."""

@@ -1,7 +1,8 @@
-"""The asks of an update: plain ones of one application together, all others one by one.
+"""Asks of an update: the plain ones of an application as a batch, all others one by one.
 
-Plain is what most asks of a large application are: a key, a size, a count and a priority, and nothing else
-said. What is plain is a part of what `ask_fault` finds nothing wrong with; whatever is not goes there.
+A plain ask has a key, a size, a count and a priority, and no other field set, like most asks of a large
+application. The checks for plain asks are stricter than `ask_fault`; an ask that fails them is handled one by
+one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ E = TypeVar("E")
 
 
 class AskBatcher:
-    """Takes in the asks of one RM, in the order in which they came."""
+    """Adds the asks of one RM, in the order of the update."""
 
     def __init__(
         self,
@@ -34,31 +35,31 @@ class AskBatcher:
         one_by_one: Callable[[AllocationAsk], None],
         place: Callable[[Allocation], None],
     ) -> None:
-        """Asks that are not plain go to `one_by_one`, allocations that are no plain asks to `place`."""
+        """Send asks that are not plain to `one_by_one`, and allocations that are no plain asks to `place`."""
         self._session = session
         self._one_by_one = one_by_one
         self._place = place
         self._at: PartitionScheduler | None = None
         self._gathering: AskBatch | None = None
         self._names: tuple[object, object] = ("", "")
-        """Partition and application of those that gather."""
+        """Partition and application of the batch."""
         self._once = False
-        """Whether what has its place already is not asked for again under the same key."""
+        """True if the key of an allocated request does not create another ask."""
 
     def take(self, asks: Sequence[AllocationAsk]) -> None:
-        """Take in these asks."""
+        """Add these asks."""
         self._once = False
         self._take(zip(asks, asks, strict=True), self._one_by_one)
 
     def take_allocations(self, allocations: Iterable[Allocation]) -> None:
-        """Take in what an RM of the newer layout says of allocations: some ask for a place."""
+        """Add the allocations of the newer layout, some of which are asks."""
         self._once = True
         self._take(((one, _plain_ask_of(one)) for one in allocations), self._place)
 
     def _take(
         self, entries: Iterable[tuple[E, AllocationAsk | None]], one_by_one: Callable[[E], None]
     ) -> None:
-        """Take in entries, each with the ask that it may be."""
+        """Process entries, each with the ask that it may be."""
         sound: Resource | None = None
         known: dict[int, Resource] = {}
         try:
@@ -66,7 +67,7 @@ class AskBatcher:
                 if ask is not None:
                     resource = ask.resource_ask
                     if resource is not sound and (id(resource) in known or _is_sound(resource)):
-                        # Tasks of an application are mostly alike: each amount is looked at once.
+                        # Tasks of an application mostly share one amount, so each amount is checked once.
                         known[id(resource)] = sound = resource
                     if resource is sound and _is_plain(ask) and self._gather(ask):
                         continue
@@ -76,7 +77,7 @@ class AskBatcher:
             self._book()
 
     def _gather(self, ask: AllocationAsk) -> bool:
-        """Add a plain ask to those of its application; False if it has to be looked at by itself."""
+        """Add a plain ask to the batch of its application; return False if it must be handled on its own."""
         names = self._names
         gathering = self._gathering
         if gathering is None or ask.application_id != names[1] or ask.partition_name != names[0]:
@@ -101,7 +102,7 @@ class AskBatcher:
 
 
 def ask_of(one: Allocation) -> AllocationAsk:
-    """In the newer layout an allocation that has no place yet is an ask (facts §10.5)."""
+    """Return the ask that an allocation without a node is, in the newer layout."""
     return AllocationAsk(
         one.allocation_key,
         one.application_id,
@@ -118,7 +119,7 @@ def ask_of(one: Allocation) -> AllocationAsk:
 
 
 def _plain_ask_of(one: Allocation) -> AllocationAsk | None:
-    """The ask that an allocation is, if it may be a plain one: then nothing else is said."""
+    """Return the ask that an allocation is if that may be a plain one, else None."""
     priority: object = one.priority
     if one.node_id != "" or one.uuid != "" or one.allocation_tags or type(priority) is not int:
         return None

@@ -1,4 +1,4 @@
-"""A scheduler for programs that live in an asyncio event loop: the core keeps a thread of its own."""
+"""A scheduler for programs that live in an asyncio event loop: the core has its own thread."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 class AsyncScheduler:
-    """The methods of a `Scheduler` as coroutines, on top of a `ThreadedScheduler` that does the work.
+    """The methods of a `Scheduler` as coroutines, carried out by a `ThreadedScheduler`.
 
-    While the core's inbox is full they wait, and nothing else does. Callbacks are called in the event loop,
-    see `LoopCallback`.
+    A coroutine waits while the core's inbox is full, without blocking the event loop. Callbacks are called in
+    the event loop, see `LoopCallback`.
     """
 
     def __init__(self, threaded: ThreadedScheduler) -> None:
@@ -39,40 +39,49 @@ class AsyncScheduler:
     async def register_resource_manager(
         self, request: RegisterResourceManagerRequest, callback: object
     ) -> RegisterResourceManagerResponse:
-        """See `Scheduler.register_resource_manager`; the methods of `callback` may be coroutines."""
+        """Register a resource manager. See `Scheduler.register_resource_manager`.
+
+        The methods of `callback` may be coroutines.
+        """
         adapted = LoopCallback(callback, request.rm_id, self.threaded, asyncio.get_running_loop())
         return await self._put(lambda core: core.register_resource_manager(request, adapted))
 
     async def update(self, request: UpdateRequest) -> None:
-        """Have an update taken in; returns when it is. See `Scheduler.update`."""
+        """Apply an update, and wait until it is applied. See `Scheduler.update`."""
         await self._put(lambda core: core.update(request))
 
     async def stop(self, rm_id: str) -> None:
-        """A resource manager shuts down. See `Scheduler.stop`."""
+        """Shut a resource manager down. See `Scheduler.stop`."""
         await self._put(lambda core: core.stop(rm_id))
 
     async def call(self, operation: Callable[[Scheduler], T]) -> T:
-        """Have anything done in the core's thread, and return what it returns or raise what it raises."""
+        """Run an operation in the core's thread, and return its result or raise its error.
+
+        Any error is the caller's business alone: the core goes on.
+        """
         return await self._put(operation, tolerant=True)
 
     async def carry_out(self, operation: Callable[[Scheduler], T]) -> T:
-        """The same for what changes the core: an error in it that is none of ours is a bug of the core."""
+        """Run an operation that changes the core, and return its result or raise its error.
+
+        An error other than a `YunikornError` is a bug of the core, which stops.
+        """
         return await self._put(operation)
 
     async def begin(self, operation: Callable[[Scheduler], T]) -> asyncio.Future[T]:
-        """The same, but wait only until it has its place in the inbox; the result comes later."""
+        """Put an operation like that of `carry_out` into the inbox, and return the future of its result."""
         return await self._enter(operation, tolerant=False)
 
     async def load_ahead(self, text: str) -> None:
-        """Load a configuration beside the event loop and the core. See `Scheduler.load_ahead`."""
+        """Load a configuration outside of the event loop and the core. See `Scheduler.load_ahead`."""
         await asyncio.to_thread(self.threaded.load_ahead, text)
 
     async def halt(self) -> None:
-        """See `ThreadedScheduler.halt`."""
+        """Stop the core. See `ThreadedScheduler.halt`."""
         await asyncio.to_thread(self.threaded.halt)
 
     async def close(self) -> None:
-        """See `ThreadedScheduler.close`."""
+        """Shut all resource managers down and stop the core. See `ThreadedScheduler.close`."""
         await asyncio.to_thread(self.threaded.close)
 
     async def _put(self, operation: Callable[[Scheduler], T], *, tolerant: bool = False) -> T:

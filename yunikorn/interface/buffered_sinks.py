@@ -1,11 +1,11 @@
-"""Event sinks that run beside the core's thread, behind a bounded buffer (decision 44).
+"""Event sinks that run outside of the core's thread, behind a bounded buffer (`docs/decisions/0044`).
 
 A core that serves others must not wait for a disk or a network. `Scheduler(buffer_sinks=BufferedSinks())`
-puts a buffer and a thread of its own before each event sink of a configuration. When a sink is slower than
-events come, its buffer fills up, and what comes then is dropped and counted: the core neither waits nor
-grows. No decision depends on any of it. Nor does the core wait for the end of a sink, which may hang: a
-second thread gives the sink its time to take what is left. Until that has passed no other sink of the same
-plugin is opened, because it may write to the same file.
+puts a buffer and a thread before each event sink of a configuration. When a sink is slower than the events
+arrive, its buffer fills up, and further events are dropped and counted, so the core neither waits nor grows.
+No scheduling decision depends on a sink. The core does not wait for the end of a sink either, which may hang:
+a second thread gives the sink a limited time to take the events that are left. Until that time has passed no
+other sink of the same plugin is opened, because the new sink may write to the same file.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from yunikorn.errors import CONTAINED, printable
 _log = logging.getLogger("yunikorn.plugins")
 
 CAPACITY = 10_000
-"""Events that wait for a sink at the most."""
+"""Maximum number of events that wait for a sink."""
 PATIENCE = 5.0
-"""Seconds that a sink has at its end to take what waits for it."""
+"""Seconds that a closed sink has to take the events in its buffer."""
 BATCH = 1_000
-"""Events that a sink is handed at once."""
+"""Maximum number of events per call of a sink."""
 
 
 @attrs.frozen
 class SinkLoad:
-    """How a sink keeps up."""
+    """Load of a buffered sink."""
 
     origin: str
-    """Its name, plugin, distribution and version."""
+    """Name, plugin, distribution and version of the sink."""
     waiting: int
-    """Events in its buffer."""
+    """Number of events in the buffer."""
     taken: int
-    """Events that it has taken."""
+    """Number of events that the sink has taken."""
     dropped: int
-    """Events that found its buffer full, or that it never took."""
+    """Number of events that found the buffer full, or that the sink never took."""
 
 
 class BufferedSinks:
-    """Puts buffers before sinks, and knows how they are doing; may be asked from any thread."""
+    """Puts buffers before sinks and reports their load; may be read from any thread."""
 
     def __init__(self, capacity: int = CAPACITY, patience: float = PATIENCE) -> None:
         if capacity < 1:
@@ -55,23 +55,23 @@ class BufferedSinks:
         self._endings: list[tuple[str, threading.Thread]] = []
 
     def __call__(self, sink: EventSink, origin: str) -> EventSink:
-        """A sink that takes events for this one without ever waiting."""
+        """Return a sink that takes events for this sink without ever waiting."""
         return BufferedSink(sink, origin, self._capacity, self._patience, self._sinks, self._endings)
 
     def __iter__(self) -> Iterator[SinkLoad]:
         return iter([sink.load for sink in list(self._sinks)])
 
     def finish(self) -> None:
-        """Wait for the sinks that were closed: until each has ended, or its time is over."""
+        """Wait for the closed sinks, until each has ended or its time is over."""
         for _, ending in list(self._endings):
             ending.join()
 
 
 class BufferedSink(EventSink):
-    """Takes events at once, and has a thread hand them to the sink behind it.
+    """A sink that buffers events, and a thread that hands them to the sink behind it.
 
-    What that sink raises is raised by the next call from the core, which switches it off and reports it as
-    it does for any other.
+    An error of the sink behind is raised by the next call from the core, which switches the sink off and
+    reports it like any other.
     """
 
     name = "buffered"
@@ -88,14 +88,14 @@ class BufferedSink(EventSink):
         self._sink, self._origin = sink, origin
         self._capacity, self._patience = capacity, patience
         self._register = register
-        """The sinks in use: this one is among them while it is open."""
+        """Open sinks; contains this sink while it is open."""
         self._endings = endings
-        """The sinks that are closed and have not ended, by origin, each with the thread that waits for it."""
+        """Origins of closed sinks that have not ended, each with the thread that waits for the end."""
         self._context: Context | None = None
         self._changed = threading.Condition()
         self._events: deque[Event] = deque()
         self._calls: deque[tuple[int, Callable[[], None]]] = deque()
-        """What the sink is to be told in its thread, each after how many events."""
+        """Calls for the sink's thread, each with the number of events that must come before."""
         self._put = self._taken = self._dropped = 0
         self._ending = False
         self._failure: BaseException | None = None
@@ -103,16 +103,16 @@ class BufferedSink(EventSink):
 
     @property
     def load(self) -> SinkLoad:
-        """How it keeps up."""
+        """Current load of this sink."""
         with self._changed:
             return SinkLoad(self._origin, len(self._events), self._taken, self._dropped)
 
     # -- in the core's thread -------------------------------------------------------------------------
 
     def opened(self, context: Context) -> None:
-        """Open the sink here, so that one that cannot be opened is found at once; then start its thread.
+        """Open the sink in this thread, so that a failure is found at once, and start its own thread.
 
-        While another sink of the plugin has not ended, it is opened in its thread.
+        While another sink of the plugin has not ended, the sink is opened in its own thread.
         """
         self._context = context
         before = [ending for origin, ending in list(self._endings) if origin == self._origin]
@@ -125,7 +125,7 @@ class BufferedSink(EventSink):
         self._thread.start()
 
     def send(self, batch: Sequence[Event]) -> None:
-        """Take these events, as many as there is room for; never waits."""
+        """Buffer as many of these events as there is room for; never waits."""
         with self._changed:
             self._fail()
             room = self._capacity - len(self._events)
@@ -135,7 +135,7 @@ class BufferedSink(EventSink):
             before, self._dropped = self._dropped, self._dropped + lost
             self._changed.notify_all()
         if lost and before.bit_length() != (before + lost).bit_length():
-            # The first, and then each time their number has doubled.
+            # Log the first loss, and then only when the number of lost events has doubled.
             _log.warning(
                 "event sink %s is too slow: %d events were dropped so far",
                 printable(self._origin),
@@ -143,14 +143,14 @@ class BufferedSink(EventSink):
             )
 
     def reloaded(self, context: Context) -> None:
-        """Tell the sink, after the events that came before."""
+        """Reload the sink after the events that came before."""
         with self._changed:
             self._fail()
             self._calls.append((self._put, lambda: self._sink.reloaded(context)))
             self._changed.notify_all()
 
     def closed(self) -> None:
-        """Have the sink take what waits for it, for a while, and close it; does not wait for that."""
+        """Let the sink take the buffered events for a limited time and close it, without waiting for that."""
         if self._thread is None:
             return
         self._register.remove(self)
@@ -172,7 +172,7 @@ class BufferedSink(EventSink):
     # -- in a thread that waits for its end -----------------------------------------------------------
 
     def _end(self, thread: threading.Thread) -> None:
-        """Give the sink its time, and report what came of it."""
+        """Wait for the sink for a limited time, and report failures and lost events."""
         thread.join(self._patience)
         with self._changed:
             lost = len(self._events)
@@ -215,7 +215,7 @@ class BufferedSink(EventSink):
             self._events.clear()
 
     def _next(self) -> Callable[[], None] | None:
-        """The next thing to do, after waiting for it; None at the end."""
+        """Return the next piece of work, after waiting for it, or None at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._events or self._calls or self._ending)
             due = self._calls[0][0] if self._calls else self._put

@@ -1,9 +1,10 @@
-"""What an RM that keeps a cache of its nodes has to assume and to forget (decision 37).
+"""Changes for RMs that keep a cache of their nodes: allocations to assume and to forget.
 
-A commit is assumed: the RM's cache is to count on an allocation before the RM is told of it, because the
-next predicate may be asked at once. An allocation that ends by a word of the core, so that nothing has to be
-confirmed, is forgotten: its node is gone, or its application failed or was removed. What the core only tells
-the RM to end (preempted, timed out, replaced) still runs, and the RM forgets it itself when it ends it.
+The RM's cache assumes an allocation before the RM gets the response with that allocation, because the next
+predicate may be asked at once. The cache forgets an allocation that the core ends without a confirmation of
+the RM: its node was removed, or its application failed or was removed. An allocation that the core only asks
+the RM to end (preempted, timed out, replaced) still runs, and the RM forgets it when it ends. See
+`docs/decisions/0037`.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def cache_changes(outboxes: Iterable[Outbox]) -> ReSyncSchedulerCacheArgs | None:
-    """What follows from all that waits to be handed out; None if nothing does.
+    """Return the cache changes of all messages in these outboxes, or None if there are none.
 
-    An allocation that began and ended since the last time is not mentioned.
+    An allocation that began and ended since the last call is left out.
     """
     args = ReSyncSchedulerCacheArgs()
     for outbox in outboxes:

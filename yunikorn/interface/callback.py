@@ -1,9 +1,9 @@
-"""The callback: one interface with which a resource manager hears from the core (seed: scheduler interface).
+"""The callback: the interface through which a resource manager receives responses and answers queries.
 
-Only `recv_update_response` is required. Whatever else the RM's object implements is used, and what it
-does not implement costs nothing. A method counts as implemented if the object has it, it is not None, and
-it is not the one inherited from `ResourceManagerCallback`; so a class may derive from that or from nothing,
-and may switch a method off for one object by setting it to None.
+Only `recv_update_response` is required. Further methods are used if the RM's object implements them, and a
+missing method costs nothing. A method counts as implemented if the object has it, it is not None, and it is
+not inherited from `ResourceManagerCallback`. A class may therefore derive from that class or from nothing,
+and an object may disable a method by setting it to None.
 """
 
 from __future__ import annotations
@@ -36,106 +36,113 @@ OPTIONAL = (
     "send_events",
     "update_configuration",
 )
-"""The methods of a callback that need not be there."""
+"""Optional methods of a callback."""
 
 
 class Callback(Protocol):
-    """What every resource manager implements."""
+    """The part of the callback that every resource manager implements."""
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Take in what the scheduler has to say."""
+        """Apply a response of the scheduler."""
         ...
 
 
 class ResourceManagerCallback:
-    """All that a resource manager may implement; derive from it and override what you want to have.
+    """Base class with all methods of a callback; override the ones that the resource manager implements.
 
-    Every method is called in the core's thread, while it decides: return soon. What a method raises is
-    contained and reported; it stops neither the core nor another RM.
+    Every method is called in the core's thread, while it decides, and should return soon. An error of a
+    method is contained and reported; it stops neither the core nor another RM.
     """
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Take in what the scheduler has to say: after each update and each round of decisions."""
+        """Apply a response of the scheduler; called after each update and each scheduling round."""
         raise NotImplementedError(f"{type(self).__name__} does not implement recv_update_response(response)")
 
     def predicates(self, args: PredicatesArgs) -> str | None:
-        """None if the node may take the request, else the reason why not.
+        """Return None if the node may run the ask, else the reason why not.
 
-        Asked for nodes with room only. Raising counts as a refusal of this node.
+        Called only for nodes with room. An error counts as a refusal of this node.
         """
         raise NotImplementedError
 
     def node_predicates(self, args: NodePredicatesArgs) -> Mapping[str, str]:
-        """Which of these nodes may not take the request, each with the reason; the others may.
+        """Return the nodes that may not run the ask, each with the reason; all others may.
 
-        For an RM that is far away: many nodes for one round trip. Asked instead of `predicates` where
-        both are there; the answers have to be the same as one by one. Raising refuses all of them.
+        Serves remote RMs: one round trip answers for many nodes. Called instead of `predicates` where both
+        are implemented; the answers have to be the same as one by one. An error counts as a refusal of all
+        nodes.
         """
         raise NotImplementedError
 
     def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
-        """A waiting request fares otherwise than before; the hint for an autoscaler (decision 37)."""
+        """Apply a new scheduling state of a pending ask; the hint for an autoscaler (`docs/decisions/0037`).
+
+
+        """
         raise NotImplementedError
 
     def resync_scheduler_cache(self, args: ReSyncSchedulerCacheArgs) -> None:
-        """Assume these allocations in your cache, and forget those (decision 37)."""
+        """Forget and assume these allocations in the RM's cache (`docs/decisions/0037`)."""
         raise NotImplementedError
 
     def send_events(self, events: Sequence[EventRecord]) -> None:
-        """Take these events, oldest first; raising switches events off until the next configuration."""
+        """Take these events, oldest first; an error switches events off until the next configuration."""
         raise NotImplementedError
 
     def update_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
-        """Save this configuration, which is about to be used; without success it is not used."""
+        """Save a configuration that is about to be used; it is not used unless the response reports success.
+
+
+        """
         raise NotImplementedError
 
 
 def implements(callback: object, method: str) -> bool:
-    """Whether a callback has an optional method, one of `OPTIONAL`, of its own."""
+    """Return True if a callback implements an optional method, one of `OPTIONAL`, itself."""
     found = getattr(callback, method, None)
     inherited = getattr(ResourceManagerCallback, method)
     return callable(found) and getattr(found, "__func__", found) is not inherited
 
 
 class CallbackAdapter:
-    """What a callback offers, found out once; whatever it does wrong is contained and says whose it is.
+    """Access to a callback: its methods are determined once, and its failures name the resource manager.
 
-    Methods that are told something report what they raise to the `PluginFailures` and answer whether it went
-    well. Those that are asked something raise `CallbackError`, for whoever asks to know what to do then.
+    Notifications report an error to the `PluginFailures` and return whether they succeeded. Queries raise
+    `CallbackError`, since the caller has to decide how to go on without an answer.
     """
 
     def __init__(self, rm_id: str, callback: Callback, failures: PluginFailures) -> None:
         self.callback = callback
         self.whose = f"resource manager {rm_id}"
         self.methods = frozenset(method for method in OPTIONAL if implements(callback, method))
-        """Which of `OPTIONAL` it implements."""
+        """The methods of `OPTIONAL` that the callback implements."""
         self._failures = failures
         self._optional: Any = callback
-        """The same object, for the methods that not every callback has."""
+        """The callback again, typed for calls of optional methods."""
         self.answers_at_once = "node_predicates" in self.methods
-        """Whether it is asked about many nodes at once, instead of one by one."""
+        """True if queries are for many nodes at once, instead of for one."""
         self.answers = self.answers_at_once or "predicates" in self.methods
-        """Whether it has a say in which node takes a request."""
+        """True if the callback implements predicates of either kind."""
         self._predicates: Any = getattr(callback, "predicates", None)
 
     @property
     def hears_states(self) -> bool:
-        """Whether it wants to know how requests fare."""
+        """True if the callback receives scheduling states of asks."""
         return "update_container_scheduling_state" in self.methods
 
     # -- telling ------------------------------------------------------------------------------------
 
     def deliver(self, response: UpdateResponse) -> bool:
-        """Hand over a response; returns False if it was lost on the way."""
+        """Deliver a response; return False if it was lost."""
         return self._tell("taking a response", self.callback.recv_update_response, response)
 
     def tell_state(self, request: UpdateContainerSchedulingStateRequest) -> bool:
-        """Tell how a request fares."""
+        """Send the scheduling state of an ask."""
         method = self._optional.update_container_scheduling_state
         return self._tell("hearing how a request fares", method, request)
 
     def sync_cache(self, args: ReSyncSchedulerCacheArgs) -> bool:
-        """Tell what to assume and to forget."""
+        """Send the allocations that the RM's cache must assume and forget."""
         return self._tell("bringing its cache up to date", self._optional.resync_scheduler_cache, args)
 
     def _tell(self, operation: str, call: Callable[[Any], object], message: object) -> bool:
@@ -149,10 +156,10 @@ class CallbackAdapter:
     # -- asking -------------------------------------------------------------------------------------
 
     def refusal(self, args: PredicatesArgs) -> str | None:
-        """Why a node may not take a request, None if it may; raises `CallbackError`."""
+        """Return the reason why a node may not run an ask, or None if it may; raise `CallbackError`."""
         operation = "answering predicates"
         try:
-            # Called for every node and request: without a step in between.
+            # Hot path, called for every node and ask: no helper function in between.
             reason: str | None = self._predicates(args)
         except CONTAINED as error:
             raise CallbackError(self.whose, operation, error) from error
@@ -161,7 +168,7 @@ class CallbackAdapter:
         return reason
 
     def refusals(self, args: NodePredicatesArgs) -> Mapping[str, str]:
-        """Which of these nodes may not take a request, and why; raises `CallbackError`."""
+        """Return the nodes that may not run an ask, with the reasons; raise `CallbackError`."""
         operation = "answering predicates for several nodes"
         answer: Mapping[str, str] = self._ask(operation, self._optional.node_predicates, args)
         if not isinstance(answer, Mapping):
@@ -172,11 +179,11 @@ class CallbackAdapter:
         return answer
 
     def send_events(self, events: Sequence[EventRecord]) -> None:
-        """Hand over events; raises `CallbackError`."""
+        """Send events; raise `CallbackError`."""
         self._ask("taking events", self._optional.send_events, events)
 
     def save_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
-        """Have the RM save a configuration; raises `CallbackError`."""
+        """Let the RM save a configuration; raise `CallbackError`."""
         operation = "saving a configuration"
         response = self._ask(operation, self._optional.update_configuration, request)
         if not isinstance(response, UpdateConfigurationResponse):

@@ -1,16 +1,16 @@
-"""What an entry of a message has to be before the core looks at it: the types, and bounds of everything.
+"""Checks of message entries before the core processes them: types, and bounds of all values.
 
-One function per kind of entry, which answers the first thing that is wrong with it, or nothing. What an entry
-means, and whether it fits the books, is not asked here. The bounds:
+There is one function per kind of entry, which returns the first problem of an entry, or an empty text. The
+meaning of an entry, and its consistency with the accounting, are checked elsewhere. The bounds:
 
 - names (identifiers, keys, queue, user and group names, names of tags and of resource types) have at most
-  `LONGEST_NAME` bytes in UTF-8 and no control characters: they end up in logs, reports and terminals;
-- amounts are whole numbers of 64 bits, and counts and priorities of 32, as on the wire. Sums are kept exactly
-  whatever their size; where one is shown, or is a limit, it is held within 64 bits;
+  `LONGEST_NAME` bytes in UTF-8 and no control characters, since they appear in logs, reports and terminals;
+- amounts are integers of 64 bits, counts and priorities of 32 bits, as on the wire. Sums are exact whatever
+  their size, and are limited to 64 bits where they are shown or serve as a limit;
 - values of tags and attributes, and messages, are any text.
 
-Registrations, and requests that are not made of the interface's own classes, are refused as a whole: there is
-nobody to answer.
+Registrations, and requests that do not consist of the interface's classes, are refused as a whole, because
+there is no entry to answer.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from yunikorn.interface.messages import (
 from yunikorn.resources import INT64_MAX, INT64_MIN, Resource
 
 LONGEST_NAME = 1024
-"""Bytes of the longest name. Identifiers of Kubernetes have some hundred at most."""
+"""Maximum length of a name in bytes. Kubernetes limits its names to 253 characters."""
 INT32_MAX = 2**31 - 1
 
 
@@ -48,7 +48,7 @@ INT32_MAX = 2**31 - 1
 
 
 def _are_plain(names: Iterable[object]) -> bool:
-    """Whether names are fine beyond doubt, all in one go: they almost always are."""
+    """Return True if all names are valid beyond doubt, by a fast check of all of them at once."""
     try:
         whole = "".join(names)  # type: ignore[arg-type]
     except TypeError:
@@ -57,7 +57,7 @@ def _are_plain(names: Iterable[object]) -> bool:
 
 
 def name_fault(what: str, value: object) -> str:
-    """What is wrong with a name; an empty one is no name."""
+    """Return the problem of a name, or an empty text."""
     if not isinstance(value, str):
         return f"{what} is {_kind(value)}, not text"
     try:
@@ -81,7 +81,7 @@ def _names_fault(**names: object) -> str:
 
 
 def _texts_fault(what: str, texts: object) -> str:
-    """What is wrong with tags or attributes."""
+    """Return the problem of tags or attributes, or an empty text."""
     if not isinstance(texts, Mapping):
         return f"{what} are {_kind(texts)}, not a mapping of text to text"
     if not texts or (_are_plain(texts) and _are_text(texts.values())):
@@ -112,7 +112,7 @@ def _has_utf8(text: str) -> bool:
 
 
 def amount_fault(what: str, amount: object) -> str:
-    """What is wrong with an amount; whether it may be below 0 is not asked here."""
+    """Return the problem of an amount, or an empty text; negative quantities are not a problem here."""
     if not isinstance(amount, Resource):
         return f"{what} is {_kind(amount)}, not a Resource"
     if not _are_plain(amount) or "" in amount:
@@ -158,7 +158,7 @@ def _choice_fault(what: str, value: object, choices: type[enum.IntEnum]) -> str:
 
 
 def _number(value: object) -> str:
-    # An int of absurd size cannot even be printed: Python refuses after 4,300 digits.
+    # Python refuses to print an integer of more than 4,300 digits.
     if isinstance(value, bool) or not isinstance(value, int):
         return _kind(value)
     return str(value) if value.bit_length() <= 256 else f"a number of {value.bit_length()} bits"
@@ -169,7 +169,7 @@ def _kind(value: object) -> str:
 
 
 def told(value: object) -> str:
-    """An identifier as an answer can carry it: as it came, or what is left of it if it was no text."""
+    """Return an identifier for an answer: unchanged, or what remains of one that is no valid text."""
     if not isinstance(value, str):
         return ""
     return value if _has_utf8(value) else value.encode("utf-8", "backslashreplace").decode()
@@ -179,7 +179,7 @@ def told(value: object) -> str:
 
 
 def application_fault(new: AddApplicationRequest) -> str:
-    """What is wrong with a new application."""
+    """Return the problem of a new application, or an empty text."""
     ugi: object = new.ugi
     if not isinstance(ugi, UserGroupInformation):
         return f"ugi is {_kind(ugi)}, not UserGroupInformation"
@@ -205,12 +205,12 @@ def _milliseconds_fault(value: object) -> str:
 
 
 def removal_fault(gone: RemoveApplicationRequest) -> str:
-    """What is wrong with the removal of an application."""
+    """Return the problem of the removal of an application, or an empty text."""
     return _names_fault(applicationID=gone.application_id, partitionName=gone.partition_name)
 
 
 def ask_fault(ask: AllocationAsk) -> str:
-    """What is wrong with an ask."""
+    """Return the problem of an ask, or an empty text."""
     priority: object = ask.priority
     return (
         _names_fault(
@@ -231,7 +231,7 @@ def ask_fault(ask: AllocationAsk) -> str:
 
 
 def allocation_fault(one: Allocation) -> str:
-    """What is wrong with an allocation that an RM reports."""
+    """Return the problem of an allocation that an RM reports, or an empty text."""
     return (
         _names_fault(
             allocationKey=one.allocation_key,
@@ -252,7 +252,7 @@ def allocation_fault(one: Allocation) -> str:
 
 
 def release_fault(gone: AllocationRelease) -> str:
-    """What is wrong with the release of an allocation, or with its confirmation."""
+    """Return the problem of the release of an allocation or of its confirmation, or an empty text."""
     return _names_fault(
         applicationID=gone.application_id,
         UUID=gone.uuid,
@@ -262,7 +262,7 @@ def release_fault(gone: AllocationRelease) -> str:
 
 
 def ask_release_fault(gone: AllocationAskRelease) -> str:
-    """What is wrong with the release of an ask."""
+    """Return the problem of the release of an ask, or an empty text."""
     return _names_fault(
         applicationID=gone.application_id,
         allocationKey=gone.allocation_key,
@@ -283,7 +283,7 @@ def _message_fault(message: object) -> str:
 
 
 def node_fault(new: NewNodeInfo) -> str:
-    """What is wrong with a new node; its allocations are looked at one by one."""
+    """Return the problem of a new node, or an empty text; its allocations are checked one by one."""
     return (
         name_fault("nodeID", new.node_id)
         or _texts_fault("attributes", new.attributes)
@@ -294,7 +294,7 @@ def node_fault(new: NewNodeInfo) -> str:
 
 
 def node_update_fault(update: UpdateNodeInfo) -> str:
-    """What is wrong with the update of a node; what is None stays as it is."""
+    """Return the problem of the update of a node, or an empty text; values of None stay unchanged."""
     capacity, occupied = update.schedulable_resource, update.occupied_resource
     return (
         name_fault("nodeID", update.node_id)
@@ -309,7 +309,7 @@ def node_update_fault(update: UpdateNodeInfo) -> str:
 
 
 def check_registration(request: RegisterResourceManagerRequest) -> None:
-    """Raise `UsageError` with everything that is wrong with a registration."""
+    """Raise `UsageError` with all problems of a registration, if there are any."""
     if isinstance(request.rm_id, str) and not request.rm_id:
         raise UsageError("a resource manager needs an id: set rm_id")
     faults = [
@@ -326,7 +326,10 @@ def check_registration(request: RegisterResourceManagerRequest) -> None:
 
 
 def check_request(request: UpdateRequest) -> None:
-    """Raise `UsageError` where an update is not made of the interface's classes; then nothing is taken in."""
+    """Raise `UsageError` if an update does not consist of the interface's classes.
+
+    No entry of such an update is applied.
+    """
     faults = list(_strange_entries(request))
     if faults:
         more = f", and {len(faults) - 5} more" if len(faults) > 5 else ""

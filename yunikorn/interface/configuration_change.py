@@ -1,4 +1,4 @@
-"""A new configuration on its way: checked, saved by the resource manager, used (decision 38)."""
+"""Change of a configuration: checked, saved by the resource manager, then used (`docs/decisions/0038`)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def change_configuration(session: Session, text: str, loaded: LoadedAhead) -> UpdateConfigurationResponse:
-    """Use another configuration, if it is fit for use and the resource manager has saved it.
+    """Use another configuration if it is valid and the resource manager has saved it.
 
-    The order: what is not fit for use is never saved, and what could not be saved is never used. Should what
-    was saved turn out not to be usable after all, because the resource manager changed something from within
-    the call that saves, the old text is saved again. The text in use is the same text: nothing to do.
+    A configuration that is invalid is never saved, and one that could not be saved is never used. The old
+    text is saved again if the new one turns out to be unusable after it was saved: the resource manager may
+    change its state from within the saving call. A text equal to the one in use changes nothing.
     """
     old = session.config.text
     text = text or DEFAULT_TEXT
@@ -45,7 +45,7 @@ def change_configuration(session: Session, text: str, loaded: LoadedAhead) -> Up
 
 
 def _save(session: Session, text: str) -> str:
-    """Have the resource manager save a text, if it does such things; returns why it did not."""
+    """Let the resource manager save a text if its callback supports this; return the reason of a failure."""
     callback_adapter = session.callback_adapter
     if "update_configuration" not in callback_adapter.methods:
         return ""

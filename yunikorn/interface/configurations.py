@@ -1,8 +1,7 @@
-"""Which configuration a resource manager runs on: by its policy group, or its own (decision 35).
+"""Configurations by policy group, and the choice of one at a registration (`docs/decisions/0035`).
 
-Whoever owns the scheduler names a source for each policy group: a text, or a reader that is called each
-time the text is wanted, as at every reload. Resource managers whose configuration is the same name the same
-group (seed: scheduler interface, `policyGroup`).
+The owner of the scheduler names a source for each policy group: a text, or a reader that is called for every
+registration and reload. Resource managers with the same configuration register with the same `policyGroup`.
 """
 
 from __future__ import annotations
@@ -23,30 +22,30 @@ if TYPE_CHECKING:
 _log = logging.getLogger("yunikorn.config")
 
 Source = str | bytes | Callable[[], str | bytes]
-"""A text, or what reads it; a reader may raise `OSError` or `UsageError`."""
+"""A text, or a function that reads one; a reader may raise `OSError` or `UsageError`."""
 
 DEFAULT_GROUPS = ("", "default", "queues")
-"""Names of the default group: for who names none, and what YuniKorn's shims send unasked (facts §16.3)."""
+"""Names of the default group: no name at all, and the names that YuniKorn's shims send by default."""
 
 
 class Configurations:
-    """The configurations of a scheduler's owner, by policy group."""
+    """Configurations of the scheduler's owner, by policy group."""
 
     def __init__(self, sources: Mapping[str, Source], *, allow_rm_config: bool = False) -> None:
         self._sources = dict(sources)
         self.allow_rm_config = allow_rm_config
-        """Whether a resource manager may bring a configuration of its own; otherwise it is passed over."""
+        """True if a resource manager may bring its own configuration, which is ignored otherwise."""
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups that have a configuration, in the order they were given."""
+        """Groups with a configuration, in the given order."""
         return tuple(self._sources)
 
     def find(self, group: str) -> str:
-        """The group whose source serves `group`.
+        """Return the group whose source serves `group`.
 
-        A default group is served by whichever default group there is, and who names none also by the only
-        one there is. Raises `UsageError` with the known groups where nothing serves it.
+        Any default group is served by the default group that has a source. An empty name is also served by
+        the only group, if there is just one. Raises `UsageError` with the known groups otherwise.
         """
         if group in self._sources:
             return group
@@ -65,7 +64,7 @@ class Configurations:
         raise UsageError(f"{what}{hint}; known: {listed}. Register with one of these as policy_group")
 
     def read(self, group: str) -> str | bytes:
-        """The configuration of a group, read anew; raises `UsageError` without one, or if reading fails."""
+        """Read the configuration of a group; raise `UsageError` if there is none, or if reading fails."""
         name = self.find(group)
         source = self._sources[name]
         if not callable(source):
@@ -78,18 +77,18 @@ class Configurations:
 
 @attrs.frozen
 class ConfigSource:
-    """What a registration runs on, and where that came from."""
+    """Configuration of a registration, and its source."""
 
     text: str | bytes
-    """The configuration at the registration."""
+    """Configuration at the time of the registration."""
     group: str | None = None
-    """The policy group it is of; None if the resource manager brought its own, or there are no groups."""
+    """Policy group of the configuration; None for the RM's own configuration, or if there are no groups."""
 
     @classmethod
     def of(
         cls, request: RegisterResourceManagerRequest, configurations: Configurations | None
     ) -> ConfigSource:
-        """What a registration runs on (decision 35); raises `UsageError` if its policy group is unknown."""
+        """Return the configuration of a registration; raise `UsageError` if its policy group is unknown."""
         if configurations is None:
             return cls(request.config or DEFAULT_TEXT)
         if request.config and configurations.allow_rm_config:
@@ -105,13 +104,16 @@ class ConfigSource:
         return cls(configurations.read(group), group)
 
     def again(self, configurations: Configurations | None) -> str | bytes | None:
-        """What its source says now; None if there is none to ask. Raises `UsageError` if that fails."""
+        """Read the configuration from its source again, or return None without one; raise `UsageError` on failure.
+
+
+        """
         if self.group is None or configurations is None:
             return None
         return configurations.read(self.group)
 
     def refusal(self, configurations: Configurations | None) -> str:
-        """Why the resource manager may not change its configuration; empty if it may."""
+        """Return the reason why the resource manager may not change its configuration, or an empty text."""
         if self.group is None or configurations is None or configurations.allow_rm_config:
             return ""
         return (

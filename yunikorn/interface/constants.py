@@ -1,9 +1,9 @@
-"""The interface's names for attributes and tags, exactly as it writes them (seed: scheduler interface).
+"""Names of attributes and tags in the scheduler interface, spelled as there.
 
-Attributes of nodes and allocations start with `si/`. A tag of an allocation has a domain, may have a group,
-and ends with its key, in this order: `DOMAIN_K8S + GROUP_META + KEY_NAMESPACE` is
-`kubernetes.io/meta/namespace`. The last part has the tags that this core gives a meaning to, defined where
-they are read.
+Attributes of nodes and allocations start with `si/`. A tag of an allocation consists of a domain, optionally
+a group, and a key, in this order: `DOMAIN_K8S + GROUP_META + KEY_NAMESPACE` is
+`kubernetes.io/meta/namespace`. The last part of this module has the tags that this core interprets; each is
+defined in the module that reads it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FAILURE_DOMAIN_ZONE: Final = "si/zone"
 FAILURE_DOMAIN_REGION: Final = "si/region"
 LOCAL_IMAGES: Final = "si/local-images"
 NODE_PARTITION: Final = "si/node-partition"
-"""The partition that a node belongs to; without it, `default`."""
+"""Partition of a node; `default` where the attribute is missing."""
 
 # -- attributes of allocations -------------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ KEY_NAMESPACE: Final = "namespace"
 # -- what this core understands ------------------------------------------------------------------------
 
 DEFAULT_PARTITION: Final = "default"
-"""The partition of what names none (facts §20.5)."""
+"""Partition of entries that name none."""
 
 TAGS_OF_APPLICATIONS: Final = (
     FORCE_TAG,
@@ -64,7 +64,7 @@ TAGS_OF_APPLICATIONS: Final = (
     CREATION_TAG_OF_APPLICATION,
     NODE_SORT_TAG,
 )
-"""Tags of an application that mean something to the core; placement rules may read any other."""
+"""Tags of an application that the core interprets; placement rules may read any other."""
 
 TAGS_OF_ALLOCATIONS: Final = (CREATION_TAG, FOREIGN_TAG, REQUIRED_NODE_TAG)
-"""Tags of an ask or an allocation that mean something to the core; predicates may read any other."""
+"""Tags of an ask or allocation that the core interprets; predicates may read any other."""

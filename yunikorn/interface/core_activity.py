@@ -1,8 +1,8 @@
-"""Who is at work in the core's thread right now: for a watchdog that has to name a plugin (decision 45).
+"""Current activity of the core's thread, by which a watchdog names a hanging plugin (`docs/decisions/0045`).
 
-A plugin that hangs cannot be interrupted, but it can be named. Nothing is noted while scheduling: whoever
-wants to know, in another thread, looks at the stack of the core's thread. The innermost function of a plugin,
-or of what calls a resource manager, says whose turn it is.
+A hanging plugin cannot be interrupted, but it can be named. Scheduling records nothing for this purpose: the
+watchdog reads the stack of the core's thread from another thread. The innermost frame of a plugin, or of a
+callback adapter, tells which one is running.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ OURSELVES = "the scheduler itself"
 
 @attrs.frozen
 class CoreActivity:
-    """What a thread is doing."""
+    """Activity of a thread at one moment."""
 
     who: str
     """`plugin NAME of ...`, `callback of resource manager ID`, or the scheduler itself."""
     operation: str
-    """The method of the plugin, or what the callback is called for."""
+    """Method of the plugin, or purpose of the callback."""
     place: str
-    """File, line and function: the innermost."""
+    """File, line and function of the innermost frame."""
     plugin: str = ""
-    """The plugin as `PluginFailures` names it, without `plugin` before it; empty if none is at work."""
+    """Name of the plugin as in `PluginFailures`, without a leading `plugin`; empty if none is running."""
     call: object = attrs.field(default=None, eq=False, repr=False)
-    """The plugin's call that is under way: the same object while it lasts. Not to be kept for long."""
+    """Identity of the plugin's current call: the same object until the call ends. Do not keep it."""
 
     def __str__(self) -> str:
         doing = f": {self.operation}" if self.operation else ""
@@ -41,9 +41,9 @@ class CoreActivity:
 
 
 def core_activity(thread_id: int, origin_of: Callable[[type[Any]], str]) -> CoreActivity | None:
-    """What the thread of this identifier is doing; None if there is none.
+    """Return the activity of the thread with this identifier, or None if there is no such thread.
 
-    `origin_of` says where the class of a plugin comes from.
+    `origin_of` returns the origin of a plugin's class.
     """
     frame = sys._current_frames().get(thread_id)
     if frame is None:
@@ -51,10 +51,10 @@ def core_activity(thread_id: int, origin_of: Callable[[type[Any]], str]) -> Core
     code = frame.f_code
     place = f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
     for outer in _outwards(frame):
-        # Asking for the variables of a function copies them all.
+        # Reading f_locals copies all variables of a function.
         acting = outer.f_locals.get("self") if "self" in outer.f_code.co_varnames else None
         if isinstance(acting, CallbackAdapter):
-            # The other thread may be making this object at the moment.
+            # The other thread may not have finished the constructor of this object.
             whose = getattr(acting, "whose", "a resource manager")
             return CoreActivity(f"callback of {whose}", str(outer.f_locals.get("operation", "")), place)
         if isinstance(acting, Plugin):

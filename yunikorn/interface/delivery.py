@@ -1,4 +1,4 @@
-"""From a partition's outbox to the messages of a response."""
+"""Conversion of a partition's outbox to the messages of a response."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 def collect(outboxes: Iterable[tuple[str, Outbox]]) -> UpdateResponse | None:
-    """One response with all that is in these outboxes, by partition as the RM names it; None if nothing."""
+    """Return one response with all messages of these outboxes, or None if there are none.
+
+    Each outbox comes with the partition's name as the RM spells it.
+    """
     response: UpdateResponse | None = None
     for name, outbox in outboxes:
         if not outbox.is_empty:
@@ -77,7 +80,7 @@ def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
 
 def _allocation(placed: Placed, name: str) -> Allocation:
     spec = placed.spec
-    # By position, in the order of the class: this is made once per decision.
+    # Positional arguments are faster, and there is one call per decision.
     return Allocation(
         placed.key,
         placed.app.id,
@@ -96,7 +99,7 @@ def _allocation(placed: Placed, name: str) -> Allocation:
 
 
 def _policy(spec: AskSpec) -> PreemptionPolicy:
-    """What preemption may not do with it or for it; nothing is said where all is allowed."""
+    """Return the preemption policy of an allocation."""
     return PreemptionPolicy(spec.may_be_preempted, spec.may_preempt)
 
 

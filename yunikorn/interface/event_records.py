@@ -1,4 +1,4 @@
-"""From the core's events to the records that a resource manager receives (seed: event plugin)."""
+"""Conversion of the core's events to the records that a resource manager receives."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 
 class EventRecords:
-    """Turns events into records; remembers the queues of applications, which their events do not name."""
+    """Converts events to records; keeps the queues of applications, which the events do not name."""
 
     def __init__(self, queue_of: Callable[[str], str]) -> None:
         self._queue_of = queue_of
-        """Where an application is or was, empty when nobody knows (any more)."""
+        """Returns the queue of an application, or an empty text for an unknown or forgotten one."""
         self._queues: dict[str, str] = {}
         self._roomy = 16
-        """So many are remembered before those of forgotten applications are looked for."""
+        """Number of entries above which those of forgotten applications are removed."""
 
     def of(self, events: Sequence[Event]) -> list[EventRecord]:
-        """A record for each event, in order; those of types that records do not have are left out."""
+        """Return a record for each event, in order; events of types that records lack are left out."""
         for event in events:
             if event.detail == "QUEUE_APP" and event.change == "ADD":
-                # Beforehand: an application has events before it has its queue.
+                # Done first, because an application has events before it has its queue.
                 self._queues[event.reference_id] = event.object_id
         records = [self._record(event) for event in events if event.type in EventRecordType.__members__]
         if len(self._queues) > self._roomy:
-            # No event says when a failed application, or one of a removed partition, is forgotten.
+            # No event reports that a failed application, or one of a removed partition, was forgotten.
             self._queues = {app_id: path for app_id, path in self._queues.items() if self._queue_of(app_id)}
             self._roomy = max(16, 2 * len(self._queues))
         return records
@@ -54,7 +54,10 @@ class EventRecords:
 
 
 def _message(event: Event) -> str:
-    """The message, and what else of an event has no field in a record: what was done to what, how much."""
+    """Return the message of an event with the parts that records have no field for: change, reference and amount.
+
+
+    """
     if event.message and event.resource is None:
         return event.message
     words = [event.change if event.change != "NONE" else "", event.reference_id]

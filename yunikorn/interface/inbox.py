@@ -1,4 +1,4 @@
-"""The inbox of a core that has a thread of its own: bounded, in order, open until it is closed."""
+"""The inbox of a core with its own thread: bounded, ordered, and open until it is closed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ Entry = TypeVar("Entry")
 
 
 class Closed(Exception):
-    """Nothing more goes into this inbox."""
+    """The inbox is closed and takes no more entries."""
 
 
 class Inbox(Generic[Entry]):
-    """Entries from any thread, for one that takes them.
+    """A queue of entries from any thread for one consumer.
 
-    When it is full whoever puts something in waits: what is not taken in yet stays with its sender, so
-    that a flood of messages costs no memory here.
+    A sender waits while the inbox is full, so a flood of messages takes no memory here.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -28,17 +27,17 @@ class Inbox(Generic[Entry]):
         self._entries: deque[Entry] = deque()
         self._changed = threading.Condition()
         self._waiting: list[Callable[[], object]] = []
-        """To be told, once, that there is room."""
+        """Functions to call once, as soon as there is room."""
         self._closed = False
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def put(self, entry: Entry, *, always: bool = False) -> None:
-        """Put an entry in, and wait for room if there is none; raises `Closed`.
+        """Add an entry, and wait for room if there is none; raise `Closed`.
 
-        With `always` it is put in at once, however full it is: for the one thread that would otherwise
-        wait for itself.
+        With `always` the entry is added at once even if the inbox is full: the consumer's own thread would
+        otherwise wait for itself.
         """
         with self._changed:
             while not (self._closed or always or len(self._entries) < self.capacity):
@@ -46,9 +45,10 @@ class Inbox(Generic[Entry]):
             self._add(entry)
 
     def offer(self, entry: Entry, room: Callable[[], object]) -> bool:
-        """Put an entry in if there is room; else have `room` called, once, when it is worth another try.
+        """Add an entry if there is room; otherwise `room` is called once, when another try may succeed.
 
-        Returns whether it is in; raises `Closed`. `room` is called by whichever thread made the room.
+        Returns True if the entry was added; raises `Closed`. `room` is called in the thread that made the
+        room.
         """
         with self._changed:
             if len(self._entries) >= self.capacity and not self._closed:
@@ -65,9 +65,9 @@ class Inbox(Generic[Entry]):
             self._changed.notify_all()
 
     def take(self, most: int, timeout: float | None) -> list[Entry]:
-        """Up to `most` entries, after waiting for one for at most `timeout` seconds (None: for ever).
+        """Remove and return up to `most` entries; wait up to `timeout` seconds for the first, or without limit if None.
 
-        Empty when the time is over, or when it is closed and there is nothing left.
+        Returns an empty list when the time is over, or when the inbox is closed and empty.
         """
         waiting: list[Callable[[], object]] = []
         with self._changed:
@@ -83,11 +83,11 @@ class Inbox(Generic[Entry]):
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more goes in; what is in can still be taken."""
+        """True if the inbox takes no more entries; those inside can still be taken."""
         return self._closed
 
     def close(self) -> None:
-        """Take nothing more; whoever waits for room hears `Closed`."""
+        """Accept no more entries, and raise `Closed` in senders that wait for room."""
         with self._changed:
             self._closed = True
             waiting, self._waiting = self._waiting, []

@@ -1,4 +1,4 @@
-"""Configurations that other threads load ahead, so that the core does not stand still for large ones."""
+"""Configurations that other threads load ahead of their use, so that a large one does not block the core."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from yunikorn.errors import ConfigError
 from yunikorn.registry import Registry
 
 KEPT = 4
-"""Configurations that are kept for the call that uses them; of more the oldest is forgotten."""
+"""Maximum number of configurations that wait for the call that uses them; the oldest one is dropped."""
 
 
 class LoadedAhead:
-    """Configurations by their texts, each for the next call that uses it."""
+    """Loaded configurations by their texts, each for the next call that uses it."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._kept: dict[str | bytes, SchedulerConfig | ConfigError] = {}
 
     def prepare(self, text: str) -> None:
-        """Load a configuration, in any thread; its problems are raised by `load`."""
+        """Load a configuration in any thread; its problems are raised by `load`."""
         try:
             self._kept[text] = load_config(text, self._registry)
         except ConfigError as error:
             self._kept[text] = error
         while len(self._kept) > KEPT:
-            # Another thread may have taken the same one meanwhile.
+            # Another thread may have removed the same entry.
             self._kept.pop(next(iter(self._kept)), None)
 
     def load(self, text: str | bytes, registry: Registry) -> SchedulerConfig:
-        """The configuration of this text, with the plugins of a session; raises `ConfigError`."""
+        """Return the configuration of this text, with the plugins of a session; raise `ConfigError`."""
         ahead = self._kept.pop(text, None)
-        # A session with plugins of its own may find others than those that were known before.
+        # A session with its own plugins may have more offers than the registry that `prepare` used.
         if ahead is None or len(registry.offers()) != len(self._registry.offers()):
             return load_config(text, registry)
         if isinstance(ahead, ConfigError):

@@ -1,4 +1,4 @@
-"""A resource manager's callback that lives in an event loop, for a core that lives in a thread."""
+"""Adapter between a callback that lives in an event loop and a core that lives in a thread."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
 
 ASKED = ("predicates", "node_predicates", "update_configuration")
-"""The methods whose answer the core waits for."""
+"""Methods whose answer the core waits for."""
 WAITING = 10_000
-"""Calls that may wait for the event loop."""
+"""Maximum number of calls that wait for the event loop."""
 PATIENCE = 10.0
 """Seconds for which the core waits for an answer."""
 
 
 class LoopCallback:
-    """Calls the methods of `callback` in `loop`, one at a time, in the order in which the core called.
+    """Calls the methods of `callback` in `loop`, one at a time, in the order of the core's calls.
 
-    They may be coroutines; the next call then waits for them. The core waits only for answers
-    (`predicates`, `node_predicates`, `update_configuration`), and for at most `PATIENCE` seconds: without
-    one the method counts as having raised. When too many calls wait for the loop, further ones fail: the
-    core then asks the RM to register again.
+    The methods may be coroutines; the next call then waits for them. The core waits only for answers
+    (`predicates`, `node_predicates`, `update_configuration`), and for at most `PATIENCE` seconds; a method
+    without an answer by then counts as failed. When `WAITING` calls wait for the loop, further calls fail,
+    and the core requests a new registration of the RM.
     """
 
     def __init__(
@@ -45,9 +45,9 @@ class LoopCallback:
         self._threaded, self._loop = threaded, loop
         self._patience = patience
         self._handed = 0
-        """Calls that the core made; counted in its thread."""
+        """Number of calls that the core made; counted in the core's thread."""
         self._taken = 0
-        """Those that are done; counted in the loop."""
+        """Number of completed calls; counted in the loop."""
         self._calls: deque[tuple[str, object]] = deque()
         self._worker: asyncio.Task[None] | None = None
         for method in OPTIONAL:
@@ -62,7 +62,7 @@ class LoopCallback:
         return getattr(self._callback, name)
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Have the callback take in what the scheduler has to say."""
+        """Queue a response for the callback."""
         self._hand("recv_update_response", response)
 
     # -- telling --------------------------------------------------------------------------------------

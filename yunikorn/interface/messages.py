@@ -1,8 +1,9 @@
-"""The scheduler interface's messages, in process: one class per noun (decision 21).
+"""Messages of the scheduler interface, in process: one class per message (`docs/decisions/0021`).
 
-Each is the union of release v0.11.0 and the newer layout; codecs translate per wire form. Quantities
-are 64-bit integers per type (`vcore` in milli-cores, `memory` in bytes), durations in milliseconds
-where the name says so, timestamps in nanoseconds. An empty partition name means `default`.
+Each class has the fields of release v0.11.0 and of the newer layout; the codecs of `wire` translate per
+layout. Quantities are 64-bit integers by resource type (`vcore` in milli-vcores, `memory` in bytes),
+durations are in milliseconds where the name says so, timestamps in nanoseconds. An empty partition name means
+`default`.
 """
 
 from __future__ import annotations
@@ -16,26 +17,26 @@ from yunikorn.resources import NOTHING, Resource
 
 
 class SchedulerAction(enum.IntEnum):
-    """What the RM must do."""
+    """Action that the scheduler requests of a resource manager."""
 
     NOACTION = 0
     RESYNC = 1
 
 
 class NodeAction(enum.IntEnum):
-    """What the RM asks for a node it has registered."""
+    """Action that an RM requests for a registered node."""
 
     UPDATE = 0
     DRAIN_NODE = 1
     DECOMMISSION = 2
     DRAIN_TO_SCHEDULABLE = 3
     UNKNOWN = 1000
-    """An action that is not known here, such as one of a newer shim: the update fails (decision 33)."""
+    """An action that this version lacks, such as one of a newer shim: the update of the node fails."""
 
 
 @attrs.define
 class UserGroupInformation:
-    """The owner of an application; without groups the scheduler resolves them."""
+    """Owner of an application; without groups the scheduler resolves the groups of the user."""
 
     user: str = ""
     groups: list[str] = attrs.Factory(list)
@@ -43,7 +44,7 @@ class UserGroupInformation:
 
 @attrs.define
 class PreemptionPolicy:
-    """What preemption may do with an allocation and for it; only an explicit False is a hard no."""
+    """Preemption settings of an ask or allocation; only an explicit False excludes preemption."""
 
     allow_preempt_self: bool = True
     allow_preempt_other: bool = True
@@ -51,7 +52,7 @@ class PreemptionPolicy:
 
 @attrs.define
 class RegisterResourceManagerRequest:
-    """An RM introduces itself; the same id again cleans up everything of the earlier one."""
+    """Registration of a resource manager; a repeated id removes everything of the earlier registration."""
 
     rm_id: str
     version: str = ""
@@ -63,7 +64,7 @@ class RegisterResourceManagerRequest:
 
 @attrs.define
 class RegisterResourceManagerResponse:
-    """Intentionally empty."""
+    """Response to a registration; intentionally empty."""
 
 
 @attrs.define
@@ -82,7 +83,7 @@ class AddApplicationRequest:
 
 @attrs.define
 class RemoveApplicationRequest:
-    """An application goes, with all its asks and allocations."""
+    """Removal of an application with all its asks and allocations."""
 
     application_id: str
     partition_name: str = ""
@@ -90,7 +91,10 @@ class RemoveApplicationRequest:
 
 @attrs.define
 class AllocationAsk:
-    """A request for `max_allocations` allocations of `resource_ask` each; the same key again replaces it."""
+    """Request for `max_allocations` allocations of `resource_ask` each; an ask with a known key replaces it.
+
+
+    """
 
     allocation_key: str
     application_id: str = ""
@@ -109,7 +113,7 @@ class AllocationAsk:
 
 @attrs.define
 class Allocation:
-    """A request that has its place: new from the scheduler, or existing, from a recovering RM."""
+    """Allocation: a new one of the scheduler, or an existing one that a recovering RM reports."""
 
     allocation_key: str
     application_id: str
@@ -125,12 +129,12 @@ class Allocation:
     originator: bool = False
     preemption_policy: PreemptionPolicy | None = None
     priority_class_name: str = ""
-    """Goes before `priority`; the scheduler says numbers only."""
+    """Takes precedence over `priority`; the scheduler itself fills in `priority` only."""
 
 
 @attrs.define
 class AllocationRelease:
-    """An allocation ends: asked for by the RM, decided by the scheduler, or confirmed by either."""
+    """End of an allocation: requested by the RM, decided by the scheduler, or confirmed by either."""
 
     application_id: str
     uuid: str = ""
@@ -142,7 +146,7 @@ class AllocationRelease:
 
 @attrs.define
 class AllocationAskRelease:
-    """An ask ends; without a key all asks of the application."""
+    """End of an ask; without a key, of all asks of the application."""
 
     application_id: str = ""
     allocation_key: str = ""
@@ -153,7 +157,7 @@ class AllocationAskRelease:
 
 @attrs.define
 class AllocationReleasesRequest:
-    """What the RM releases in one update."""
+    """Releases of allocations and asks in one update."""
 
     allocations_to_release: list[AllocationRelease] = attrs.Factory(list)
     allocation_asks_to_release: list[AllocationAskRelease] = attrs.Factory(list)
@@ -161,7 +165,7 @@ class AllocationReleasesRequest:
 
 @attrs.define
 class NewNodeInfo:
-    """A node joins; `schedulable=False` registers it drained."""
+    """Registration of a node; `schedulable=False` registers the node drained."""
 
     node_id: str
     attributes: dict[str, str] = attrs.Factory(dict)
@@ -173,7 +177,7 @@ class NewNodeInfo:
 
 @attrs.define
 class UpdateNodeInfo:
-    """A node changes; None leaves an amount as it is, an empty map leaves the attributes."""
+    """Change of a node; an amount of None and an empty attribute map leave the node's values unchanged."""
 
     node_id: str
     action: NodeAction = NodeAction.UPDATE
@@ -184,7 +188,7 @@ class UpdateNodeInfo:
 
 @attrs.define
 class UpdateRequest:
-    """Everything an RM has to say at once; handled in the order of decision 30."""
+    """All changes that an RM reports at once; `docs/decisions/0030` has the order of processing."""
 
     rm_id: str
     asks: list[AllocationAsk] = attrs.Factory(list)
@@ -194,20 +198,22 @@ class UpdateRequest:
     new_applications: list[AddApplicationRequest] = attrs.Factory(list)
     remove_applications: list[RemoveApplicationRequest] = attrs.Factory(list)
     allocations: list[Allocation] = attrs.Factory(list)
-    """The newer layout: what the RM placed itself, resized, or knows to be foreign; without a node it is an
-    ask for one allocation, or a new size of the one with this key."""
+    """Allocations of the newer layout: placed or resized by the RM, or foreign.
+
+    An entry without a node is an ask for one allocation, or the new size of the allocation with its key.
+    """
 
 
 @attrs.define
 class AcceptedApplication:
-    """The application has its queue."""
+    """Notice that an application was accepted and has a queue."""
 
     application_id: str
 
 
 @attrs.define
 class RejectedApplication:
-    """The application was refused."""
+    """Notice that an application was rejected."""
 
     application_id: str
     reason: str
@@ -215,7 +221,7 @@ class RejectedApplication:
 
 @attrs.define
 class UpdatedApplication:
-    """The application changed its state."""
+    """Notice that an application changed its state."""
 
     application_id: str
     state: str
@@ -225,14 +231,14 @@ class UpdatedApplication:
 
 @attrs.define
 class AcceptedNode:
-    """The node was registered."""
+    """Notice that a node was registered."""
 
     node_id: str
 
 
 @attrs.define
 class RejectedNode:
-    """The node's registration was refused."""
+    """Notice that the registration of a node was rejected."""
 
     node_id: str
     reason: str
@@ -240,7 +246,7 @@ class RejectedNode:
 
 @attrs.define
 class RejectedAllocationAsk:
-    """The ask was refused."""
+    """Notice that an ask was rejected."""
 
     allocation_key: str
     application_id: str
@@ -249,14 +255,14 @@ class RejectedAllocationAsk:
 
 @attrs.define
 class FailedNodeUpdate:
-    """An update of a node that could not be carried out (in process only, decision 36)."""
+    """Notice that the update of a node failed; in process only (`docs/decisions/0036`)."""
 
     node_id: str
     reason: str
 
 
 class ContainerSchedulingState(enum.IntEnum):
-    """How a waiting request fares."""
+    """Scheduling state of a pending ask."""
 
     SKIPPED = 0
     SCHEDULED = 1
@@ -266,7 +272,7 @@ class ContainerSchedulingState(enum.IntEnum):
 
 @attrs.define
 class UpdateContainerSchedulingStateRequest:
-    """A call to the RM, if it implements it: a request fares otherwise than before (decision 37)."""
+    """Notice that the scheduling state of a pending ask changed; sent to RMs that implement the callback."""
 
     application_id: str
     allocation_key: str
@@ -276,7 +282,7 @@ class UpdateContainerSchedulingStateRequest:
 
 @attrs.define
 class UpdateResponse:
-    """Everything the scheduler has to say at once."""
+    """All changes that the scheduler reports at once."""
 
     action: SchedulerAction = SchedulerAction.NOACTION
     new_allocations: list[Allocation] = attrs.Factory(list)
@@ -296,30 +302,30 @@ class UpdateResponse:
 
 @attrs.define
 class PredicatesArgs:
-    """A question to the RM: may this node take this request? (seed: scheduler interface, SchedulerPlugin)"""
+    """Query to the RM: may this node run this ask? (`SchedulerPlugin` of the scheduler interface)"""
 
     allocation_key: str
     node_id: str
     allocate: bool = True
-    """True to place it there now, False to keep the node for it."""
+    """True to allocate at once, False to reserve the node."""
     application_id: str = ""
-    """Whose request it is, since keys are unique in an application only (ours, not the seed's)."""
+    """Application of the ask, since keys are unique per application only; not in the published interface."""
 
 
 @attrs.define
 class NodePredicatesArgs:
-    """The same question for many nodes at once, so that one round trip answers it (decision 32)."""
+    """The query of `PredicatesArgs` for many nodes, answered in one round trip (`docs/decisions/0032`)."""
 
     allocation_key: str
     application_id: str = ""
     node_ids: list[str] = attrs.Factory(list)
-    """Nodes that have room for the request, in the order in which they will be tried."""
+    """Nodes with room for the ask, in the order in which the scheduler will try them."""
     allocate: bool = True
 
 
 @attrs.define
 class AssumedAllocation:
-    """The core has placed a request: the RM's cache may count on it."""
+    """An allocation of the core that the RM's cache must assume."""
 
     allocation_key: str
     node_id: str
@@ -327,16 +333,16 @@ class AssumedAllocation:
 
 @attrs.define
 class ForgotAllocation:
-    """What was assumed does not hold any more."""
+    """An assumed allocation that the RM's cache must drop."""
 
     allocation_key: str
     node_id: str = ""
-    """Where it was, since an ask may have several allocations (ours, not the seed's)."""
+    """Node of the allocation, since an ask may have several; not part of the published interface."""
 
 
 @attrs.define
 class ReSyncSchedulerCacheArgs:
-    """What the RM's cache has to forget, and then what it has to assume."""
+    """Allocations that the RM's cache must first forget, and then assume."""
 
     assumed_allocations: list[AssumedAllocation] = attrs.Factory(list)
     forget_allocations: list[ForgotAllocation] = attrs.Factory(list)
@@ -344,14 +350,14 @@ class ReSyncSchedulerCacheArgs:
 
 @attrs.define
 class UpdateConfigurationRequest:
-    """A new configuration, as YAML: from the RM to be used, or from the core to be saved."""
+    """A new configuration as YAML: from the RM to be used, or from the core to be saved."""
 
     configs: str = ""
 
 
 @attrs.define
 class UpdateConfigurationResponse:
-    """Whether a new configuration was saved or is in use, and why not."""
+    """Result of saving or using a new configuration, with the reason of a failure."""
 
     success: bool
     old_config: str = ""
@@ -359,25 +365,25 @@ class UpdateConfigurationResponse:
 
 
 class EventRecordType(enum.IntEnum):
-    """What kind of thing an event is about."""
+    """Kind of object that an event is about."""
 
     REQUEST = 0
     APP = 1
     NODE = 2
     QUEUE = 3
     USERGROUP = 4
-    """Not in v0.11.0: the core has events of users and groups, too."""
+    """Not in v0.11.0; the core has events of users and groups, too."""
 
 
 @attrs.define
 class EventRecord:
-    """Something that happened, for the RM to show its users."""
+    """An event of the core that an RM can show to its users."""
 
     type: EventRecordType
     object_id: str
-    """The ask's key, the application's, node's or user's identifier, or the queue's path."""
+    """Key of the ask, id of the application or node, name of the user or group, or path of the queue."""
     group_id: str = ""
-    """The application of an ask, the queue of an application."""
+    """Application of an ask, or queue of an application."""
     reason: str = ""
     message: str = ""
     timestamp_nano: int = 0

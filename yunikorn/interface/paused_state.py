@@ -1,4 +1,4 @@
-"""A resource manager that is out of step with the core: why, what it is owed, and what is kept for it."""
+"""State of a resource manager that is lost or out of step with the core."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from yunikorn.clock import Timer
 from yunikorn.objects.outbox import Outbox
 
 KEPT = 10_000
-"""How many entries of a response are kept for an RM that does not listen. What it missed it learns by
-reporting anew in any case, so more than that is not worth the memory."""
+"""Maximum number of response entries that are kept for a paused RM.
+
+The RM's report at its next registration makes up for everything it missed, so more entries are not worth the
+memory.
+"""
 
 
 @attrs.define
 class PausedState:
-    """From the moment on at which an RM was lost, or out of step, until it registers again (decision 31)."""
+    """State from the loss of an RM to its next registration (`docs/decisions/0031`)."""
 
     reason: str
     reachable: bool
-    """Whether there is anybody at the other end of its callback."""
+    """True if the RM's callback has a connection."""
     owes_resync: bool = True
-    """Whether it has still to be told that it must register again."""
+    """True until the RM was notified that it must register again."""
     telling: bool = False
-    """Whether it is being told right now: what it says from within that call is no reason to tell again."""
+    """True during the delivery of RESYNC: an update from within that call requires no further RESYNC."""
     overflowed: bool = False
-    """Whether more was to be said than is kept; then nothing is kept."""
+    """True if more than `KEPT` entries came up; then none is kept."""
     timer: Timer | None = None
-    """When it is given up."""
+    """Timer of the end of the session."""
 
     def keep(self, outboxes: Iterable[Outbox]) -> None:
-        """Hold back what there is to say to it, as long as that is not too much."""
+        """Keep the entries of these outboxes up to the limit, and drop all of them beyond it."""
         waiting = list(outboxes)
         self.overflowed = self.overflowed or sum(outbox.size for outbox in waiting) > KEPT
         if self.overflowed:
@@ -39,7 +42,7 @@ class PausedState:
                 outbox.drain()
 
     def end(self) -> None:
-        """It registered again, or is gone for good."""
+        """Cancel the timer: the RM registered again, or its session ended."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None

@@ -1,7 +1,7 @@
 """Log entries about configurations that cannot be used.
 
-A configuration of an RM is secret: the log has the place and the kind of each problem, but neither keys nor
-values. The caller gets all of it in the `ConfigError`.
+The configuration of an RM is secret: the log gets the place and kind of each problem, but neither keys nor
+values. The caller gets the complete problems in the `ConfigError`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from yunikorn.errors import Problem
 
 LOGGED = 20
-"""Problems of a refused configuration that the log has; the number of the others is logged."""
+"""Maximum number of logged problems per refused configuration; of the others only the number is logged."""
 KINDS = {
     "this is no valid YAML": "no valid YAML",
     "unknown key": "an unknown key",
@@ -26,23 +26,23 @@ KINDS = {
     "required, but missing": "a key is missing",
     "expected a ": "a value of another type",
 }
-"""Kinds of problems, by the words that their messages have."""
+"""Kinds of problems, by a text that their messages contain."""
 OTHER = "a value that cannot be used"
 
 _log = logging.getLogger("yunikorn.config")
 _caller_logs = ContextVar("caller_logs", default=False)
-"""Whether whoever registers a resource manager logs why that failed."""
+"""True while the caller of the registration logs the reason of its failure."""
 
 
 def log_refusal(label: str, error: ConfigError, *, secret: bool = True) -> None:
-    """Log that `label` goes on with the configuration in use, since the new one cannot be used."""
+    """Log that the configuration of `label` stays in use, since the new one cannot be used."""
     problems = places_and_kinds(error) if secret else str(error)
     _log.error("%s: the configuration cannot be used, the one in use stays: %s", printable(label), problems)
 
 
 @contextlib.contextmanager
 def refused_registration_logged(rm_id: str, *, secret: bool) -> Iterator[None]:
-    """Log a `ConfigError` raised meanwhile: the resource manager is not registered for it."""
+    """Log a `ConfigError` raised within this context as the reason of a refused registration."""
     try:
         yield
     except ConfigError as error:
@@ -55,7 +55,7 @@ def refused_registration_logged(rm_id: str, *, secret: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def refused_registration_logged_by_caller() -> Iterator[None]:
-    """Registrations that are refused meanwhile are logged by the caller, who knows more about them."""
+    """Leave the logging of refused registrations in this context to the caller, which has more details."""
     before = _caller_logs.set(True)
     try:
         yield
@@ -64,7 +64,7 @@ def refused_registration_logged_by_caller() -> Iterator[None]:
 
 
 def places_and_kinds(error: ConfigError) -> str:
-    """Place and kind of each problem, without a word of the configuration."""
+    """Return the place and kind of each problem, without any text of the configuration."""
     shown = [_place_and_kind(problem) for problem in error.problems[:LOGGED]]
     if len(error.problems) > LOGGED:
         shown.append(f"and {len(error.problems) - LOGGED} more")

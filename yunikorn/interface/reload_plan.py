@@ -1,4 +1,4 @@
-"""Another configuration, made ready for use: nothing is changed yet (decision 11)."""
+"""Plan of a configuration change: everything that the new configuration needs, before anything is changed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class ReloadPlan:
-    """What a new configuration needs, made whole before anything is changed."""
+    """Objects that a new configuration needs, complete before the change is applied."""
 
     plan: Reload
     made: Mapping[str, PartitionScheduler]
-    """Partitions that did not exist until now."""
+    """Partitions that did not exist before, by name."""
     outlets: list[Outlet]
 
     def discard(self, reason: str) -> None:
-        """It is not used after all."""
+        """Close the new partitions: the plan is not used."""
         discard(self.made, reason)
 
 
 def discard(made: Mapping[str, PartitionScheduler], reason: str) -> None:
-    """Close partitions that were made and are not used."""
+    """Close partitions that were made but are not used."""
     for unused in made.values():
         unused.close(reason)
