@@ -75,9 +75,9 @@ class ResourceManagerCallback:
         raise NotImplementedError
 
     def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
-        """Apply a new scheduling state of a pending ask; the hint for an autoscaler (`docs/decisions/0037`).
+        """Apply a new scheduling state of a pending ask, such as the hint for an autoscaler.
 
-
+        See `docs/decisions/0037`.
         """
         raise NotImplementedError
 
@@ -90,10 +90,7 @@ class ResourceManagerCallback:
         raise NotImplementedError
 
     def update_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
-        """Save a configuration that is about to be used; it is not used unless the response reports success.
-
-
-        """
+        """Save a configuration that is about to be used; without success in the response it is not used."""
         raise NotImplementedError
 
 

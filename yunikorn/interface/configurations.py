@@ -104,9 +104,9 @@ class ConfigSource:
         return cls(configurations.read(group), group)
 
     def again(self, configurations: Configurations | None) -> str | bytes | None:
-        """Read the configuration from its source again, or return None without one; raise `UsageError` on failure.
+        """Read the configuration from its source again, or return None without a source.
 
-
+        Raises `UsageError` on failure.
         """
         if self.group is None or configurations is None:
             return None

@@ -54,10 +54,7 @@ class EventRecords:
 
 
 def _message(event: Event) -> str:
-    """Return the message of an event with the parts that records have no field for: change, reference and amount.
-
-
-    """
+    """Return the message of an event, with change, reference and amount, for which records have no field."""
     if event.message and event.resource is None:
         return event.message
     words = [event.change if event.change != "NONE" else "", event.reference_id]

@@ -65,9 +65,10 @@ class Inbox(Generic[Entry]):
             self._changed.notify_all()
 
     def take(self, most: int, timeout: float | None) -> list[Entry]:
-        """Remove and return up to `most` entries; wait up to `timeout` seconds for the first, or without limit if None.
+        """Remove and return up to `most` entries, after waiting for the first one.
 
-        Returns an empty list when the time is over, or when the inbox is closed and empty.
+        Waits for up to `timeout` seconds, or without limit if None. Returns an empty list when the time is
+        over, or when the inbox is closed and empty.
         """
         waiting: list[Callable[[], object]] = []
         with self._changed:

@@ -91,10 +91,7 @@ class RemoveApplicationRequest:
 
 @attrs.define
 class AllocationAsk:
-    """Request for `max_allocations` allocations of `resource_ask` each; an ask with a known key replaces it.
-
-
-    """
+    """Request for `max_allocations` allocations of `resource_ask` each; replaces an ask with the same key."""
 
     allocation_key: str
     application_id: str = ""

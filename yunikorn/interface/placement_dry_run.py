@@ -1,7 +1,8 @@
-"""Where one asks which queue an application would land in: a scheduler that only takes in applications.
+"""Dry run of placement: a scheduler that only accepts applications, to find the queue of each.
 
-Each is really submitted, so that the answer is what would happen, and so that a queue made for one is
-there for the next. Only the event sinks are left out: asking must not write into anybody's event log.
+Each application is really submitted, so the answer is exactly what would happen, and a queue created for one
+application exists for the next. Only the event sinks are left out, because a dry run must not write to an
+event log.
 """
 
 from __future__ import annotations
@@ -34,24 +35,27 @@ RM_ID = "place"
 
 @attrs.frozen
 class PlacementAnswer:
-    """Where an application landed, or in `reason` why nowhere."""
+    """Queue of an application, or the `reason` why it was rejected."""
 
     id: str
     queue: str = ""
     rule: str = ""
-    """The rule that decided; empty when none did."""
+    """Placement rule that decided; empty if none did."""
     reason: str = ""
     steps: tuple[Step, ...] = ()
-    """What came of each rule that was tried, in order."""
+    """Results of the rules that were tried, in order."""
 
     @property
     def accepted(self) -> bool:
-        """Whether it landed somewhere."""
+        """True if the application was placed in a queue."""
         return bool(self.queue)
 
 
 class PlacementDryRun:
-    """Answers in order, on one scheduler. Raises `ConfigError` when the configuration cannot be used."""
+    """Answers queries in order, on one scheduler.
+
+    Raises `ConfigError` if the configuration cannot be used.
+    """
 
     def __init__(self, config: str, registry: Registry) -> None:
         clock = ManualClock()
@@ -63,7 +67,7 @@ class PlacementDryRun:
             partition.placement.observer = self._observe
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """What the scheduler says about the submission."""
+        """Collect the rejections in a response of the scheduler."""
         self._refusals += [refused.reason for refused in response.rejected_applications]
 
     def _observe(self, app: Application, placement: PlacementResult) -> None:
@@ -78,7 +82,7 @@ class PlacementDryRun:
         tags: Mapping[str, str] | None = None,
         partition: str = "",
     ) -> PlacementAnswer:
-        """Submit an application and tell what became of it."""
+        """Submit an application and return its placement."""
         self._refusals, self._placement = [], PlacementResult()
         request = AddApplicationRequest(
             app_id,

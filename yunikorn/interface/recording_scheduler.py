@@ -1,9 +1,9 @@
-"""A scheduler that tells a tape of all that goes in and comes out.
+"""A scheduler that reports its input and output to a recording sink.
 
-    scheduler = TapedScheduler(tape, registry, clock)    # and go on as with any Scheduler
+    scheduler = RecordingScheduler(recording_sink, registry, clock)    # and continue as with any Scheduler
 
-Nothing else has to know of the tape: callbacks that are registered, and the configurations of policy
-groups, are wrapped on their way in.
+Nothing else depends on the sink: registered callbacks, and the configurations of policy groups, are wrapped
+when they are passed in.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from yunikorn.objects.timeouts import Timeouts
 
 PREDICATES = ("predicates", "node_predicates")
 ASKING = (*PREDICATES, "update_configuration")
-"""The optional methods of a callback whose answers the core acts upon."""
+"""Optional methods of a callback whose answers affect the core."""
 
 
 _SPOKEN: dict[str, Callable[[Any], object]] = {"callback": offered, "plugin": lambda _: None}
-"""What is told of arguments that are no data."""
+"""Conversions of arguments that are no data, by name."""
 
 
 class RecordingScheduler(Scheduler):
-    """A `Scheduler` that tells a tape of every call that can change something, and of its consequences."""
+    """A `Scheduler` that records every call that can change its state, and the consequences."""
 
     def __init__(self, recording_sink: RecordingSink, *arguments: Any, **options: Any) -> None:
-        """`arguments` and `options` are those of `Scheduler`."""
+        """Pass `arguments` and `options` on to `Scheduler`."""
         bound = inspect.signature(Scheduler).bind(*arguments, **options)
         configurations: Configurations | None = bound.arguments.get("configurations")
         if configurations is not None:
@@ -42,9 +42,9 @@ class RecordingScheduler(Scheduler):
         super().__init__(*bound.args, **bound.kwargs)
         self._recording_sink = recording_sink
         self._busy = False
-        """Whether a call is being carried out: what it calls itself is not told."""
+        """True during a call: the calls that the scheduler makes to itself are not recorded."""
         self._within = False
-        """Whether a callback is being called: what it calls is told."""
+        """True during a callback: the calls that the callback makes are recorded."""
         recording_sink.on_begin(
             self.clock.now(), bound.arguments.get("timeouts") or Timeouts(), configurations
         )
@@ -54,7 +54,7 @@ class RecordingScheduler(Scheduler):
         if method == "fire_timers":
             due = self.next_timer()
             if due is None or due > now:
-                return  # whoever drives the core asks all the time
+                return  # the calls without effect are by far the most frequent
         told = tuple(
             _SPOKEN[name](value) if name in _SPOKEN else value
             for name, value in arguments.items()
@@ -72,7 +72,7 @@ class RecordingScheduler(Scheduler):
 
     @contextlib.contextmanager
     def _outside(self) -> Iterator[None]:
-        """While a callback is called: it may call back, and that is told."""
+        """Record the calls that a callback makes within this context."""
         before, self._busy, self._within = (self._busy, self._within), False, True
         try:
             yield
@@ -81,7 +81,7 @@ class RecordingScheduler(Scheduler):
 
 
 def _told(method: str) -> Callable[..., Any]:
-    """A method of `Scheduler` that tells the tape before it does what it does."""
+    """Return a method of `Scheduler` that records the call before its execution."""
     original = getattr(Scheduler, method)
     signature = inspect.signature(original)
 
@@ -108,7 +108,7 @@ for _method in CALLS:
 
 
 class _RecordingCallback:
-    """Passes everything on, and tells the tape; what the callback does not implement is not there."""
+    """Forwards the calls of the core, and records them; methods that the callback lacks are None."""
 
     def __init__(self, callback: Callback, rm_id: str, scheduler: RecordingScheduler) -> None:
         self._callback, self._rm_id, self._scheduler = callback, rm_id, scheduler
@@ -118,7 +118,7 @@ class _RecordingCallback:
             setattr(self, method, passing)
 
     def __getattr__(self, name: str) -> Any:
-        # What else the callback has, such as plugins that it brings along, is there as before.
+        # Further attributes of the callback, such as `plugins`, must stay accessible.
         return getattr(self._callback, name)
 
     def recv_update_response(self, response: UpdateResponse) -> None:
@@ -127,7 +127,7 @@ class _RecordingCallback:
 
     def _pass(self, method: str, message: Any) -> Any:
         at = self._clock.now()
-        # While it decides the core refuses calls, and is not changed by them: nothing to tell.
+        # The core refuses calls from predicates, and refused calls need no recording.
         outside = contextlib.nullcontext() if method in PREDICATES else self._scheduler._outside()
         try:
             with outside:
@@ -142,7 +142,7 @@ class _RecordingCallback:
 
 
 class RecordingConfigurations(Configurations):
-    """Configurations that tell the tape what was read: files change while the core runs."""
+    """Configurations that record every text that is read, since files change while the core runs."""
 
     def __init__(
         self, configurations: Configurations, recording_sink: RecordingSink, scheduler: Scheduler
@@ -152,15 +152,15 @@ class RecordingConfigurations(Configurations):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups that have a configuration, in the order they were given."""
+        """Groups with a configuration, in the given order."""
         return self._read_by.groups
 
     def find(self, group: str) -> str:
-        """As the configurations themselves."""
+        """Return the group whose source serves `group`. See `Configurations.find`."""
         return self._read_by.find(group)
 
     def read(self, group: str) -> str | bytes:
-        """As the configurations themselves; the tape hears the text, or the error that was raised."""
+        """Read the configuration of a group, and record the text or the error. See `Configurations.read`."""
         at = self._scheduler.clock.now()
         try:
             text = self._read_by.read(group)

@@ -1,10 +1,10 @@
-"""What a recording hears: everything that goes into the core, and what comes out, in its order.
+"""Interface of a recording: all input of the core and its responses, in their order.
 
-The core is deterministic: the same calls at the same moments, with the same answers to what it asks, lead to
-the same responses. So a tape needs to hear three things only: the calls, the answers, the responses.
-`RecordingScheduler` (`recorded.py`) is a `Scheduler` that tells them; it is used in the place of one. Its
-clock must
-stand still during a call, as that of `ThreadedScheduler` does: otherwise nobody knows what the core saw.
+The core is deterministic: the same calls at the same times, with the same answers to its queries, lead to the
+same responses. A recording therefore consists of the calls, the answers and the responses.
+`RecordingScheduler` (`recording_scheduler.py`) is a `Scheduler` that reports them and replaces a plain one.
+Its clock must not advance during a call, as is the case with `ThreadedScheduler`; otherwise the recorded time
+of a call need not be the time that the core read.
 """
 
 from __future__ import annotations
@@ -37,40 +37,43 @@ CALLS = (
     "fire_timers",
     "close",
 )
-"""The methods of `Scheduler` that can change something, and so belong on a tape."""
+"""Methods of `Scheduler` that can change its state, and therefore belong into a recording."""
 
 
 class RecordingSink(Protocol):
-    """Hears what happens in the core's thread, as it happens; must return soon and never raise."""
+    """Receives recorded calls in the core's thread, at the time of each; must return soon and never raise."""
 
     def on_begin(self, at: int, timeouts: Timeouts, configurations: Configurations | None) -> None:
-        """A core begins, with these periods and these configurations by policy group; told once, first."""
+        """Record the start of a core, with timeouts and configurations by policy group.
+
+        Called once, before all other methods.
+        """
         ...
 
     def on_call(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:
-        """A call (one of `CALLS`) is about to be carried out, at the moment `at` (ns of the core's clock).
+        """Record a call (one of `CALLS`) before its execution, with the time `at` (ns of the core's clock).
 
-        The arguments are those of the method; a callback among them is replaced by what `offered` says, and a
-        plugin by nothing: it is code.
-        `within` if a callback made the call, while the core called it.
+        The arguments are those of the method, except that a callback is replaced by the result of `offered`,
+        and a plugin, which is code, by None. `within` is True if a callback made the call, while the core was
+        calling the callback.
         """
         ...
 
     def on_answer(self, at: int, rm_id: str, method: str, question: object, answer: object) -> None:
-        """What the core asked while it carried out a call, and what it was told.
+        """Record a query of the core during a call, and its answer.
 
-        `method` is that of the callback (`predicates`, `node_predicates`, `update_configuration`) with its
-        argument, or `configuration` with the name of a policy group and no RM. The answer is what was
-        returned, or the exception that was raised. A method that has no answer is told when it raised, with
-        None as question.
+        `method` is the method of the callback (`predicates`, `node_predicates`, `update_configuration`),
+        whose argument is the question, or `configuration` with the name of a policy group and no RM. The
+        answer is the returned value or the raised exception. A method without an answer is recorded only if
+        it raised, with None as question.
         """
         ...
 
     def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
-        """A response goes to a resource manager."""
+        """Record a response to a resource manager."""
         ...
 
 
 def offered(callback: object) -> tuple[str, ...]:
-    """The optional methods that a callback implements, in a fixed order."""
+    """Return the optional methods that a callback implements, in a fixed order."""
     return tuple(method for method in OPTIONAL if implements(callback, method))

@@ -1,4 +1,4 @@
-"""What the core's plugins reach of a resource manager: the callback behind the `rm` of a configuration."""
+"""The resource manager as the core's plugins see it: the callback behind the `rm` of a configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RMFacade:
-    """`yunikorn.api.ResourceManager`, for one session; its callback may become another."""
+    """Implementation of `yunikorn.api.ResourceManager` for one session; its callback can be replaced."""
 
     def __init__(self, callback_adapter: CallbackAdapter, queue_of: Callable[[str], str]) -> None:
         self.callback_adapter = callback_adapter
@@ -22,11 +22,11 @@ class RMFacade:
 
     @property
     def answers_at_once(self) -> bool:
-        """Whether its callback implements `node_predicates`, which goes before `predicates`."""
+        """True if the callback implements `node_predicates`, which takes precedence over `predicates`."""
         return self.callback_adapter.answers_at_once
 
     def refusal(self, ask: Ask, node: Node, *, allocate: bool) -> str | None:
-        """None if it lets the request be placed on the node, or kept for it, else its reason.
+        """Return None if the RM lets the node run the ask, or be reserved for the ask, else the reason.
 
         Raises `CallbackError`.
         """
@@ -38,7 +38,7 @@ class RMFacade:
         return None
 
     def refusals(self, ask: Ask, nodes: Sequence[Node], *, allocate: bool) -> Sequence[str | None]:
-        """The same for several nodes; raises `CallbackError`."""
+        """Return the results of `refusal` for several nodes; raise `CallbackError`."""
         if not self.callback_adapter.answers_at_once:
             return [self.refusal(ask, node, allocate=allocate) for node in nodes]
         ids = [node.id for node in nodes]
@@ -46,6 +46,6 @@ class RMFacade:
         return [reasons.get(node_id) for node_id in ids]
 
     def send_events(self, batch: Sequence[Event]) -> None:
-        """Hand events over as records; raises `CallbackError`."""
+        """Send events as records; raise `CallbackError`."""
         if "send_events" in self.callback_adapter.methods and (records := self._records.of(batch)):
             self.callback_adapter.send_events(records)

@@ -1,8 +1,9 @@
-"""What a resource manager brings along: its callback as `rm`, and plugins of its own.
+"""Plugins of a resource manager: its callback as `rm`, and its own plugins.
 
-Both hold for its partitions only and go when it goes. Its predicates and event sinks are in use whether a
-configuration names them or not (those that need options only where it does); naming one says where it
-stands among the others and with which options, `plugins: {disable: [...]}` switches it off (decision 46).
+Both apply to its partitions only, and end with its session. Its predicates and event sinks are in use even if
+a configuration does not name them (those that need options only if it does). A configuration that names one
+sets its position among the others and its options; `plugins: {disable: [...]}` switches it off
+(`docs/decisions/0046`).
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 RM = "rm"
-"""The name of the resource manager itself, as a predicate and as a sink."""
+"""Name of the resource manager itself, as a predicate and as an event sink."""
 
 
 def plugin_name(plugin: object) -> str:
-    """What a plugin is called that came without a name: as its module, its `name`, or its class."""
+    """Return the name of a plugin registered without one: its `__name__`, its `name`, or its class."""
     for found in (getattr(plugin, "__name__", None), getattr(plugin, "name", None)):
         if isinstance(found, str) and found:
             return found
@@ -33,7 +34,7 @@ def plugin_name(plugin: object) -> str:
 
 
 def add_plugin(plugin: object, name: str, rm_id: str, registry: Registry, failures: PluginFailures) -> bool:
-    """Take a plugin into the registry of one RM; one that cannot be used is left out whole and reported."""
+    """Add a plugin to the registry of one RM; leave out and report a plugin that cannot be used."""
     of = f"resource manager {rm_id}"
     taken = registry.register(plugin, name, of)
     if not taken:
@@ -43,9 +44,9 @@ def add_plugin(plugin: object, name: str, rm_id: str, registry: Registry, failur
 
 
 def registry_for(rm_id: str, callback: object, registry: Registry, failures: PluginFailures) -> Registry:
-    """The plugins that an RM finds: those of `registry`, and what its callback has in `plugins`.
+    """Return the plugins of an RM: those of `registry`, and the `plugins` of its callback.
 
-    Raises `UsageError` if that is no list.
+    Raises `UsageError` if `plugins` is no list.
     """
     own = registry.extended()
     plugins = getattr(callback, "plugins", None) or ()
@@ -59,7 +60,10 @@ def registry_for(rm_id: str, callback: object, registry: Registry, failures: Plu
 
 
 def with_rm(config: SchedulerConfig, enabled: Registry, callback_adapter: CallbackAdapter) -> SchedulerConfig:
-    """The configuration as it holds for an RM: with what it brings along, without what it does not have."""
+    """Return the configuration as it applies to an RM.
+
+    The plugins of the RM are added, and references to methods that its callback lacks are removed.
+    """
     told = "send_events" in callback_adapter.methods
     partitions = tuple(
         attrs.evolve(one, predicates=_with(one.predicates, PREDICATE, enabled, callback_adapter.answers))

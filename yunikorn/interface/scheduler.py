@@ -1,8 +1,8 @@
 """The scheduler, in process: synchronous, steppable, on a clock that is passed in.
 
-Nothing happens by itself. An update is taken in when it is made; decisions are taken when `schedule`
-is called; timers fire when `fire_timers` is called. Each of the three ends with one response to the
-resource manager, if there is anything to say.
+Nothing happens without a call. `update` applies an update, `schedule` makes decisions, and `fire_timers`
+fires the timers that are due. Each of the three ends with one response to the resource manager, unless the
+response would be empty.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ from yunikorn.states import STOPPED
 from yunikorn.suggestions import suggest
 
 BEGINNING = (0, 0)
-"""A place before all others."""
+"""A position before all others."""
 _number = attrgetter("number")
 _place = attrgetter("place")
 
 
 @attrs.frozen(slots=True)
 class PartitionRotation:
-    """A partition that takes turns with others."""
+    """A partition in the round-robin order of all partitions."""
 
     place: tuple[int, int]
-    """In the order of registrations, and of the configuration."""
+    """Number of the session, and index of the partition in its configuration."""
     session: Session
     partition: PartitionScheduler
 
@@ -84,28 +84,28 @@ class Scheduler:
         configurations: Configurations | None = None,
         buffer_sinks: Buffer | None = None,
     ) -> None:
-        """`buffer_sinks` puts something before each event sink, such as `BufferedSinks` do."""
+        """Create a scheduler; `buffer_sinks` wraps each event sink, for example `BufferedSinks`."""
         self.registry = registry
         self.clock = clock
         self.configurations = configurations
-        """What registrations run on, by policy group; None leaves it to each to bring one (decision 35)."""
+        """Configurations by policy group; if None, each RM brings its own (`docs/decisions/0035`)."""
         self.loaded = LoadedAhead(registry)
-        """Configurations that were loaded before a call that uses them."""
+        """Configurations that were loaded ahead of the call that uses them."""
         self.failures = PluginFailures()
-        """What plugins did wrong while scheduling."""
+        """Failures of plugins and callbacks."""
         self._buffer_sinks = buffer_sinks
         self._numbered = False
         self._core_context = CoreContext.on(clock, timeouts)
         self._timers = self._core_context.timers
         self._sessions: dict[str, Session] = {}
         self._active: dict[Session, None] = {}
-        """Sessions that may have something to decide or to say; no other is looked at."""
+        """Sessions that may have a decision to make or a message to send; no other is visited."""
         self._registered = 0
-        """Registrations so far."""
+        """Number of registrations so far."""
         self._faults_seen = 0
-        """Kinds of failures of plugins that all sessions have sent to their sinks."""
+        """Number of distinct plugin failures that all sessions have sent to their sinks."""
         self._last = BEGINNING
-        """The place of the partition that was served last, behind which `schedule` goes on."""
+        """Position of the partition that was served last, after which `schedule` continues."""
         self._registering = False
         self._operation = ""
         """Operation in progress; re-entrant calls are refused while it is set."""
@@ -113,15 +113,15 @@ class Scheduler:
     def register_resource_manager(
         self, request: RegisterResourceManagerRequest, callback: Callback
     ) -> RegisterResourceManagerResponse:
-        """A resource manager introduces itself, and says which configuration it wants.
+        """Register a resource manager with its configuration.
 
-        One that is known already starts anew: everything of it is forgotten, whether in flight or not, and
-        it has to report all that it has (decision 31). It is not told of the end of what it had. Raises
-        `ConfigError` with all problems of the configuration, `UsageError` without an id, with one that
-        cannot be used, or where the policy group is unknown; then nothing has changed.
+        A repeated registration replaces the earlier one: the core removes everything of that RM, including
+        pending messages, and the RM has to report its whole state again (`docs/decisions/0031`). The RM gets
+        no releases for the removed allocations. Raises `ConfigError` with all problems of the configuration,
+        and `UsageError` for a missing or invalid id or an unknown policy group; then nothing has changed.
 
-        Plugins that the callback has in `plugins` hold for this resource manager's partitions from the
-        start, so its configuration may name them (see `register_plugin`).
+        The `plugins` of the callback apply to this resource manager's partitions from the start, so its
+        configuration may name them (see `register_plugin`).
         """
         self._stand_aside("register_resource_manager")
         if self._registering:
@@ -138,12 +138,12 @@ class Scheduler:
         return RegisterResourceManagerResponse()
 
     def _replace(self, rm_id: str, session: Session) -> None:
-        """End the session that an RM had, and open this one; no plugin may register in between."""
+        """End the earlier session of an RM and open the new one; plugins cannot register in between."""
         known = self._sessions.pop(rm_id, None)
         self._registering = True
         try:
             if known is not None:
-                # Before anything of the new one is opened: both may write to the same file.
+                # Close the earlier session before the new one opens: both may write to the same file.
                 self._end(known, f"resource manager {rm_id} registered again")
             self._sessions[rm_id] = session
             self._registered += 1
@@ -159,9 +159,9 @@ class Scheduler:
             self._registering = False
 
     def update(self, request: UpdateRequest) -> None:
-        """Take in what a resource manager reports; raises `UsageError` if it is not registered.
+        """Apply an update of a resource manager; raise `UsageError` if the RM is not registered.
 
-        A paused one has to register first: nothing is taken in, and it is told RESYNC.
+        A paused RM has to register first: the update is not applied, and the response is RESYNC.
         """
         self._stand_aside("update")
         session = self._session(request.rm_id)
@@ -174,7 +174,7 @@ class Scheduler:
         session.flush()
 
     def _stand_aside(self, call: str) -> None:
-        """Refuse a call that a plugin makes while the core acts: what it acts upon must not change."""
+        """Refuse a call that a plugin makes during an operation, whose objects must not change meanwhile."""
         if self._operation:
             raise UsageError(
                 f"{call} was called while the core {self._operation}: a predicate or another plugin must"
@@ -182,10 +182,10 @@ class Scheduler:
             )
 
     def _number_allocations(self) -> None:
-        """Begin to count at the time of the first registration (microseconds).
+        """Start the numbers of allocations at the time of the first registration (microseconds).
 
-        A core that is started again counts on behind all that it numbered before: an RM that recovers node
-        by node may not yet have reported an allocation that has the next number.
+        A restarted core thus continues above all numbers that it used before. An RM that recovers node by
+        node may not yet have reported the allocation that has the next number.
         """
         if not self._numbered:
             start = 1 + max(0, self.clock.now()) // MICROSECOND
@@ -195,59 +195,59 @@ class Scheduler:
     # -- sessions -------------------------------------------------------------------------------------
 
     def pause(self, rm_id: str, reason: str = "the connection was lost") -> None:
-        """A resource manager is out of reach: no decisions for it, its books are kept (decision 31).
+        """Pause a resource manager that cannot be reached: no decisions are made, its accounting is kept.
 
-        What there is to say to it is kept within bounds. After `Timeouts.session` it is stopped. Raises
-        `UsageError` if it is not registered.
+        Its pending messages are kept within bounds. After `Timeouts.session` the RM is stopped. Raises
+        `UsageError` if the RM is not registered. See `docs/decisions/0031`.
         """
         session = self._session_for("pause", rm_id)
         session.pause(reason)
         session.flush()
 
     def reconnect(self, rm_id: str, callback: Callback) -> None:
-        """A resource manager is back, at this callback: it is told RESYNC, with what was kept for it.
+        """Replace the callback of a resource manager that has connected again, and send RESYNC.
 
-        It stays paused until it registers again, for which it has `Timeouts.session` from now. Raises
-        `UsageError` if it is not registered.
+        RESYNC comes with all kept messages. The RM stays paused until it registers again, within
+        `Timeouts.session` from now. Raises `UsageError` if the RM is not registered.
         """
         session = self._session_for("reconnect", rm_id)
         session.reconnect(callback)
         session.flush()
 
     def resync(self, rm_id: str, reason: str) -> None:
-        """Have a resource manager register again: its books and those of the core may differ.
+        """Request a new registration of a resource manager whose state may differ from the core's.
 
-        It is paused and told RESYNC at its callback. Raises `UsageError` if it is not registered.
+        The RM is paused and gets RESYNC at its callback. Raises `UsageError` if the RM is not registered.
         """
         session = self._session_for("resync", rm_id)
         session.pause(reason, reachable=True)
         session.flush()
 
     def stop(self, rm_id: str) -> None:
-        """A resource manager shuts down: everything of it is removed, and it is told nothing more.
+        """Remove a resource manager that shuts down, with all its objects; no further message is sent.
 
-        Raises `UsageError` if it is not registered.
+        Raises `UsageError` if the RM is not registered.
         """
         self._end(self._session_for("stop", rm_id), f"resource manager {rm_id} shut down")
 
     def close(self) -> None:
-        """Shut everything down."""
+        """Shut all resource managers down, and wait for buffered sinks to end."""
         for rm_id in list(self._sessions):
             self._end(self._session_for("close", rm_id), "the scheduler was shut down")
         if isinstance(self._buffer_sinks, BufferedSinks):
             self._buffer_sinks.finish()
 
     def session_state(self, rm_id: str) -> str:
-        """`Running` or `Paused`; `Stopped` for one that is not registered, or not any more."""
+        """Return `Running` or `Paused`, or `Stopped` for a resource manager that is not registered."""
         session = self._sessions.get(rm_id)
         return STOPPED if session is None else session.state
 
     def sessions(self) -> Iterator[SessionStatus]:
-        """How all resource managers are doing, in the order in which they registered."""
+        """Return the status of all resource managers, in the order of their registrations."""
         return (session.status() for session in self._sessions.values())
 
     def session(self, rm_id: str) -> SessionStatus:
-        """How a resource manager is doing; raises `UsageError` if it is not registered."""
+        """Return the status of a resource manager; raise `UsageError` if it is not registered."""
         return self._session(rm_id).status()
 
     def _end(self, session: Session, reason: str) -> None:
@@ -259,22 +259,23 @@ class Scheduler:
     # -- what a resource manager brings along ---------------------------------------------------------
 
     def use_callback(self, rm_id: str, callback: Callback) -> None:
-        """Talk to a resource manager through another callback from now on, without a new registration.
+        """Replace the callback of a resource manager without a new registration.
 
-        Also for the same object, when it offers other methods than before. Raises `UsageError` if it is
-        not registered, `ConfigError` if its configuration cannot be used then; then nothing has changed.
+        Also required for the same object if it implements other methods than before. Raises `UsageError` if
+        the RM is not registered, and `ConfigError` if its configuration cannot be used with the callback;
+        then nothing has changed.
         """
         session = self._session_for("use_callback", rm_id)
         session.use_callback(callback)
         session.flush()
 
     def register_plugin(self, rm_id: str, plugin: object, name: str = "") -> bool:
-        """Take in a plugin that holds for the partitions of one resource manager, until that goes.
+        """Add a plugin for the partitions of one resource manager, until its session ends.
 
-        `plugin` is a module or an object with hookimpls. Its predicates and event sinks are in use at
-        once, after those that the configuration names; configurations that are loaded from now on may
-        name whatever it offers. Returns whether it was taken; if not, `failures` and `plugins` say why.
-        Raises `UsageError` if the resource manager is not registered, `ConfigError` if an object of it
+        `plugin` is a module or an object with hookimpls. Its predicates and event sinks are in use at once,
+        after those that the configuration names; configurations that are loaded later may name any of its
+        offers. Returns True if the plugin was added; if not, `failures` and `plugins` have the reason. Raises
+        `UsageError` if the resource manager is not registered, and `ConfigError` if an object of the plugin
         cannot be made; then nothing has changed.
         """
         session = self._session_for("register_plugin", rm_id)
@@ -283,25 +284,25 @@ class Scheduler:
         return taken
 
     def unregister_plugin(self, rm_id: str, name: str) -> None:
-        """Have a resource manager's plugin of this name go before it does.
+        """Remove the plugin of this name from a resource manager.
 
-        Raises `UsageError` if there is none, or if the configuration in use names what it offers.
+        Raises `UsageError` if there is none, or if the configuration in use names an offer of the plugin.
         """
         session = self._session_for("unregister_plugin", rm_id)
         session.drop_plugin(name)
         session.flush()
 
     def plugins(self, rm_id: str) -> Registry:
-        """All plugins that a resource manager's configuration may name, its own included; do not change."""
+        """Return all plugins that an RM's configuration may name, its own included; do not change them."""
         return self._session(rm_id).registry
 
     # -- deciding -------------------------------------------------------------------------------------
 
     def schedule(self, max_decisions: int | None = None) -> int:
-        """Take up to `max_decisions` decisions, or all that can be taken now; returns how many.
+        """Make up to `max_decisions` decisions, or all that are possible now; return their number.
 
-        All partitions of all resource managers take turns, also from one call to the next, so that the
-        backlog of one does not delay the others.
+        All partitions of all resource managers take turns, also from one call to the next, so the pending
+        asks of one do not delay the others.
         """
         self._stand_aside("schedule")
         sessions = self._in_order()
@@ -317,7 +318,7 @@ class Scheduler:
         self._active[session] = None
 
     def _in_order(self) -> list[Session]:
-        """The active sessions in the order in which they registered."""
+        """Return the active sessions in the order of their registrations."""
         return sorted(self._active, key=_number)
 
     def _decide(self, sessions: list[Session], most: int | None) -> int:
@@ -327,7 +328,7 @@ class Scheduler:
         while busy and (most is None or taken < most):
             turn = busy.popleft()
             if not busy:
-                # Nobody to take turns with.
+                # The only partition left need not take turns.
                 taken += turn.partition.decide_up_to(None if most is None else most - taken)
                 if most is not None and taken >= most:
                     last = turn
@@ -345,7 +346,7 @@ class Scheduler:
         return taken
 
     def _in_turn(self, sessions: list[Session]) -> deque[PartitionRotation]:
-        """The partitions that may have something to decide, beginning behind the one that was served last."""
+        """Return the partitions that may have a decision to make, starting after the last one served."""
         rotation: list[PartitionRotation] = []
         for session in sessions:
             if session.paused_state is None:
@@ -357,7 +358,7 @@ class Scheduler:
         return deque(rotation[begin:] + rotation[:begin])
 
     def _flush(self, sessions: list[Session]) -> None:
-        """Hand out what these sessions have to say, and all if sinks have to hear of a failure."""
+        """Send the pending messages of these sessions, or of all after a new plugin failure."""
         if len(self.failures) != self._faults_seen:
             self._faults_seen = len(self.failures)
             sessions = list(self._sessions.values())
@@ -365,16 +366,16 @@ class Scheduler:
             for session in sessions:
                 session.flush()
         except BaseException:
-            # An interrupt: those that were not reached are as they were.
+            # After an interrupt, sessions that were not flushed must stay active.
             self._active.update((one, None) for one in sessions if self._sessions.get(one.rm_id) is one)
             raise
 
     def next_timer(self) -> int | None:
-        """When the earliest timer is due (ns), or None."""
+        """Return the time of the earliest timer (ns), or None."""
         return self._timers.next_due()
 
     def fire_timers(self) -> int:
-        """Do what is due by now; returns how many timers fired."""
+        """Fire all timers that are due; return their number."""
         self._stand_aside("fire_timers")
         fired = self._timers.fire_due()
         if fired:
@@ -384,11 +385,12 @@ class Scheduler:
     # -- configuration --------------------------------------------------------------------------------
 
     def reload_configuration(self, rm_id: str, text: str | bytes | None = None) -> bool:
-        """Give a resource manager another configuration, or what its source says now; all or nothing.
+        """Replace the configuration of a resource manager by a text, or read it from its source again.
 
-        Without a text the configuration of its policy group is read again; one that brought its own keeps
-        it. Returns False if it is the same text (facts §1.12). Raises `ConfigError` with all problems, or
-        `UsageError` if the source cannot be read; then the old configuration stays in use as a whole.
+        Without a text the configuration of the RM's policy group is read again; an RM with its own
+        configuration keeps it. Returns False if the text is the one in use. Raises `ConfigError` with all
+        problems, or `UsageError` if the source cannot be read; then the old configuration stays in use as a
+        whole.
         """
         session = self._session_for("reload_configuration", rm_id)
         new = session.config_source.again(self.configurations) if text is None else text or DEFAULT_TEXT
@@ -403,18 +405,19 @@ class Scheduler:
         return changed
 
     def check_configuration(self, rm_id: str, text: str | bytes) -> None:
-        """Whether a resource manager could be given this configuration now; changes nothing.
+        """Check that a resource manager could use this configuration now; change nothing.
 
-        Raises `ConfigError` with all problems, those that come from what is there at this moment included,
-        and `UsageError` if the resource manager is not registered.
+        Raises `ConfigError` with all problems, including those that come from the current state, and
+        `UsageError` if the resource manager is not registered.
         """
         session = self._session(rm_id)
         session.check(load_config(text or DEFAULT_TEXT, session.registry))
 
     def load_ahead(self, text: str) -> None:
-        """Load a configuration of an RM that the next call will use; may be called in any thread.
+        """Load a configuration of an RM for the next call that uses it; may be called in any thread.
 
-        That call raises what is wrong with it. Does nothing where RMs may not bring a configuration.
+        That call raises the problems of the configuration. Has no effect if RMs may not bring a
+        configuration.
         """
         if self.configurations is None or self.configurations.allow_rm_config:
             self.loaded.prepare(text)
@@ -422,10 +425,10 @@ class Scheduler:
     def update_configuration(
         self, rm_id: str, request: UpdateConfigurationRequest
     ) -> UpdateConfigurationResponse:
-        """Check a configuration, have the resource manager save it, and use it (decision 38).
+        """Check a configuration, let the resource manager save it, and use it (`docs/decisions/0038`).
 
-        The answer says whether all three went well, else why not; then the old configuration stays in
-        use. Raises `UsageError` if the resource manager is not registered.
+        The response reports success of all three steps, or the reason of the failure, in which case the old
+        configuration stays in use. Raises `UsageError` if the resource manager is not registered.
         """
         session = self._session_for("update_configuration", rm_id)
         reason = session.config_source.refusal(self.configurations)
@@ -436,13 +439,17 @@ class Scheduler:
         return answer
 
     def configuration(self, rm_id: str) -> SchedulerConfig:
-        """What a resource manager runs on, with its text and checksum; raises `UsageError` as above."""
+        """Return the configuration in use by a resource manager, with text and checksum.
+
+        Raises `UsageError` if the resource manager is not registered.
+        """
         return self._session(rm_id).config
 
     def fail_application(self, rm_id: str, partition: str, app_id: str, reason: str) -> None:
-        """Mark an application for failure: its requests go, its allocations are released (decision 38).
+        """Fail an application: its asks are removed, its allocations released (`docs/decisions/0038`).
 
-        It is `Failing`, then `Failed`. Raises `UsageError` if there is no such application, or it has ended.
+        The application is `Failing`, then `Failed`. Raises `UsageError` if there is no such application, or
+        it has ended.
         """
         self._stand_aside("fail_application")
         at, app = self._application(rm_id, partition, app_id)
@@ -468,34 +475,39 @@ class Scheduler:
                 self._buffer_sinks,
             )
         except (UnknownPlugin, OptionError, PluginError) as error:
-            # What is only needed to run is not asked for when a text is checked, such as `ldap`.
+            # Requirements of running, such as the package of `ldap`, are not checked when a text is loaded.
             raise ConfigError([Problem("", str(error))]) from error
 
     # -- stopping and starting ------------------------------------------------------------------------
 
     def stop_queue(self, rm_id: str, partition: str, path: str) -> bool:
-        """Place nothing new in a queue and below it until `start_queue`; returns whether it ran until now.
+        """Stop new allocations in a queue and its children until `start_queue`.
 
-        It keeps its work and accepts applications. Raises `UsageError` where there is no such queue.
+        The queue keeps its allocations and accepts applications. Returns True if the queue was running.
+        Raises `UsageError` if there is no such queue.
         """
         return self._switch("stop_queue", rm_id, partition, lambda at: stop_queue(at, path))
 
     def start_queue(self, rm_id: str, partition: str, path: str) -> bool:
-        """Start a queue that `stop_queue` stopped; returns whether it was stopped.
+        """Start a queue that `stop_queue` stopped; return True if the queue was stopped.
 
-        Raises `UsageError` where there is no such queue, or its own configuration stops it.
+        Raises `UsageError` if there is no such queue, or its own configuration stops the queue.
         """
         return self._switch("start_queue", rm_id, partition, lambda at: start_queue(at, path))
 
     def stop_partition(self, rm_id: str, partition: str) -> bool:
-        """Take and place nothing new in a partition until `start_partition`; its work goes on.
+        """Stop new applications and allocations in a partition until `start_partition`.
 
-        Returns whether it ran until now. Raises `UsageError` where there is no such partition.
+        Existing allocations continue. Returns True if the partition was running. Raises `UsageError` if there
+        is no such partition.
         """
         return self._switch("stop_partition", rm_id, partition, stop_partition)
 
     def start_partition(self, rm_id: str, partition: str) -> bool:
-        """Start a stopped partition; returns whether it was stopped. Raises `UsageError` as above."""
+        """Start a stopped partition; return True if the partition was stopped.
+
+        Raises `UsageError` if there is no such partition.
+        """
         return self._switch("start_partition", rm_id, partition, start_partition)
 
     def _switch(self, call: str, rm_id: str, name: str, switch: Callable[[Partition], bool]) -> bool:
@@ -516,11 +528,11 @@ class Scheduler:
     def explain(
         self, rm_id: str, partition: str, app_id: str, allocation_key: str = ""
     ) -> dict[str, Explanation]:
-        """Why each waiting request of an application waits at this moment, by allocation key, in their order.
+        """Return why each pending ask of an application waits, by allocation key, in their order.
 
-        With a key only that one. What stops it, its place in the order, and what would have to change; a
-        request that nothing stops has no reasons, one that waits no more is not among them. Changes
-        nothing. Raises `UsageError` where there is no such application.
+        With an allocation key, only that ask. An explanation has the reasons, the position in the order, and
+        the changes that would help. An ask that could be allocated has no reasons; an allocated ask is left
+        out. Changes nothing. Raises `UsageError` if there is no such application.
         """
         at, app = self._application(rm_id, partition, app_id)
         before, self._operation = self._operation, "explains why requests wait"
@@ -541,15 +553,15 @@ class Scheduler:
         return at, app
 
     def first_reasons(self, rm_id: str) -> Iterator[tuple[str, int, Reason]]:
-        """What stops everything that waits: application, number of requests, and the first reason."""
+        """Yield the application, number of pending requests and first reason of everything that waits."""
         for at in self.partitions(rm_id):
             for ask, reason in first_reasons(at):
                 yield ask.app.id, ask.pending, reason
 
     def core_activity(self, thread_id: int) -> CoreActivity | None:
-        """What a thread, in which this scheduler works, is doing now; to be asked from another thread.
+        """Return the current activity of a thread in which this scheduler works, or None for no such thread.
 
-        For a watchdog that has to name a plugin that hangs (decision 45). None if there is no such thread.
+        Called from another thread, by a watchdog that names a hanging plugin (`docs/decisions/0045`).
         """
         return core_activity(thread_id, self._origin_of)
 
@@ -564,15 +576,15 @@ class Scheduler:
     # -- looking in ---------------------------------------------------------------------------------
 
     def partition(self, rm_id: str, name: str = "default") -> PartitionScheduler | None:
-        """A partition at work."""
+        """Return a partition of a resource manager, or None if there is none of this name."""
         return self._session_to_change(rm_id).partition(name)
 
     def partitions(self, rm_id: str) -> Iterator[PartitionScheduler]:
-        """All partitions of a resource manager, in the order of its configuration."""
+        """Return all partitions of a resource manager, in the order of its configuration."""
         return self._session_to_change(rm_id).partitions
 
     def _session_for(self, call: str, rm_id: str) -> Session:
-        """The session that a call is about to change."""
+        """Return the session that a call is about to change."""
         self._stand_aside(call)
         return self._session_to_change(rm_id)
 

@@ -1,4 +1,4 @@
-"""A resource manager's session: its configuration, its partitions, its callback."""
+"""Session of a resource manager: its configuration, its partitions, its callback."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _log = logging.getLogger("yunikorn.sessions")
 
 
 class Session:
-    """One resource manager and everything of it."""
+    """A registered resource manager with all its objects."""
 
     def __init__(
         self,
@@ -71,36 +71,36 @@ class Session:
     ) -> None:
         self.rm_id = rm_id
         self.introduction = introduction or RegisterResourceManagerRequest(rm_id)
-        """How it registered: its version, policy group, and what it says of itself."""
+        """Registration request, with the version, policy group and build of the RM."""
         self.when_over: Callable[[], None] = lambda: self.close("it has not registered again in time")
-        """What is done when it was paused for too long."""
+        """Called when the session was paused for too long."""
         self.number = 0
-        """Its place in the order of registrations."""
+        """Position in the order of registrations."""
         self.on_active: Callable[[Session], None] = lambda _: None
-        """Called when it may have something to decide or to say: see `activate`."""
+        """Called when the session may have a decision to make or a message to send: see `activate`."""
         self.config_source = ConfigSource(config.text)
         self.callback_adapter = CallbackAdapter(rm_id, callback, failures)
         self.config = config
         self.state = SESSION.initial
         self._syncing = self._again = False
-        """Whether the RM is told of its cache, and whether it calls from within."""
+        """`_syncing` is True during an update of the RM's cache; `_again` if another flush must follow."""
         self._unsent: UpdateResponse | None = None
-        """A response that an interrupt kept from being sent."""
+        """Response whose delivery an interrupt prevented."""
         self.paused_state: PausedState | None = None
-        """Set while it is paused."""
+        """Set while the session is paused."""
         self.registry = registry
         self._core_context, self.failures = core_context, failures
         self._faults_told = len(failures)
-        """How many kinds of failure of plugins its sinks need not be told."""
+        """Number of distinct plugin failures that were sent to the sinks, or precede this session."""
         self.unrouted = Outbox()
-        """What has to be said about things of no partition of this RM."""
+        """Messages about objects that belong to no partition of this RM."""
         self._partitions: dict[str, PartitionScheduler] = {}
         self._rm_facade = RMFacade(self.callback_adapter, self._queue_of)
         enabled = registry.without(config.disabled)
         whole = with_rm(config, enabled, self.callback_adapter)
         self.sinks = Sinks(core_context.clock, failures, self._rm_facade, buffer_sinks)
         self._outlets = self.sinks.make(whole.sinks, enabled)
-        """What `open` is going to use."""
+        """Event sinks that `open` puts into use."""
         try:
             for partition in whole.partitions:
                 self._partitions[partition.name] = self._make(partition, enabled)
@@ -112,7 +112,7 @@ class Session:
         SESSION.fire(self, "register", f"version {version} of the interface" if version else "")
 
     def open(self) -> None:
-        """Open its plugins and sinks: until then the session is only made, and can be discarded."""
+        """Open plugins and sinks; a session that is not open can be discarded without effect."""
         for partition in self._partitions.values():
             partition.open()
         self.sinks.use(self._outlets)
@@ -120,16 +120,17 @@ class Session:
 
     @property
     def label(self) -> str:
-        """What a message calls it."""
+        """Name of the resource manager in messages."""
         return f"resource manager {self.rm_id}"
 
     def on_state_change(self, before: str, reason: str) -> None:
-        """Called by the state machine."""
+        """Log a state change; called by the state machine."""
         why = f": {reason}" if reason else ""
         _log.info("%s", printable(f"{self.label}: {before} -> {self.state}{why}"))
 
     def _make(self, config: PartitionConfig, registry: Registry) -> PartitionScheduler:
-        # Partitions of different RMs may have one name: inside they carry their RM's (decision 39).
+        # Partitions of different RMs may share a name, so the internal name contains the RM's id
+        # (docs/decisions/0039).
         name = f"[{self.rm_id}]{config.name}"
         own = self._core_context.branch(self.activate)
         try:
@@ -142,7 +143,7 @@ class Session:
         return made
 
     def _queue_of(self, app_id: str) -> str:
-        """Where an application is, or was when it ended; empty when it is forgotten."""
+        """Return the queue of an application, also after its end; empty when the application is forgotten."""
         for at in self._partitions.values():
             app = at.partition.applications.get(app_id) or at.partition.ended.get(app_id)
             if app is not None:
@@ -158,16 +159,16 @@ class Session:
 
     @property
     def partitions(self) -> Iterator[PartitionScheduler]:
-        """Its partitions, in the order of the configuration."""
+        """Partitions in the order of the configuration."""
         return iter(self._partitions.values())
 
     def partition(self, name: str) -> PartitionScheduler | None:
-        """The partition of this name, as the RM writes it; empty is `default` (facts §20.5)."""
+        """Return the partition of this name as the RM spells it; an empty name means `default`."""
         prefix = f"[{self.rm_id}]"
         return self._partitions.get(name.removeprefix(prefix) or DEFAULT_PARTITION)
 
     def node(self, node_id: str, partition_name: str) -> tuple[PartitionScheduler, Node] | None:
-        """A node and its partition: the one named, or whichever has it."""
+        """Return a node and its partition: the named partition, or the one that has the node."""
         wanted = self.partition(partition_name) if partition_name else None
         for partition in [wanted] if wanted is not None else self._partitions.values():
             node = partition.partition.nodes.get(node_id)
@@ -178,15 +179,15 @@ class Session:
     # -- working ------------------------------------------------------------------------------------
 
     def activate(self) -> None:
-        """Have the scheduler look at this session: it may have something to decide, or to say."""
+        """Put the session on the scheduler's list of active sessions."""
         self.on_active(self)
 
     @property
     def stays_active(self) -> bool:
-        """True if it may have something to decide without a further call or timer of it.
+        """True if the session may have a decision to make without a further call or timer.
 
-        Keys that age change with time though no timer says when, and a bounded look of preemption goes on in
-        the next call at the same instant.
+        Sort keys that depend on waiting times change although no timer announces this, and a bounded search
+        of preemption continues in the next call at the same time.
         """
         if self.paused_state is None:
             for partition in self._partitions.values():
@@ -195,9 +196,9 @@ class Session:
         return False
 
     def take(self, request: UpdateRequest) -> None:
-        """Take in an update; while the session is paused it is answered by RESYNC instead.
+        """Apply an update; a paused session answers RESYNC instead.
 
-        What it says will be in the report that the RM makes when it registers again.
+        The content of a dropped update is part of the report that the RM makes when it registers again.
         """
         if self.paused_state is None:
             self._update_handler.take(request)
@@ -205,8 +206,8 @@ class Session:
             self.paused_state.owes_resync = True
 
     def flush(self) -> None:
-        """Hand out what there is to say, events to the sinks and one response to the RM."""
-        if self.state == STOPPED:  # by another that was called before
+        """Send pending events to the sinks, and one response to the RM."""
+        if self.state == STOPPED:  # a sink or callback of another session may have ended this one
             return
         if self._syncing:
             self._again = True
@@ -226,7 +227,7 @@ class Session:
             try:
                 self._sync_cache(changes)
             except BaseException:
-                # An interrupt: what it kept from being sent is sent next time.
+                # After an interrupt the response is sent with the next flush.
                 self._unsent = response
                 raise
         if response is not None:
@@ -243,7 +244,7 @@ class Session:
         return cache_changes(outbox for _, outbox in self._outboxes())
 
     def _sync_cache(self, changes: ReSyncSchedulerCacheArgs) -> None:
-        """Tell of the cache before the response; what the RM does from within has its response after that."""
+        """Update the RM's cache before the response; calls of the RM from within are answered after that."""
         self._syncing = True
         try:
             self.callback_adapter.sync_cache(changes)
@@ -251,7 +252,7 @@ class Session:
             self._syncing = False
 
     def _deliver(self, response: UpdateResponse) -> None:
-        """Hand over a response; one that the callback failed to take leaves the RM out of step."""
+        """Deliver a response; an RM whose callback failed is out of step, and is paused."""
         if self.state == STOPPED:
             return
         if not self.callback_adapter.deliver(response) and self.state != STOPPED:
@@ -260,9 +261,9 @@ class Session:
     # -- out of step --------------------------------------------------------------------------------
 
     def pause(self, reason: str, *, reachable: bool = False) -> None:
-        """The RM is lost: no decisions, its books are kept, and what there is to say, within bounds.
+        """Pause the session: no decisions are made, the accounting and a limited number of messages are kept.
 
-        `reachable` if it is there but out of step: then it is told RESYNC with the next flush.
+        `reachable` is True for an RM that is out of step but connected: RESYNC follows with the next flush.
         """
         SESSION.fire(self, "resync" if reachable else "lose", reason)
         self.activate()
@@ -275,7 +276,7 @@ class Session:
             self.paused_state.reachable = False
 
     def reconnect(self, callback: Callback) -> None:
-        """The RM listens again, here: it is told RESYNC, and has its time to register anew."""
+        """Replace the callback after a new connection, send RESYNC, and restart the registration timeout."""
         reason = f"{self.label} has connected again: it has to register"
         self.pause(reason, reachable=True)
         assert self.paused_state is not None
@@ -320,7 +321,7 @@ class Session:
                 self.callback_adapter.tell_state(request)
 
     def _send_faults(self) -> None:
-        """Tell the sinks of what plugins did wrong for the first time."""
+        """Send failures of plugins that occurred for the first time to the sinks."""
         found = self.failures.since(self._faults_told)
         if found:
             self._faults_told += len(found)
@@ -344,9 +345,9 @@ class Session:
     # -- what the RM brings along -------------------------------------------------------------------
 
     def use_callback(self, callback: Callback) -> None:
-        """Talk to the RM through another callback, or through one that offers other methods now.
+        """Replace the callback, or use the one in place after its methods have changed.
 
-        Raises `ConfigError` when the configuration cannot be used with it; then nothing has changed.
+        Raises `ConfigError` if the configuration cannot be used with the callback; then nothing has changed.
         """
         before, self.callback_adapter = (
             self.callback_adapter,
@@ -364,9 +365,9 @@ class Session:
             partition.report_states(wanted=self.callback_adapter.hears_states)
 
     def add_plugin(self, plugin: object, name: str) -> bool:
-        """Take in a plugin of the RM and use it; returns False for one that was left out, and reported.
+        """Add a plugin of the RM and use its offers; return False if it was left out and reported.
 
-        Raises `ConfigError` when it cannot be made; then it was left out, too.
+        Raises `ConfigError` if an object of the plugin cannot be made; then the plugin is left out, too.
         """
         if not add_plugin(plugin, name, self.rm_id, self.registry, self.failures):
             return False
@@ -378,7 +379,7 @@ class Session:
         return True
 
     def drop_plugin(self, name: str) -> None:
-        """Do without a plugin of the RM; raises `UsageError` if there is none, or it is needed."""
+        """Remove a plugin of the RM; raise `UsageError` if there is none, or if it is needed."""
         plugin = self.registry.own_plugin(name)
         if plugin is None:
             raise UsageError(f"{self.label} has registered no plugin '{name}'")
@@ -395,11 +396,14 @@ class Session:
     # -- configuration ------------------------------------------------------------------------------
 
     def check(self, config: SchedulerConfig) -> None:
-        """Whether another configuration can be used now; raises `ConfigError` if not. Changes nothing."""
+        """Raise `ConfigError` if another configuration cannot be used now. Changes nothing."""
         self._prepare(config).discard("it was only checked")
 
     def reload(self, config: SchedulerConfig) -> None:
-        """Use another configuration from now on; raises `ConfigError` and changes nothing (decision 11)."""
+        """Use another configuration; raise `ConfigError` and change nothing if that is impossible.
+
+        See `docs/decisions/0011`.
+        """
         reload_plan = self._prepare(config)
         gone = reload_plan.plan.gone
         reload_plan.plan.apply()
@@ -412,7 +416,7 @@ class Session:
         self.config = config
         for one in reload_plan.made.values():
             one.open()
-        # Only now may anybody be called: who calls back finds everything in its place.
+        # Sinks and callbacks may call the scheduler, so they are called only after the change is complete.
         for one in gone.values():
             self._send_events(one.partition.event_recorder)
         self.sinks.use(reload_plan.outlets)
@@ -436,7 +440,10 @@ class Session:
         return ReloadPlan(plan, made, outlets)
 
     def reload_text(self, text: str | bytes) -> bool:
-        """Use this configuration; returns False if it is the one in use. Raises `ConfigError`, as above."""
+        """Use this configuration; return False if it is in use already. Raises `ConfigError` like `reload`.
+
+
+        """
         config = load_config(text, self.registry)
         if config.checksum == self.config.checksum:
             return False
@@ -444,7 +451,7 @@ class Session:
         return True
 
     def status(self) -> SessionStatus:
-        """How it is doing."""
+        """Return the status of the session."""
         said = self.introduction
         return SessionStatus(
             self.rm_id,
@@ -459,10 +466,10 @@ class Session:
         )
 
     def close(self, reason: str) -> None:
-        """The RM is gone: its partitions are removed, without a word to it.
+        """End the session: remove its partitions without further messages to the RM.
 
-        It said itself that it goes, or comes anew and reports what it has: told that all of that was
-        released, it would end it.
+        An RM that shuts down needs no messages, and one that registers again reports its allocations:
+        releases would make the RM end them.
         """
         if self.state != STOPPED:
             SESSION.fire(self, "shutdown", reason)

@@ -1,4 +1,4 @@
-"""How a resource manager's session is doing, for whoever looks at it."""
+"""Status of a resource manager's session."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import attrs
 
 @attrs.frozen
 class SessionStatus:
-    """A session at one moment."""
+    """Status of a session at one moment."""
 
     rm_id: str
     state: str
     """`Running` or `Paused`."""
     reason: str
-    """Why it is paused; empty while it runs."""
+    """Reason of the pause; empty while the session runs."""
     version: str
-    """What the RM says is its version of the interface; not looked at."""
+    """Version of the interface, as stated by the RM; not interpreted."""
     policy_group: str | None
-    """The policy group it runs on; None if it brought its own configuration."""
+    """Policy group of the configuration; None if the RM brought its own."""
     build_info: Mapping[str, str]
     extra_config: Mapping[str, str]
-    """What the RM registered with; kept, and not looked at."""
+    """Further settings of the registration; kept, but not interpreted."""
     partitions: tuple[str, ...]
-    """Their names as the RM writes them."""
+    """Names of the partitions as the RM spells them."""
     checksum: str
-    """Of the configuration in use (facts §1.12)."""
+    """Checksum of the configuration in use."""

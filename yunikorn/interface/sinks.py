@@ -1,4 +1,4 @@
-"""Where events go: the sinks of a configuration, each guarded against the others."""
+"""Event sinks of a configuration, each isolated from the failures of the others."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 Buffer = Callable[[EventSink, str], EventSink]
-"""Puts something before a sink of the given origin, such as a buffer."""
+"""Wraps a sink of the given origin, for example with a buffer."""
 
 
 @attrs.define
 class Outlet:
-    """A sink in use, and what the configuration says of it."""
+    """An event sink in use, with its reference in the configuration."""
 
     ref: PluginRef
     sink: EventSink
@@ -53,10 +53,10 @@ class Sinks:
         return any(outlet.on for outlet in self._outlets)
 
     def make(self, refs: Iterable[PluginRef], registry: Registry) -> list[Outlet]:
-        """The sinks that a configuration names; those that it leaves as they are stay the same objects.
+        """Return the sinks that a configuration names; a sink with an unchanged reference is kept.
 
-        One that was switched off is made anew, and so has another chance.
-        Raises `UnknownPlugin`, `OptionError` or `PluginError`; nothing is in use yet.
+        A sink that was switched off is made again, and thus gets another chance. Raises `UnknownPlugin`,
+        `OptionError` or `PluginError`; no new sink is in use yet.
         """
         running = [outlet for outlet in self._outlets if outlet.on]
         made = []
@@ -69,13 +69,17 @@ class Sinks:
             sink = registry.make(EVENT_SINK, ref.name, ref.options)
             origin = registry.find(EVENT_SINK, ref.name).origin
             if self._buffer is not None and ref.name != RM:
-                # A callback is called in the core's thread, whatever for: the RM hears things in their order.
+                # No buffer for the RM: its callback is always called in the core's thread, so that it gets
+                # events and responses in their order.
                 sink = self._buffer(sink, origin)
             made.append(Outlet(ref, sink, origin))
         return made
 
     def use(self, outlets: list[Outlet]) -> None:
-        """Send to these from now on; the others are closed, before any is opened that may have their file."""
+        """Send events to these sinks only.
+
+        All others are closed before any new sink is opened, since both may write to the same file.
+        """
         before, self._outlets = self._outlets, outlets
         for outlet in before:
             if not any(outlet is new for new in outlets):
@@ -88,7 +92,7 @@ class Sinks:
                 self._guard(outlet, "opening", outlet.sink.opened, told)
 
     def send(self, batch: Sequence[Event]) -> None:
-        """Hand a batch to every sink; one that raises is switched off and reported."""
+        """Send events to every sink; a sink that raises is switched off and reported."""
         for outlet in self._outlets:
             if outlet.on:
                 self._guard(outlet, "sending events", outlet.sink.send, batch)

@@ -1,9 +1,9 @@
-"""A scheduler with a thread of its own, for callers in any thread.
+"""A scheduler with its own thread, for callers in any thread.
 
-One thread owns the core. In front of it stands a bounded inbox; the thread takes in what is there, fires
-the timers that are due, takes a batch of decisions, and looks at its inbox again. The core's clock stands
-still during such a step: it is moved to the present at its beginning, so that a recording of the steps (see
-`recording_sink.py`) is all it takes to have every decision again.
+One thread owns the core and takes its work from a bounded inbox. In each step the thread sets the core's
+clock to the current time, fires the timers that are due, runs the entries taken from the inbox, and makes a
+batch of decisions. The clock does not advance during a step. A recording of the steps (see
+`recording_sink.py`) therefore suffices to reproduce every decision.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from yunikorn.scheduling.plugin_failures import PluginFailures
 T = TypeVar("T")
 
 CAPACITY = 1024
-"""Entries of the inbox."""
+"""Maximum number of entries in the inbox."""
 TAKEN = 64
-"""Entries that are taken in before decisions are taken again."""
+"""Maximum number of entries per step."""
 BATCH = 256
-"""Decisions that are taken before the inbox is looked at again: some ten milliseconds."""
+"""Maximum number of decisions per step: about ten milliseconds."""
 LONGEST_WAIT = 10.0
-"""Seconds after which an idle core looks at its clock again, which may have been set meanwhile."""
+"""Maximum seconds for which an idle core waits before it reads its clock again, which may have been set."""
 
 _log = logging.getLogger("yunikorn.core")
 
 
 class CoreStopped(UsageError):
-    """The core was stopped, or died of a bug: it takes nothing in any more."""
+    """The core was stopped or failed by a bug, and takes no further calls."""
 
 
 @attrs.define
 class _Entry:
-    """Something to be done in the core's thread."""
+    """An operation for the core's thread."""
 
     operation: Callable[[Scheduler], Any]
     done: Future[Any]
@@ -59,13 +59,13 @@ class _Entry:
 
 
 class ThreadedScheduler:
-    """A `Scheduler` in a thread of its own; all methods may be called from any thread.
+    """A `Scheduler` in its own thread; all methods may be called from any thread.
 
     `make` gets the clock that the scheduler has to use, and returns the scheduler; `clock` is the one to
-    follow. What a method of the scheduler raises is raised to whoever called here. The callbacks of resource
+    follow. An error of a scheduler's method is raised in the calling thread. The callbacks of resource
     managers are called in the core's thread: they must return soon, and must not wait for this object; they
-    may `post`. An error that is none of ours is a bug: the core dies of it, `failure` keeps it, `died` is
-    told, and whoever waits or comes later hears `CoreStopped`.
+    may `post`. An error other than a `YunikornError` is a bug and stops the core: `failure` keeps the error,
+    `died` is called with it, and all pending and later calls raise `CoreStopped`.
     """
 
     def __init__(
@@ -86,23 +86,23 @@ class ThreadedScheduler:
         self._died = died
         self._thread = threading.Thread(target=self._run, name="yunikorn-core", daemon=True)
         self.failure: BaseException | None = None
-        """What the core died of, if it did."""
+        """Error that stopped the core, if any."""
         self.steps = 0
-        """Counted up with every step; a watchdog sees by it that the core moves."""
+        """Number of steps so far, by which a watchdog sees that the core makes progress."""
         self.at_work = False
-        """Whether the core is at work, rather than waiting for something to do."""
+        """True while the core works, False while it waits for work."""
 
     # -- life ----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start the core's thread."""
         self._thread.start()
 
     def halt(self, timeout: float | None = None) -> bool:
-        """Take nothing more, finish what is waiting to be taken in, hand it out, and end.
+        """Close the inbox, apply its entries, send the responses, and end the thread.
 
-        Waits for the end, for at most `timeout` seconds; returns whether it has ended. The resource managers
-        stay as they are and are told nothing.
+        Waits for at most `timeout` seconds; returns True if the thread has ended. The sessions of resource
+        managers are left as they are, and no message is sent to the RMs.
         """
         self._inbox.close()
         if self._thread.ident is not None and threading.current_thread() is not self._thread:
@@ -110,23 +110,23 @@ class ThreadedScheduler:
         return not self._thread.is_alive()
 
     def close(self, timeout: float | None = None) -> bool:
-        """Shut every resource manager down as the scheduler's `close` does, and halt."""
+        """Shut every resource manager down like `Scheduler.close`, and halt."""
         with contextlib.suppress(CoreStopped):
             self.post_call(Scheduler.close)
         return self.halt(timeout)
 
     @property
     def alive(self) -> bool:
-        """Whether the core's thread runs."""
+        """True while the core's thread runs."""
         return self._thread.is_alive()
 
     @property
     def failures(self) -> PluginFailures:
-        """What plugins did wrong; to be read in the core's thread, or when that has ended."""
+        """Failures of plugins; read them in the core's thread, or after its end."""
         return self._scheduler.failures
 
     def core_activity(self) -> CoreActivity | None:
-        """What the core's thread is doing at this moment, for a watchdog; None if it does not run."""
+        """Return the current activity of the core's thread for a watchdog, or None if it does not run."""
         ident = self._thread.ident
         return None if ident is None else self._scheduler.core_activity(ident)
 
@@ -142,44 +142,44 @@ class ThreadedScheduler:
     def register_resource_manager(
         self, request: RegisterResourceManagerRequest, callback: Callback
     ) -> RegisterResourceManagerResponse:
-        """See `Scheduler.register_resource_manager`."""
+        """Register a resource manager. See `Scheduler.register_resource_manager`."""
         return self._wait(self._put(lambda core: core.register_resource_manager(request, callback)))
 
     def update(self, request: UpdateRequest) -> None:
-        """Have an update taken in; returns when it is. See `Scheduler.update`."""
+        """Apply an update, and wait until it is applied. See `Scheduler.update`."""
         self._wait(self.post(request))
 
     def post(self, request: UpdateRequest) -> Future[None]:
-        """Have an update taken in, without waiting for it; also for callbacks."""
+        """Queue an update without waiting for its application; allowed in callbacks."""
         return self._put(lambda core: core.update(request))
 
     def stop(self, rm_id: str) -> None:
-        """A resource manager shuts down. See `Scheduler.stop`."""
+        """Shut a resource manager down. See `Scheduler.stop`."""
         self._wait(self._put(lambda core: core.stop(rm_id)))
 
     def call(self, operation: Callable[[Scheduler], T]) -> T:
-        """Have anything done in the core's thread, and return what it returns or raise what it raises."""
+        """Run an operation in the core's thread, and return its result or raise its error."""
         return self._wait(self.post_call(operation))
 
     def post_call(self, operation: Callable[[Scheduler], T]) -> Future[T]:
-        """Have anything done in the core's thread, without waiting for it."""
+        """Queue an operation for the core's thread without waiting for its execution."""
         return self._put(operation, tolerant=True)
 
     def notify(self, operation: Callable[[Scheduler], T]) -> Future[T]:
-        """Have something done in the core's thread, at once in the inbox however full it is.
+        """Queue an operation for the core's thread at once, even if the inbox is full.
 
-        For the few things that must neither wait nor get lost, such as that a connection was.
+        Serves the few notices that must neither wait nor get lost, such as the loss of a connection.
         """
         return self._put(operation, always=True)
 
     def offer(
         self, operation: Callable[[Scheduler], T], room: Callable[[], object], *, tolerant: bool = False
     ) -> Future[T] | None:
-        """Have something done in the core's thread if its inbox has room, without waiting for anything.
+        """Queue an operation for the core's thread if the inbox has room, without waiting.
 
-        None if it has none: then `room` is called, in some other thread, when it is worth another try. What
-        a `tolerant` operation raises is the business of who asked alone; of others all but our own errors are
-        bugs, of which the core dies.
+        Returns None if there is no room; then `room` is called, in some other thread, when another try may
+        succeed. Any error of a `tolerant` operation is the caller's business alone; an error of another
+        operation is a bug that stops the core, unless it is a `YunikornError`.
         """
         entry = _Entry(operation, Future(), tolerant)
         try:
@@ -188,7 +188,7 @@ class ThreadedScheduler:
             raise self._stopped() from None
 
     def load_ahead(self, text: str) -> None:
-        """Load a configuration in the thread of the caller. See `Scheduler.load_ahead`."""
+        """Load a configuration in the calling thread. See `Scheduler.load_ahead`."""
         self._scheduler.load_ahead(text)
 
     # -- getting in -----------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class ThreadedScheduler:
     ) -> Future[T]:
         entry = _Entry(operation, Future(), tolerant)
         try:
-            # From a callback there is no waiting for room: the core would wait for itself.
+            # A callback runs in the core's thread, which would wait for itself.
             self._inbox.put(entry, always=always or threading.current_thread() is self._thread)
         except Closed:
             raise self._stopped() from None
@@ -231,7 +231,7 @@ class ThreadedScheduler:
             self._die(error)
 
     def _step(self, more: bool) -> bool:
-        """Time, entries, decisions; returns whether there may be more to decide at once."""
+        """Set the time, run entries, make decisions; return True if more may be possible at once."""
         self._clock.set(max(self._source.now(), self._clock.now()))
         fired = self._scheduler.fire_timers()
         if not (fired or self._taken or more):
@@ -253,7 +253,7 @@ class ThreadedScheduler:
             entry.done.set_result(result)
 
     def _leisure(self) -> float:
-        """For how many seconds there is nothing to do, as far as is known."""
+        """Return the seconds until the next timer, up to `LONGEST_WAIT`."""
         due = self._scheduler.next_timer()
         if due is None:
             return LONGEST_WAIT

@@ -1,4 +1,4 @@
-"""From an RM's update to the partitions, entry by entry; a bad entry is answered and stops no other."""
+"""Application of an RM's update to the partitions, entry by entry; a bad entry is rejected on its own."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ NO_PLACE = "the ask names no application, and no queue takes one made for it"
 Removals = Sequence["RemoveApplicationRequest"]
 NodeUpdates = Sequence["UpdateNodeInfo"]
 _MOVES = {NodeAction.DRAIN_NODE: "drain", NodeAction.DRAIN_TO_SCHEDULABLE: "schedule"}
-"""Events of a node's states, by the action that asks for them."""
+"""Events of the node's state machine, by action."""
 UNKNOWN_ACTION = "the action is not known here: nothing was changed"
 
 
 class UpdateHandler:
-    """Takes in the updates of one RM (order of decision 30)."""
+    """Applies the updates of one RM, in the order of `docs/decisions/0030`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._asks = AskBatcher(session, self._ask, self._place)
 
     def take(self, request: UpdateRequest) -> None:
-        """Applications, then asks and releases, then nodes; allocations that exist already at the end.
+        """Apply applications, then asks and releases, then nodes, and existing allocations at the end.
 
-        What is known under an id is removed before that id is registered again. Raises
-        `UsageError` before anything is taken in if the request is not made of the interface's classes.
+        An id that is both removed and registered in one update is removed first if it is known. Raises
+        `UsageError` before any entry is applied if the request does not consist of the interface's classes.
         """
         check_request(request)
         then: Removals = request.remove_applications
@@ -94,7 +94,7 @@ class UpdateHandler:
         self._asks.take_allocations(request.allocations)
 
     def _partition(self, name: str, fault: str) -> tuple[PartitionScheduler | None, str]:
-        """The partition of an entry, and why the entry cannot be taken in, if it cannot."""
+        """Return the partition of an entry, and the reason why the entry is rejected, if it is."""
         if fault:
             return None, fault
         partition = self._session.partition(name)
@@ -105,7 +105,7 @@ class UpdateHandler:
     # -- what is removed and registered at once -----------------------------------------------------
 
     def _remove_known(self, removals: Removals) -> Removals:
-        """Remove the applications that are known, before new ones come; returns the removals after those."""
+        """Remove the known applications before new ones are added; return the other removals."""
         first: list[RemoveApplicationRequest] = []
         then: list[RemoveApplicationRequest] = []
         for gone in removals:
@@ -117,7 +117,7 @@ class UpdateHandler:
         return then
 
     def _update_known(self, updates: NodeUpdates, nodes: Sequence[NewNodeInfo]) -> NodeUpdates:
-        """Do likewise with nodes: the updates up to a removal come before the registration."""
+        """Update known nodes up to their removal before they are registered; return the other updates."""
         new = {node.node_id for node in nodes if not node_fault(node)}
         removed: dict[object, int] = {}
         for index, update in enumerate(updates):
@@ -192,12 +192,12 @@ class UpdateHandler:
         reason: str,
         partition: PartitionScheduler | None = None,
     ) -> None:
-        """Answer an entry about an allocation; without a partition among what belongs to none."""
+        """Reject an entry about an allocation; without a partition, in the outbox of unrouted messages."""
         outbox = self._session.unrouted if partition is None else partition.partition.outbox
         outbox.rejected_asks.append(Refusal(told(entry.allocation_key), reason, told(entry.application_id)))
 
     def _priority(self, entry: AllocationAsk | Allocation) -> tuple[int, str]:
-        """The priority of an entry, and why it has none."""
+        """Return the priority of an entry, and the reason why it has none."""
         name = entry.priority_class_name
         if not name:
             return entry.priority or 0, ""
@@ -209,7 +209,7 @@ class UpdateHandler:
 
     @staticmethod
     def _implicit_application(partition: PartitionScheduler, ask: AllocationAsk) -> tuple[str, str]:
-        # An independent allocation belongs to an application of its own (decision 27).
+        # An ask without an application gets an application of its own (docs/decisions/0027).
         app_id = ask.allocation_key
         if app_id not in partition.partition.applications:
             submission = ApplicationSpec(
@@ -233,7 +233,8 @@ class UpdateHandler:
     def _release(self, gone: AllocationRelease) -> None:
         partition, reason = self._partition(gone.partition_name, release_fault(gone))
         if partition is None:
-            # Not a release as answer, as for what is unknown: it may well be running in another partition.
+            # Unlike an unknown allocation, this one is not answered by a release: it may be running in
+            # another partition.
             self._refuse(gone, f"{reason}: nothing was released")
             return
         message = shortened(gone.message) if gone.message else ""
@@ -271,7 +272,7 @@ class UpdateHandler:
             self._refuse(one, reason, partition)
 
     def _contradiction(self, partition: PartitionScheduler, one: Allocation, node_id: str) -> str:
-        """Compare the node and partition that a recovered allocation names with those it was reported on."""
+        """Compare the node and partition named by a recovered allocation with those of the reporting node."""
         report = f"allocation {one.uuid or one.allocation_key} was reported on node {node_id}"
         if one.node_id not in ("", node_id):
             return f"{report} and names node {one.node_id}"
@@ -318,7 +319,7 @@ class UpdateHandler:
         capacity, occupied = update.schedulable_resource, update.occupied_resource
         move = _MOVES.get(update.action, "")
         if move:
-            # Shims of Kubernetes send empty amounts with every drain: these say nothing.
+            # The Kubernetes shim sends empty amounts with every drain, which do not mean an empty node.
             capacity, occupied = capacity or None, occupied or None
         only_partition = not update.attributes.keys() - {NODE_PARTITION}
         attributes = None if only_partition else update.attributes
@@ -326,17 +327,17 @@ class UpdateHandler:
 
 
 def _partition_of(attributes: Mapping[str, str]) -> str:
-    """The name of the partition in the attributes of a node, if there is one."""
+    """Return the name of the partition in the attributes of a node, or an empty text."""
     return attributes.get(NODE_PARTITION, "")
 
 
 def _time_limit(milliseconds: int) -> int:
-    # "0 or negative value means never expire" (interface seed); 0 is never further in, too.
+    # The scheduler interface defines 0 and negative values as "never expire"; the core uses 0.
     return max(0, milliseconds) * MILLISECOND
 
 
 def _node_of(partition: PartitionScheduler, one: Allocation) -> str:
-    """Where the allocation with this key is, or nothing if there is none."""
+    """Return the node of the allocation with this key, or an empty text if there is none."""
     app = partition.partition.applications.get(one.application_id)
     placed = app.of_key(one.allocation_key) if app is not None else ()
     return placed[0].node.id if placed else ""

@@ -1,4 +1,4 @@
-"""A client for resource managers in Python: `Client` for threads, `AsyncClient` for an event loop."""
+"""Clients for resource managers in Python: `Client` for threads, `AsyncClient` for an event loop."""
 
 try:
     from yunikorn.interface.client.async_client import AsyncClient as AsyncClient

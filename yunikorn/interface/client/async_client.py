@@ -1,4 +1,4 @@
-"""The client for an event loop: it keeps a session with the scheduler, whatever happens to the connection."""
+"""The client for an event loop, which restores its session with the scheduler after a lost connection."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Report = Callable[[], Iterable[UpdateRequest]]
 
 
 class AsyncClient:
-    """A resource manager's connection to a scheduler far away.
+    """Connection of a resource manager to a remote scheduler.
 
-    `callback` is the same object as in process: `recv_update_response(response)`, and whatever it implements
-    of `yunikorn.interface.callback.ResourceManagerCallback`. Its methods are called in the event loop and may
-    be coroutines. Without a callback, iterate over `responses()`.
+    `callback` is the same object as in process: `recv_update_response(response)`, and any other method of
+    `yunikorn.interface.callback.ResourceManagerCallback`. Its methods are called in the event loop and may be
+    coroutines. Without a callback, iterate over `responses()`.
 
-    `report` returns everything that the resource manager has, as updates: its applications, its nodes with
-    what runs on them, and what it still asks for. It is called at the beginning of each session, the first
-    one included, and may be a method of the callback. When the connection is lost or the scheduler needs it,
+    `report` returns the whole state of the resource manager as updates: its applications, its nodes with
+    their allocations, and its pending asks. It is called at the beginning of each session, the first one
+    included, and may be a method of the callback. When the connection is lost or the scheduler requests it,
     the client registers again and sends a new report. Without `report` there is one session, and its loss is
     an error.
 
@@ -66,17 +66,17 @@ class AsyncClient:
         self._unread = asyncio.Semaphore(self._options.waiting)
         self._leaving = False
         self.sessions = 0
-        """How many sessions there were."""
+        """Number of sessions so far."""
         self.last_trouble = ""
-        """Why there is or was no session, in the scheduler's words or gRPC's."""
+        """Reason why there is or was no session, as stated by the scheduler or gRPC."""
 
     # -- life ---------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Connect, register, report; returns when that is done, however long the scheduler cannot be reached.
+        """Connect, register, and send a report; retry until the scheduler can be reached.
 
-        Raises `Refused` if it will not have this registration. To wait no longer than a time, put
-        `asyncio.timeout` around; `last_trouble` says what was in the way.
+        Raises `Refused` if the scheduler refuses the registration. Use `asyncio.timeout` to limit the time;
+        `last_trouble` then has the reason of the delay.
         """
         if self._keeper is not None:
             raise UsageError("this client was started already: make a new one")
@@ -93,13 +93,14 @@ class AsyncClient:
             self._keeper.result()
 
     async def wait(self) -> None:
-        """Wait until it is over: returns after `close` or `disconnect`, raises what ended it otherwise."""
+        """Wait for the end: return after `close` or `disconnect`, else raise the error that ended it."""
         await asyncio.shield(self._started)
 
     async def close(self) -> None:
-        """Shut down: the scheduler gets what was handed over, and removes everything of this RM.
+        """Shut down: the scheduler gets all queued updates, and removes everything of this RM.
 
-        Nothing is told of what runs. For a restart use `disconnect`: the scheduler then keeps its books.
+        The client sends no releases for running allocations. Use `disconnect` for a restart: the scheduler
+        then keeps its accounting.
         """
         self._leaving = True
         if self._session is not None:
@@ -110,13 +111,13 @@ class AsyncClient:
         await self.disconnect()
 
     async def disconnect(self) -> None:
-        """Leave without a word: the scheduler waits for this RM to come back, for as long as it is set to."""
+        """Disconnect without shutting down: the scheduler waits for this RM until its session timeout."""
         self._leaving = True
         if self._keeper is not None and not self._keeper.done():
             self._keeper.cancel()
             await asyncio.wait({self._keeper})
         if self._keeper is not None and not self._keeper.cancelled():
-            self._keeper.exception()  # what nobody waited for is in the log
+            self._keeper.exception()  # marks the error as retrieved; the log has it
 
     async def __aenter__(self) -> AsyncClient:
         await self.start()
@@ -127,17 +128,18 @@ class AsyncClient:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a session at this moment."""
+        """True while there is a session."""
         return self._session is not None
 
     # -- updates and calls --------------------------------------------------------------------------------
 
     async def update(self, request: UpdateRequest) -> bool:
-        """Send an update; waits while too many wait to be sent already.
+        """Send an update; wait while too many updates are queued.
 
-        Returns whether it is on its way. False means that there is no session at present, or that it ended
-        meanwhile: the next report has to say what this update says. An empty `rm_id` is filled in. Raises
-        `MalformedMessage` and `UsageError` for what cannot be sent, and what ended the client if it is over.
+        Returns True if the update was queued. False means that there is no session, or that it ended
+        meanwhile: the next report has to contain the content of this update. An empty `rm_id` is filled in.
+        Raises `MalformedMessage` and `UsageError` for an update that cannot be sent, and the error that ended
+        the client if there is one.
         """
         session = self._current()
         if session is None:
@@ -149,7 +151,7 @@ class AsyncClient:
         return True
 
     def post(self, request: UpdateRequest) -> bool:
-        """The same without waiting, also from callbacks: between its own statements nothing happens."""
+        """Queue an update without waiting, also in callbacks; no other task runs meanwhile. See `update`."""
         session = self._current()
         if session is None:
             return False
@@ -157,9 +159,10 @@ class AsyncClient:
         return True
 
     async def responses(self) -> AsyncIterator[UpdateResponse]:
-        """What the scheduler says, where there is no callback; ends with the client, or raises what ended it.
+        """Yield the scheduler's responses if there is no callback, until the client ends.
 
-        A response with the action RESYNC ends a session; those that follow are of the next one.
+        Raises the error that ended the client, unless this side ended it. A response with the action RESYNC
+        ends a session; responses after that belong to the next one.
         """
         if self._callback is not None:
             raise UsageError("this client has a callback, which gets the responses")
@@ -169,14 +172,14 @@ class AsyncClient:
         await self.wait()
 
     async def update_configuration(self, configs: str) -> UpdateConfigurationResponse:
-        """Have the scheduler use this configuration (YAML), if it lets RMs change theirs.
+        """Request the use of this configuration (YAML), if the scheduler lets RMs change theirs.
 
-        The answer says whether it does, and why not. Raises `CallFailed` if there is none.
+        The response reports success, or the reason of the failure. Raises `CallFailed` without a response.
         """
         return await self._asking().callbacks.update_configuration(UpdateConfigurationRequest(configs))
 
     async def fail_application(self, application_id: str, reason: str, partition_name: str = "") -> None:
-        """Have an application fail; raises `CallFailed` with the reason if it does not."""
+        """Request the failure of an application; raise `CallFailed` with the reason if the request fails."""
         await self._asking().callbacks.fail_application(application_id, partition_name, reason)
 
     @property
@@ -200,7 +203,7 @@ class AsyncClient:
     # -- sessions -----------------------------------------------------------------------------------------
 
     async def _keep(self) -> None:
-        """One session after the other, until this side ends it or there is no use in going on."""
+        """Run one session after the other, until this side ends the client or a retry is pointless."""
         clock = asyncio.get_running_loop().time
         delays = self._options.delays()
         try:
@@ -228,7 +231,7 @@ class AsyncClient:
         await self._sleep(delay)
 
     async def _one_session(self) -> bool:
-        """Open a session and keep it while it lasts; returns whether this side has ended it."""
+        """Open a session and run it to its end; return True if this side has ended it."""
         session = ClientSession(self._address, self._registration, self._callback, self._take, self._options)
         try:
             await session.open()
@@ -246,7 +249,8 @@ class AsyncClient:
         return self._leaving
 
     def _report_to(self, session: ClientSession) -> None:
-        # Nothing else happens in between: whatever changes later is an update of this session.
+        # No other task runs between the report and the start of the session, so every later change is sent as
+        # an update.
         for request in () if self._report is None else self._report():
             session.put(request, session.encode(request))
         self._session = session

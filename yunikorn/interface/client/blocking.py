@@ -1,4 +1,4 @@
-"""The client for programs with threads: the asynchronous one, in a thread of its own."""
+"""The client for programs with threads: an `AsyncClient` in its own thread."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 
 class Client:
-    """A resource manager's connection to a scheduler far away; its methods may be called from any thread.
+    """Connection of a resource manager to a remote scheduler; methods may be called from any thread.
 
-    It is `AsyncClient` in a thread of its own: see there for what its arguments mean. The callback's methods
-    and `report` are called in that thread, one at a time; they must not wait for this object. What changes
-    the resource manager and tells the scheduler of it is best done there as well, with `call`, so that no
-    report is made between the two.
+    The client runs an `AsyncClient` in its own thread; see there for the arguments. The callback's methods
+    and `report` are called in that thread, one at a time, and must not wait for this object. Code that
+    changes the resource manager and sends an update about the change should also run there, with `call`, so
+    that no report is made between the two.
 
         with Client("127.0.0.1:3333", RegisterResourceManagerRequest("mine"), shim) as client:
             client.update(UpdateRequest("mine", asks=[...]))
@@ -59,9 +59,10 @@ class Client:
     # -- life ---------------------------------------------------------------------------------------------
 
     def start(self, timeout: float | None = None) -> None:
-        """Connect, register, report. See `AsyncClient.start`.
+        """Connect, register, and send a report. See `AsyncClient.start`.
 
-        Raises `ConnectionLost` if that took longer than `timeout` seconds; the client is of no use then.
+        Raises `ConnectionLost` if this takes longer than `timeout` seconds; the client cannot be used after
+        that.
         """
         if self._thread.ident is not None:
             raise UsageError("this client was started already: make a new one")
@@ -75,18 +76,18 @@ class Client:
             raise
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is over, or for `timeout` seconds; returns whether it is over.
+        """Wait for the end of the client, or for `timeout` seconds; return True if it has ended.
 
-        Raises what ended it, if that was not this side.
+        Raises the error that ended the client, unless this side ended it.
         """
         return self._wait(self._over(timeout))
 
     def close(self) -> None:
-        """Shut down. See `AsyncClient.close`."""
+        """Shut the resource manager down. See `AsyncClient.close`."""
         self._end(lambda client: client.close())
 
     def disconnect(self) -> None:
-        """Leave without a word. See `AsyncClient.disconnect`."""
+        """Disconnect without shutting down. See `AsyncClient.disconnect`."""
         self._end(lambda client: client.disconnect())
 
     def __enter__(self) -> Client:
@@ -98,27 +99,27 @@ class Client:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a session at this moment."""
+        """True while there is a session."""
         return self._client is not None and self._client.connected
 
     @property
     def last_trouble(self) -> str:
-        """Why there is or was no session, in the scheduler's words or gRPC's."""
+        """Reason why there is or was no session, as stated by the scheduler or gRPC."""
         return "" if self._client is None else self._client.last_trouble
 
     # -- updates and calls --------------------------------------------------------------------------------
 
     def update(self, request: UpdateRequest) -> bool:
-        """Send an update, and return whether it is on its way. See `AsyncClient.update`.
+        """Send an update, and return True if it was queued. See `AsyncClient.update`.
 
-        In the client's thread, that is from callbacks, it does not wait.
+        Does not wait in the client's thread, that is, in callbacks.
         """
         if threading.current_thread() is self._thread:
             return self._at_work.post(request)
         return self._wait(self._at_work.update(request))
 
     def call(self, operation: Callable[[], T]) -> T:
-        """Have something done in the client's thread, and return what it returns or raise what it raises."""
+        """Run an operation in the client's thread, and return its result or raise its error."""
         if threading.current_thread() is self._thread:
             return operation()
 
@@ -128,7 +129,7 @@ class Client:
         return self._wait(done())
 
     def responses(self) -> Iterator[UpdateResponse]:
-        """What the scheduler says, where there is no callback. See `AsyncClient.responses`."""
+        """Yield the scheduler's responses if there is no callback. See `AsyncClient.responses`."""
         responses = self._at_work.responses()
         while True:
             response = self._wait(_next(responses))
@@ -137,11 +138,11 @@ class Client:
             yield response
 
     def update_configuration(self, configs: str) -> UpdateConfigurationResponse:
-        """Have the scheduler use this configuration. See `AsyncClient.update_configuration`."""
+        """Request the use of a configuration. See `AsyncClient.update_configuration`."""
         return self._wait(self._at_work.update_configuration(configs))
 
     def fail_application(self, application_id: str, reason: str, partition_name: str = "") -> None:
-        """Have an application fail. See `AsyncClient.fail_application`."""
+        """Request the failure of an application. See `AsyncClient.fail_application`."""
         self._wait(self._at_work.fail_application(application_id, reason, partition_name))
 
     # -- the thread -----------------------------------------------------------------------------------
@@ -203,7 +204,7 @@ class Client:
         self._thread.join()
 
     async def _finish(self) -> None:
-        # Those who wait in other threads get their answer first.
+        # Calls that wait in other threads get their result first.
         loop = asyncio.get_running_loop()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         if others:

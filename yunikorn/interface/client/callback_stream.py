@@ -1,4 +1,4 @@
-"""The stream of callbacks: what the scheduler asks and tells goes to the resource manager's own object."""
+"""The callback stream: queries and notifications of the scheduler for the resource manager's own object."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, path
 _log = logging.getLogger("yunikorn.client")
 
 ANSWERS = ("configuration_updated", "done", "failure")
-"""What answers a call of ours."""
+"""Content of messages that answer a call of the client."""
 WAITING = 1000
-"""Messages that wait for the callback before no more are read."""
+"""Number of messages that wait for the callback before the client stops reading the stream."""
 WHAT = "the stream of callbacks"
 
 
 async def perform(callback: object, method: str, argument: object) -> Any:
-    """Call a method of a callback; one that is a coroutine is waited for."""
+    """Call a method of a callback, and await the result if it is awaitable."""
     result = getattr(callback, method)(argument)
     return await result if inspect.isawaitable(result) else result
 
 
 class CallbackStream:
-    """One stream of callbacks, from its opening to its end. Used in one event loop."""
+    """A callback stream, from its opening to its end; used in one event loop."""
 
     def __init__(self, channel: Any, rm_id: str, callback: object) -> None:
         self._call = channel.stream_stream(path(CALLBACKS, CONNECT))()
@@ -60,7 +60,7 @@ class CallbackStream:
         self._writing = asyncio.Lock()
 
     async def open(self, patience: float) -> None:
-        """Say who this is and what it implements; returns when the scheduler knows. Raises `Interrupted`."""
+        """Send the RM's id and capabilities, and wait for the confirmation; raise `Interrupted`."""
         capabilities = callbacks.to_capabilities(self._methods)
         await self._send(FromResourceManager(open=Open(rm_id=self._rm_id, capabilities=capabilities)))
         try:
@@ -72,7 +72,7 @@ class CallbackStream:
             raise Interrupted(f"{WHAT} ended before it was open")
 
     async def hear(self) -> None:
-        """Take in what comes, to the end of the stream."""
+        """Receive messages until the end of the stream."""
         while (data := await receive(self._call, WHAT)) is not None:
             message = callbacks.FROM_SCHEDULER.decode(data)
             if message.WhichOneof("content") in ANSWERS:
@@ -83,12 +83,12 @@ class CallbackStream:
                 await self._told.put(message)
 
     async def work(self) -> None:
-        """Hand on what came to the callback, one after the other, for ever."""
+        """Pass received messages to the callback, one after the other, until cancelled."""
         while True:
             await self._handle(await self._told.get())
 
     def close(self) -> None:
-        """It is over: whoever waits for an answer hears that there is none."""
+        """Cancel the stream, and raise `CallFailed` in calls that wait for an answer."""
         self._call.cancel()
         while self._open_calls:
             _, waiting = self._open_calls.popitem()
@@ -98,13 +98,13 @@ class CallbackStream:
     # -- calls of the resource manager --------------------------------------------------------------------
 
     async def update_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
-        """Have the scheduler use a configuration; raises `CallFailed` if it did not answer."""
+        """Request the use of a configuration; raise `CallFailed` without an answer."""
         message = callbacks.to_configuration(request)
         answer = await self._ask(FromResourceManager(update_configuration=message))
         return callbacks.from_configured(answer.configuration_updated)
 
     async def fail_application(self, application_id: str, partition_name: str, reason: str) -> None:
-        """Have an application fail; raises `CallFailed` if it did not."""
+        """Request the failure of an application; raise `CallFailed` if the request fails."""
         wanted = WireFailApplication(
             application_id=application_id, partition_name=partition_name, reason=reason
         )

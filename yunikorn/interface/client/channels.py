@@ -1,4 +1,4 @@
-"""The way to a scheduler: a connection of gRPC, and how the end of a call is read."""
+"""gRPC connections to a scheduler, and the interpretation of how a call ended."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.methods import REGISTER, SCHEDULER, path
 
 KEEPALIVE = 20_000
-"""Milliseconds without a sign of life before the connection is tried; half of that for the answer."""
+"""Milliseconds without traffic before a ping; half of them until the answer is overdue."""
 
 
 def channel_to(address: str, options: ClientOptions) -> grpc.aio.Channel:
-    """A new connection, made when it is used first; raises `UsageError` for certificates of no use."""
+    """Return a new connection, made at its first use; raise `UsageError` for invalid certificates."""
     arguments: list[tuple[str, Any]] = [
-        # A response can be as large as tags are.
+        # No limit: tags make a response arbitrarily large.
         ("grpc.max_receive_message_length", -1),
         ("grpc.max_send_message_length", -1),
-        # When to try again is ours to say: gRPC would remember failures of earlier connections.
+        # The client decides about retries; a shared pool would apply the back-off of earlier connections.
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.keepalive_time_ms", KEEPALIVE),
         ("grpc.keepalive_timeout_ms", KEEPALIVE // 2),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
-        # A scheduler is no web site: what proxies there are for those is not asked.
+        # HTTP proxies are configured for web sites, not for a scheduler.
         ("grpc.enable_http_proxy", 0),
     ]
     if options.tls is None:
@@ -40,7 +40,7 @@ def channel_to(address: str, options: ClientOptions) -> grpc.aio.Channel:
 
 
 async def register(channel: Any, request: RegisterResourceManagerRequest, patience: float) -> None:
-    """Introduce the resource manager; raises what `judge` says."""
+    """Register the resource manager; raise the errors of `judge`."""
     call = channel.unary_unary(path(SCHEDULER, REGISTER))
     try:
         await call(v0_11.REGISTER_REQUEST.encode(request), timeout=patience)
@@ -49,7 +49,7 @@ async def register(channel: Any, request: RegisterResourceManagerRequest, patien
 
 
 async def receive(call: Any, what: str) -> bytes | None:
-    """The next message of a stream, None at its end in peace; raises what `judge` says."""
+    """Return the next message of a stream, or None at its regular end; raise the errors of `judge`."""
     try:
         data = await call.read()
     except grpc.aio.AioRpcError as error:

@@ -1,4 +1,4 @@
-"""What can go wrong between a resource manager and its scheduler."""
+"""Errors between a resource manager and its scheduler."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from yunikorn.errors import YunikornError, printable
 
 
 class ClientError(YunikornError):
-    """The base of all errors that a client raises because of the scheduler or the way to it."""
+    """Base of all errors that a client raises because of the scheduler or the connection."""
 
 
 class Refused(ClientError):
-    """The scheduler will not have this registration or message, however often it is tried: see the text."""
+    """The scheduler refuses this registration or message, and would refuse it again; see the text."""
 
 
 class TakenOver(ClientError):
-    """Another client has registered with the id of this resource manager, and has its session now."""
+    """Another client has registered with the id of this resource manager, and has taken over its session."""
 
 
 class ConnectionLost(ClientError):
-    """The session is over, and there is no report with which to begin another one."""
+    """The session has ended, and there is no report with which to begin another one."""
 
 
 class CallFailed(ClientError):
-    """A call was not carried out: the scheduler says why, or the connection was lost before it answered."""
+    """A call failed, for the scheduler's reason, or because the connection was lost before its answer."""
 
 
 class Interrupted(Exception):
-    """A session is over for now: another one can be begun. Not for users."""
+    """A session has ended, but another one can begin; internal to the client."""
 
 
 class OutOfStep(Interrupted):
-    """The scheduler needs a full report: it said RESYNC."""
+    """The scheduler requests a full report, by RESYNC."""
 
 
 HOPELESS = {
@@ -42,13 +42,16 @@ HOPELESS = {
     grpc.StatusCode.UNAUTHENTICATED,
     grpc.StatusCode.OUT_OF_RANGE,
 }
-"""With these the next attempt would end as this one did."""
+"""Status codes with which a retry would fail again."""
 RESYNC = "RESYNC"
-"""How the text of a status begins that asks for a full report, in the layout without a field for it."""
+"""Beginning of a status text that requests a full report, in the layout without a field for the action."""
 
 
 def judge(code: grpc.StatusCode, text: str, what: str) -> Exception:
-    """What the end of a call means: `Interrupted` if another session may begin, else an error for users."""
+    """Return the error for the end of a call: `Interrupted` if a new session may begin, else one for users.
+
+
+    """
     said = "\n".join(printable(line) for line in text.splitlines())
     if code is grpc.StatusCode.ABORTED:
         if text.startswith(RESYNC):

@@ -1,4 +1,4 @@
-"""One session: registered once, its streams opened once, until the first of them ends."""
+"""One session: one registration and its streams, until the first of them ends."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.wire.methods import SCHEDULER, path
 
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError)
-"""What writing to a stream raises that is over; why it is over is what reading from it says."""
+"""Errors of writing to an ended stream; reading from the stream has the reason of its end."""
 
 
 class ClientSession:
-    """A connection with everything on it. Made for one attempt, used in one event loop."""
+    """A connection with all its streams; made for one attempt, used in one event loop."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ClientSession:
     # -- from the beginning to the end --------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Register, and open all streams; raises `Interrupted` or an error for users."""
+        """Register, and open all streams; raise `Interrupted` or an error for users."""
         await register(self._channel, self._registration, self._options.patience)
         layout = self._options.layout
         rm_id = self._registration.rm_id
@@ -68,7 +68,7 @@ class ClientSession:
         await self._callback_stream.open(self._options.patience)
 
     async def run(self) -> None:
-        """Send and hear until the session is over: returns if this side ended it, raises otherwise."""
+        """Send and receive until the end of the session; return if this side ended it, raise otherwise."""
         callbacks = self._callback_stream
         assert callbacks is not None
         hearing = [self._begin(self._hear(kind, stream)) for kind, stream in self._streams.items()]
@@ -85,13 +85,13 @@ class ClientSession:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def close(self) -> None:
-        """Give up the connection; whatever is open on it breaks."""
+        """Close the connection, which breaks all open streams."""
         if self._callback_stream is not None:
             self._callback_stream.close()
         await self._channel.close(None)
 
     def leave(self) -> None:
-        """Shut the resource manager down: what waits is sent, then the streams are half-closed."""
+        """Shut the resource manager down: send all queued messages, then half-close the streams."""
         self._leaving = True
         for stream in self._streams.values():
             stream.finish()
@@ -99,7 +99,7 @@ class ClientSession:
     # -- updates ------------------------------------------------------------------------------------------
 
     def encode(self, request: UpdateRequest) -> list[tuple[str, bytes]]:
-        """The bytes of an update; raises `UsageError` or `MalformedMessage` for what cannot be sent."""
+        """Encode an update; raise `UsageError` or `MalformedMessage` if it cannot be sent."""
         rm_id = self._registration.rm_id
         if request.rm_id not in ("", rm_id):
             raise UsageError(f"rm_id: '{request.rm_id}' in an update of the client of '{rm_id}'")
@@ -113,13 +113,13 @@ class ClientSession:
         return parts
 
     def put(self, request: UpdateRequest, parts: Iterable[tuple[str, bytes]]) -> None:
-        """Have an update sent."""
+        """Queue an encoded update."""
         number = self._answers.asked(request) if self._options.layout.after_answers else 0
         for kind, data in parts:
             self._streams[kind].put(data, number)
 
     async def room(self) -> bool:
-        """Wait until there is room for an update; returns whether the session has not ended meanwhile."""
+        """Wait until there is room for an update; return False if the session has ended meanwhile."""
         ended = self._begin(_wait_for(self._ended))
         room = self._begin(self._room_everywhere())
         try:
@@ -135,12 +135,12 @@ class ClientSession:
 
     @property
     def is_full(self) -> bool:
-        """Whether so much waits to be sent that the next update should wait."""
+        """True if so many messages are queued that the next update should wait."""
         return any(stream.waits >= self._options.waiting for stream in self._streams.values())
 
     @property
     def callbacks(self) -> CallbackStream:
-        """The stream for calls; raises `CallFailed` if there is none any more."""
+        """The callback stream, also used for calls; raises `CallFailed` if the connection has ended."""
         if self._callback_stream is None or self._ended.is_set():
             raise CallFailed("there is no connection to the scheduler at present")
         return self._callback_stream
@@ -175,7 +175,7 @@ async def _wait_for(event: asyncio.Event) -> None:
 
 
 async def _first_failure(needed: list[asyncio.Task[None]], beside: asyncio.Task[None]) -> None:
-    """Wait for the end of all that is `needed`; raises what one of them raises first, or the one beside."""
+    """Wait for the end of all `needed` tasks; raise the first error of one of them, or of `beside`."""
     pending = {*needed, beside}
     while not all(task.done() for task in needed):
         done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)

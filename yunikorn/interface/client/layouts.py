@@ -1,4 +1,4 @@
-"""The layouts of the interface as a client speaks them: which streams there are, and what goes on which."""
+"""Layouts of the interface from a client's point of view: the streams, and the messages on each."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from yunikorn.interface.wire.methods import UPDATE, UPDATE_ALLOCATION, UPDATE_AP
 
 @attrs.frozen(eq=False)
 class Layout:
-    """A layout: its streams, and how messages are told on them."""
+    """A layout: its streams, and the encoding of messages on them."""
 
     name: str
     decode: Mapping[str, Callable[[bytes], UpdateResponse]]
-    """By kind of stream: from bytes to a response."""
+    """Decoder of responses, by stream."""
     encode: Callable[[UpdateRequest], list[tuple[str, bytes]]]
-    """From an update to bytes, each with the stream for it; raises `MalformedMessage`."""
+    """Encodes an update as bytes, each with its stream; raises `MalformedMessage`."""
     greet: Mapping[str, Callable[[str], bytes]]
-    """By kind of stream: the first message on it, which only says who it comes from."""
+    """Encodes the first message of a stream, which has the RM's id only, by stream."""
     after_answers: str = ""
-    """The kind of stream whose messages wait until new nodes and applications were answered on the others."""
+    """Stream whose messages wait for the answers to new nodes and applications on the other streams."""
 
 
 def _whole(request: UpdateRequest) -> list[tuple[str, bytes]]:
@@ -63,4 +63,4 @@ BY_SUBJECT = Layout(
     },
     after_answers=UPDATE_ALLOCATION,
 )
-"""The newer layout: a stream per subject. It has no UUIDs, and asks are for one allocation each."""
+"""The newer layout: a stream per subject. Has no UUIDs, and each ask is for one allocation."""

@@ -1,4 +1,4 @@
-"""How a client finds its scheduler, and how patient it is."""
+"""Options of a client: layout, encryption, delays and limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_DELAY = 10.0
 
 
 def doubling() -> Iterator[float]:
-    """Delays in seconds: a tenth, and twice as much each time, up to ten."""
+    """Yield delays in seconds: `FIRST_DELAY`, and twice the previous one each time, up to `LONGEST_DELAY`."""
     delay = FIRST_DELAY
     while True:
         yield delay
@@ -25,11 +25,11 @@ def doubling() -> Iterator[float]:
 
 @attrs.frozen
 class ClientTls:
-    """Encryption, by files in PEM form.
+    """TLS settings, as files in PEM form.
 
-    `authority` is the certificate by which the scheduler is known (without it, those of the system);
-    `certificate` and `key` are the client's own, where the scheduler asks for one. `name` is the name in the
-    scheduler's certificate, where it is not the one in the address.
+    `authority` is the CA certificate for the scheduler's certificate (the system's ones by default).
+    `certificate` and `key` are the client's own, if the scheduler requires them. `name` is the name in the
+    scheduler's certificate, if it differs from the one in the address.
     """
 
     authority: Path | None = None
@@ -38,7 +38,7 @@ class ClientTls:
     name: str = ""
 
     def credentials(self) -> grpc.ChannelCredentials:
-        """What gRPC needs; raises `UsageError` for a file that cannot be read, or half a pair."""
+        """Return the credentials for gRPC; raise `UsageError` for an unreadable file, or half a key pair."""
         if (self.certificate is None) != (self.key is None):
             raise UsageError("Tls: certificate and key belong together: give both, or neither")
         return grpc.ssl_channel_credentials(
@@ -60,18 +60,18 @@ def _pem(field: str, path: Path | None) -> bytes | None:
 
 @attrs.frozen(kw_only=True)
 class ClientOptions:
-    """What a client can be told."""
+    """Options of a client."""
 
     tls: ClientTls | None = None
     layout: Layout = ONE_STREAM
-    """`ONE_STREAM` (release v0.11.0), which can say everything, or `BY_SUBJECT`, as newer shims speak."""
+    """`ONE_STREAM` (release v0.11.0), which supports all messages, or `BY_SUBJECT`, as in newer shims."""
     delays: Callable[[], Iterator[float]] = doubling
-    """Seconds between attempts to reach the scheduler; asked for anew after a session that lasted."""
+    """Seconds between attempts to reach the scheduler; called again after `lasting` seconds of a session."""
     lasting: float = 10.0
-    """Seconds after which a session counts as one that lasted."""
+    """Minimum seconds of a session after which the delays start over."""
     patience: float = 30.0
-    """Seconds for an answer of the scheduler to a registration or a call, and for it to end a stream."""
+    """Seconds for the scheduler to answer a registration or call, and to end a stream."""
     waiting: int = 64
-    """Updates that may wait to be sent before `update` waits, and responses that wait to be read."""
+    """Maximum number of queued updates before `update` waits, and of unread responses."""
     message_bytes: int = 64 << 20
-    """The largest update; the scheduler takes no larger ones."""
+    """Maximum bytes of an update; the scheduler accepts no larger ones."""

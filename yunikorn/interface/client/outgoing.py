@@ -1,4 +1,4 @@
-"""What waits to be sent on one stream."""
+"""Queue of the messages to send on one stream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from yunikorn.interface.client.awaited_answers import AwaitedAnswers
 
 
 class Outgoing:
-    """One stream of a session, on its way to the scheduler. Used in one event loop."""
+    """Outgoing messages of one stream of a session; used in one event loop."""
 
     def __init__(self, call: Any, awaited: AwaitedAnswers | None = None) -> None:
         self.call = call
@@ -21,28 +21,28 @@ class Outgoing:
         self._finished = False
 
     def put(self, data: bytes, number: int = 0) -> None:
-        """Have bytes sent after all that waits; where answers are awaited, those up to this update's."""
+        """Queue bytes for sending; with awaited answers, they wait for those to updates up to this number."""
         self._waiting.append((number, data))
         self._some.set()
 
     def finish(self) -> None:
-        """Have the stream half-closed when all has been sent."""
+        """Half-close the stream after all queued messages."""
         self._finished = True
         self._some.set()
 
     @property
     def waits(self) -> int:
-        """How many messages wait."""
+        """Number of queued messages."""
         return len(self._waiting)
 
     async def room(self, most: int) -> None:
-        """Wait until fewer than `most` messages wait."""
+        """Wait until fewer than `most` messages are queued."""
         while len(self._waiting) >= most:
             self._room.clear()
             await self._room.wait()
 
     async def send(self) -> None:
-        """Send, to the end."""
+        """Send messages until the stream is finished."""
         while True:
             while self._waiting:
                 number, data = self._waiting[0]

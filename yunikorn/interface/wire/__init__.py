@@ -1,1 +1,1 @@
-"""The scheduler interface on the wire: both layouts, the callbacks, and how messages get there and back."""
+"""The scheduler interface on the wire: both layouts, the callbacks, and codecs between bytes and messages."""

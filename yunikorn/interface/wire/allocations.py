@@ -1,4 +1,4 @@
-"""Asks, allocations and releases of release v0.11.0."""
+"""Codecs of asks, allocations and releases in release v0.11.0."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TERMINATIONS = {
     TerminationType.PLACEHOLDER_REPLACED: v0_11.PLACEHOLDER_REPLACED,
     TerminationType.UNKNOWN: v0_11.UNKNOWN_TERMINATION_TYPE,
 }
-"""The numbers of v0.11.0, which are not those of the newer layout."""
+"""Numbers of v0.11.0, which differ from those of the newer layout."""
 _MEANT = {number: kind for kind, number in TERMINATIONS.items()}
 
 
 def termination_of(number: int) -> TerminationType:
-    """What a number says; one that is not known says nothing, and is taken as `UNKNOWN` (decision 33)."""
+    """Return the termination type of a number; an unknown number means `UNKNOWN`."""
     return _MEANT.get(number, TerminationType.UNKNOWN)
 
 
@@ -33,7 +33,7 @@ def termination_of(number: int) -> TerminationType:
 
 
 def from_ask(message: v0_11.AllocationAsk) -> AllocationAsk:
-    """An ask."""
+    """Decode an ask."""
     priority, class_name = from_priority(message.priority) if message.HasField("priority") else (None, "")
     return AllocationAsk(
         message.allocationKey,
@@ -53,7 +53,7 @@ def from_ask(message: v0_11.AllocationAsk) -> AllocationAsk:
 
 
 def fill_ask(ask: AllocationAsk, message: v0_11.AllocationAsk) -> None:
-    """Write an ask. A priority class hides a number: it comes first in any case."""
+    """Encode an ask. A priority class replaces the number, over which it takes precedence anyway."""
     message.allocationKey = ask.allocation_key
     message.applicationID = ask.application_id
     message.partitionName = ask.partition_name
@@ -79,7 +79,7 @@ def fill_ask(ask: AllocationAsk, message: v0_11.AllocationAsk) -> None:
 
 
 def from_priority(message: v0_11.Priority) -> tuple[int | None, str]:
-    """The number, if that is what is set, and the class, if that is."""
+    """Decode a priority: its number or None, and its class or an empty text."""
     which = message.WhichOneof("priority")
     if which == "priorityClassName":
         return None, message.priorityClassName
@@ -90,7 +90,7 @@ def from_priority(message: v0_11.Priority) -> tuple[int | None, str]:
 
 
 def from_allocation(message: v0_11.Allocation) -> Allocation:
-    """An allocation."""
+    """Decode an allocation."""
     priority, class_name = from_priority(message.priority) if message.HasField("priority") else (0, "")
     return Allocation(
         message.allocationKey,
@@ -111,7 +111,7 @@ def from_allocation(message: v0_11.Allocation) -> Allocation:
 
 
 def fill_allocation(placed: Allocation, message: v0_11.Allocation) -> None:
-    """Write an allocation. A priority class hides a number, as with asks."""
+    """Encode an allocation. A priority class replaces the number, as for asks."""
     message.allocationKey = placed.allocation_key
     message.applicationID = placed.application_id
     message.UUID = placed.uuid
@@ -140,7 +140,7 @@ def fill_allocation(placed: Allocation, message: v0_11.Allocation) -> None:
 
 
 def from_release(message: v0_11.AllocationRelease) -> AllocationRelease:
-    """The end of an allocation."""
+    """Decode the release of an allocation."""
     return AllocationRelease(
         message.applicationID,
         message.UUID,
@@ -152,7 +152,7 @@ def from_release(message: v0_11.AllocationRelease) -> AllocationRelease:
 
 
 def fill_release(release: AllocationRelease, message: v0_11.AllocationRelease) -> None:
-    """Write the end of an allocation."""
+    """Encode the release of an allocation."""
     message.applicationID = release.application_id
     message.UUID = release.uuid
     message.partitionName = release.partition_name
@@ -162,7 +162,7 @@ def fill_release(release: AllocationRelease, message: v0_11.AllocationRelease) -
 
 
 def from_ask_release(message: v0_11.AllocationAskRelease) -> AllocationAskRelease:
-    """The end of an ask."""
+    """Decode the release of an ask."""
     return AllocationAskRelease(
         message.applicationID,
         message.allocationkey,
@@ -173,7 +173,7 @@ def from_ask_release(message: v0_11.AllocationAskRelease) -> AllocationAskReleas
 
 
 def fill_ask_release(release: AllocationAskRelease, message: v0_11.AllocationAskRelease) -> None:
-    """Write the end of an ask."""
+    """Encode the release of an ask."""
     message.applicationID = release.application_id
     message.allocationkey = release.allocation_key
     message.partitionName = release.partition_name
@@ -182,12 +182,12 @@ def fill_ask_release(release: AllocationAskRelease, message: v0_11.AllocationAsk
 
 
 def from_refused_ask(message: v0_11.RejectedAllocationAsk) -> RejectedAllocationAsk:
-    """An ask that was refused."""
+    """Decode the rejection of an ask."""
     return RejectedAllocationAsk(message.allocationKey, message.applicationID, message.reason)
 
 
 def fill_refused_ask(one: RejectedAllocationAsk, message: v0_11.RejectedAllocationAsk) -> None:
-    """Write an ask that was refused."""
+    """Encode the rejection of an ask."""
     message.allocationKey = one.allocation_key
     message.applicationID = one.application_id
     message.reason = one.reason

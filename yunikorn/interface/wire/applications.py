@@ -1,4 +1,4 @@
-"""Applications, in either layout of the wire: there they are alike."""
+"""Codecs of applications, for both layouts of the wire, which have the same fields here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from yunikorn.interface.wire.wire_amounts import fill_amount, from_amount
 
 
 def from_new(message: v0_11.AddApplicationRequest | current.AddApplicationRequest) -> AddApplicationRequest:
-    """A new application."""
+    """Decode a new application."""
     ugi = message.ugi
     return AddApplicationRequest(
         message.applicationID,
@@ -33,7 +33,7 @@ def from_new(message: v0_11.AddApplicationRequest | current.AddApplicationReques
 def fill_new(
     new: AddApplicationRequest, message: v0_11.AddApplicationRequest | current.AddApplicationRequest
 ) -> None:
-    """Write a new application."""
+    """Encode a new application."""
     message.applicationID = new.application_id
     message.queueName = new.queue_name
     message.partitionName = new.partition_name
@@ -51,7 +51,7 @@ def fill_new(
 def from_removed(
     message: v0_11.RemoveApplicationRequest | current.RemoveApplicationRequest,
 ) -> RemoveApplicationRequest:
-    """An application that goes."""
+    """Decode the removal of an application."""
     return RemoveApplicationRequest(message.applicationID, message.partitionName)
 
 
@@ -59,38 +59,38 @@ def fill_removed(
     gone: RemoveApplicationRequest,
     message: v0_11.RemoveApplicationRequest | current.RemoveApplicationRequest,
 ) -> None:
-    """Write an application that goes."""
+    """Encode the removal of an application."""
     message.applicationID = gone.application_id
     message.partitionName = gone.partition_name
 
 
 def from_accepted(message: v0_11.AcceptedApplication | current.AcceptedApplication) -> AcceptedApplication:
-    """An application that was accepted."""
+    """Decode the acceptance of an application."""
     return AcceptedApplication(message.applicationID)
 
 
 def fill_accepted(
     one: AcceptedApplication, message: v0_11.AcceptedApplication | current.AcceptedApplication
 ) -> None:
-    """Write an application that was accepted."""
+    """Encode the acceptance of an application."""
     message.applicationID = one.application_id
 
 
 def from_rejected(message: v0_11.RejectedApplication | current.RejectedApplication) -> RejectedApplication:
-    """An application that was refused."""
+    """Decode the rejection of an application."""
     return RejectedApplication(message.applicationID, message.reason)
 
 
 def fill_rejected(
     one: RejectedApplication, message: v0_11.RejectedApplication | current.RejectedApplication
 ) -> None:
-    """Write an application that was refused."""
+    """Encode the rejection of an application."""
     message.applicationID = one.application_id
     message.reason = one.reason
 
 
 def from_updated(message: v0_11.UpdatedApplication | current.UpdatedApplication) -> UpdatedApplication:
-    """An application that changed its state."""
+    """Decode the state change of an application."""
     return UpdatedApplication(
         message.applicationID, message.state, message.stateTransitionTimestamp, message.message
     )
@@ -99,7 +99,7 @@ def from_updated(message: v0_11.UpdatedApplication | current.UpdatedApplication)
 def fill_updated(
     one: UpdatedApplication, message: v0_11.UpdatedApplication | current.UpdatedApplication
 ) -> None:
-    """Write an application that changed its state."""
+    """Encode the state change of an application."""
     message.applicationID = one.application_id
     message.state = one.state
     message.stateTransitionTimestamp = one.state_transition_timestamp

@@ -1,9 +1,9 @@
-"""What goes over the stream of callbacks (proto/callbacks.proto), without its envelopes.
+"""Codecs of the content of the callback stream (proto/callbacks.proto), without its envelopes.
 
     FromScheduler(call=7, predicates=to_node_predicates(args))
 
-Pure functions between protobuf and `yunikorn.interface.messages`. States and events of kinds that are not
-known here, such as those of a newer server, are left out.
+All codecs are pure functions between protobuf and `yunikorn.interface.messages`. States and events of unknown
+kinds, such as those of a newer server, are left out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CAPABILITIES = {
     "resync_scheduler_cache": wire.CACHE,
     "update_configuration": wire.CONFIGURATION,
 }
-"""What each optional method of a callback is on the stream: predicates are always asked for many nodes."""
+"""Capability of each optional method; the stream has predicates for many nodes only."""
 _OFFERED = {number: method for method, number in _CAPABILITIES.items()}
 _STATES = {state.value: state for state in ContainerSchedulingState}
 _EVENT_TYPES = {
@@ -50,12 +50,12 @@ _EVENT_NUMBERS = {kind: number for number, kind in _EVENT_TYPES.items()}
 
 
 def to_capabilities(methods: Iterable[str]) -> list[int]:
-    """What a callback with these optional methods can do."""
+    """Return the capabilities of a callback with these optional methods."""
     return sorted({_CAPABILITIES[method] for method in methods})
 
 
 def from_capabilities(numbers: Iterable[int]) -> tuple[str, ...]:
-    """The optional methods that stand for what an RM can do; what is not known here is left out."""
+    """Return the optional methods for the capabilities of an RM; unknown capabilities are left out."""
     return tuple(dict.fromkeys(_OFFERED[number] for number in sorted(numbers) if number in _OFFERED))
 
 
@@ -63,14 +63,14 @@ def from_capabilities(numbers: Iterable[int]) -> tuple[str, ...]:
 
 
 def from_node_predicates(message: wire.PredicatesRequest) -> NodePredicatesArgs:
-    """The question which of these nodes may take a request."""
+    """Decode a query for many nodes."""
     return NodePredicatesArgs(
         message.allocation_key, message.application_id, list(message.node_ids), message.allocate
     )
 
 
 def to_node_predicates(args: NodePredicatesArgs) -> wire.PredicatesRequest:
-    """The question which of these nodes may take a request."""
+    """Encode a query for many nodes."""
     message = wire.PredicatesRequest()
     fill_one("", args, _fill_node_predicates, message)
     return message
@@ -84,22 +84,22 @@ def _fill_node_predicates(args: NodePredicatesArgs, message: wire.PredicatesRequ
 
 
 def from_refusals(message: wire.PredicatesResponse) -> dict[str, str]:
-    """The nodes that may not take it, with the reasons."""
+    """Decode the refusing nodes, with their reasons."""
     return dict(message.refused)
 
 
 def to_refusals(refused: Mapping[str, str]) -> wire.PredicatesResponse:
-    """The nodes that may not take it, with the reasons; raises `TypeError` for what is no text."""
+    """Encode the refusing nodes, with their reasons; raise `TypeError` for a reason that is no text."""
     return wire.PredicatesResponse(refused=refused)
 
 
 def from_predicates(message: v0_11.PredicatesArgs) -> PredicatesArgs:
-    """The question for one node, as the interface has it; the stream of callbacks does not use it."""
+    """Decode a query for one node as in the published interface; the callback stream does not use it."""
     return PredicatesArgs(message.allocationKey, message.nodeID, message.allocate, message.applicationID)
 
 
 def to_predicates(args: PredicatesArgs) -> v0_11.PredicatesArgs:
-    """The question for one node."""
+    """Encode a query for one node as in the published interface."""
     message = v0_11.PredicatesArgs()
     fill_one("", args, _fill_predicates, message)
     return message
@@ -116,7 +116,7 @@ def _fill_predicates(args: PredicatesArgs, message: v0_11.PredicatesArgs) -> Non
 
 
 def from_states(message: wire.SchedulingStates) -> list[UpdateContainerSchedulingStateRequest]:
-    """How requests fare."""
+    """Decode scheduling states of asks."""
     return [
         UpdateContainerSchedulingStateRequest(
             one.applicartionID, one.allocationKey, _STATES[one.state], one.reason
@@ -127,7 +127,7 @@ def from_states(message: wire.SchedulingStates) -> list[UpdateContainerSchedulin
 
 
 def to_states(states: Iterable[UpdateContainerSchedulingStateRequest]) -> wire.SchedulingStates:
-    """How requests fare."""
+    """Encode scheduling states of asks."""
     message = wire.SchedulingStates()
     fill_all("states", states, _fill_state, message.states)
     return message
@@ -146,7 +146,7 @@ def _fill_state(
 
 
 def from_events(message: wire.Events) -> list[EventRecord]:
-    """What happened."""
+    """Decode events."""
     return [
         EventRecord(
             _EVENT_TYPES[one.type], one.objectID, one.groupID, one.reason, one.message, one.timestampNano
@@ -157,7 +157,7 @@ def from_events(message: wire.Events) -> list[EventRecord]:
 
 
 def to_events(events: Iterable[EventRecord]) -> wire.Events:
-    """What happened."""
+    """Encode events."""
     message = wire.Events()
     fill_all("events", events, _fill_event, message.events)
     return message
@@ -176,7 +176,7 @@ def _fill_event(event: EventRecord, message: v0_11.EventRecord) -> None:
 
 
 def from_cache(message: v0_11.ReSyncSchedulerCacheArgs) -> ReSyncSchedulerCacheArgs:
-    """What the RM's cache has to assume and to forget."""
+    """Decode the changes of the RM's cache."""
     return ReSyncSchedulerCacheArgs(
         [AssumedAllocation(one.allocationKey, one.nodeID) for one in message.assumedAllocations],
         [ForgotAllocation(one.allocationKey) for one in message.forgetAllocations],
@@ -184,7 +184,7 @@ def from_cache(message: v0_11.ReSyncSchedulerCacheArgs) -> ReSyncSchedulerCacheA
 
 
 def to_cache(args: ReSyncSchedulerCacheArgs) -> v0_11.ReSyncSchedulerCacheArgs:
-    """What the RM's cache has to assume and to forget."""
+    """Encode the changes of the RM's cache."""
     message = v0_11.ReSyncSchedulerCacheArgs()
     fill_all("assumed_allocations", args.assumed_allocations, _fill_assumed, message.assumedAllocations)
     fill_all("forget_allocations", args.forget_allocations, _fill_forgotten, message.forgetAllocations)
@@ -204,12 +204,12 @@ def _fill_forgotten(one: ForgotAllocation, message: v0_11.ForgotAllocation) -> N
 
 
 def from_configuration(message: v0_11.UpdateConfigurationRequest) -> UpdateConfigurationRequest:
-    """A new configuration."""
+    """Decode a new configuration."""
     return UpdateConfigurationRequest(message.configs)
 
 
 def to_configuration(request: UpdateConfigurationRequest) -> v0_11.UpdateConfigurationRequest:
-    """A new configuration."""
+    """Encode a new configuration."""
     message = v0_11.UpdateConfigurationRequest()
     fill_one("", request, _fill_configuration, message)
     return message
@@ -222,12 +222,12 @@ def _fill_configuration(
 
 
 def from_configured(message: v0_11.UpdateConfigurationResponse) -> UpdateConfigurationResponse:
-    """What became of a new configuration."""
+    """Decode the result of a configuration change."""
     return UpdateConfigurationResponse(message.success, message.oldConfig, message.reason)
 
 
 def to_configured(response: UpdateConfigurationResponse) -> v0_11.UpdateConfigurationResponse:
-    """What became of a new configuration."""
+    """Encode the result of a configuration change."""
     message = v0_11.UpdateConfigurationResponse()
     fill_one("", response, _fill_configured, message)
     return message
@@ -250,5 +250,5 @@ def _as_it_came(message: wire.FromScheduler) -> wire.FromScheduler:
 
 
 FROM_RESOURCE_MANAGER = Decoder(wire.FromResourceManager, _as_it_is)
-"""The envelopes of the RM: whoever has the stream looks into them."""
+"""Decoder of the RM's envelopes; the owner of the stream reads their content."""
 FROM_SCHEDULER = Decoder(wire.FromScheduler, _as_it_came)

@@ -1,4 +1,4 @@
-"""From bytes to a message and back: what a server or client of gRPC is given."""
+"""Conversion between bytes and messages, for gRPC servers and clients."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Wire = TypeVar("Wire", bound=Message)
 
 @attrs.frozen
 class Decoder(Generic[Plain, Wire]):
-    """From the bytes of one kind of message to what it says in process."""
+    """Conversion from bytes to a message, for one kind of message."""
 
     wire: type[Wire]
     from_wire: Callable[[Wire], Plain]
 
     def decode(self, data: bytes) -> Plain:
-        """What these bytes say; raises `MalformedMessage`."""
+        """Decode bytes; raise `MalformedMessage`."""
         try:
             message = self.wire.FromString(data)
         except (DecodeError, ValueError) as error:
-            # Text that is not UTF-8 is among this, as well as bytes that are no message at all.
+            # Raised for text that is not UTF-8, and for bytes that are no message at all.
             name = self.wire.DESCRIPTOR.name
             raise MalformedMessage("", f"these {len(data)} bytes are no {name}: {error}") from error
         return self.from_wire(message)
@@ -34,10 +34,10 @@ class Decoder(Generic[Plain, Wire]):
 
 @attrs.frozen
 class Codec(Decoder[Plain, Wire]):
-    """Both ways."""
+    """Conversion between bytes and a message, in both directions."""
 
     to_wire: Callable[[Plain], Wire]
 
     def encode(self, plain: Plain) -> bytes:
-        """The bytes that say this; raises `MalformedMessage` for what no message can say."""
+        """Encode a message; raise `MalformedMessage` if it cannot be expressed in this layout."""
         return self.to_wire(plain).SerializeToString()

@@ -1,12 +1,11 @@
-"""`python -m yunikorn.interface.wire.compile_protos`: make `generated/` from the .proto files, or say if it
-is old.
+"""`python -m yunikorn.interface.wire.compile_protos`: write or check `generated/`.
 
-protoc (of the package grpcio-tools) reads the files. What is written is made from its descriptors here: small
-modules that any version of the protobuf library can import (see `pool.py`), and their types. So the text
-does not depend on the version of protoc either.
+The folder is made from the .proto files, which protoc (of the package grpcio-tools) reads. The output is made
+here from protoc's descriptors: small modules that any version of the protobuf library can import (see
+`descriptor_pool.py`), and their types. The text therefore does not depend on the version of protoc.
 
-Exit status: 0 when `generated/` is current or was written, 1 when `--check` finds that it is not, 2 when
-the files cannot be compiled.
+Exit status: 0 when `generated/` is current or was written, 1 when `--check` finds outdated files, 2 when the
+files cannot be compiled.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ COMMAND = "python -m yunikorn.interface.wire.compile_protos"
 
 
 class CannotCompile(Exception):
-    """protoc is not there, or refuses the files (and has said why)."""
+    """protoc is not installed, or rejects the files (and has printed the reason)."""
 
 
 def compiled(folder: Path) -> FileDescriptorSet:
-    """The descriptors of all .proto files in a folder; raises `CannotCompile`."""
+    """Return the descriptors of all .proto files in a folder; raise `CannotCompile`."""
     try:
         from grpc_tools import protoc
     except ImportError as error:
@@ -47,7 +46,7 @@ def compiled(folder: Path) -> FileDescriptorSet:
 
 
 def texts(files: FileDescriptorSet) -> dict[str, str]:
-    """What belongs into `generated/`: the text of each file by its name."""
+    """Return the text of each file in `generated/`, by the file's name."""
     made = {}
     for file in files.file:
         stem = file.name.removesuffix(".proto")
@@ -72,13 +71,13 @@ def texts(files: FileDescriptorSet) -> dict[str, str]:
 
 
 def stale(wanted: dict[str, str], folder: Path) -> list[str]:
-    """The files in a folder that are missing, different or no longer wanted."""
+    """Return the files in a folder that are missing, different or no longer wanted."""
     found = {path.name: path.read_text("utf-8") for path in folder.glob("*_pb2.py*")}
     return sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
 
 
 def write(wanted: dict[str, str], folder: Path) -> None:
-    """Make a folder hold these files, and no older ones."""
+    """Update a folder so that its content is exactly these files."""
     for name in stale(wanted, folder):
         if name in wanted:
             (folder / name).write_text(wanted[name], "utf-8")
@@ -87,7 +86,7 @@ def write(wanted: dict[str, str], folder: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit status."""
+    """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(prog=COMMAND, description="Make generated/ from the .proto files.")
     parser.add_argument("--check", action="store_true", help="only say whether generated/ is current")
     options = parser.parse_args(arguments)

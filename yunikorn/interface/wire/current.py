@@ -1,13 +1,13 @@
-"""The newer layout of the interface, with a stream per subject, as today's shims speak it.
+"""The newer layout of the interface, with a stream per subject, as used by current shims.
 
-What comes from an RM becomes updates of the core; one message becomes several where their order matters,
-since the core takes the parts of one update in an order of its own (decision 30). What the core says is
-distributed over the three kinds of responses: `to_..._response` is None if there is nothing of that kind.
+A request of an RM becomes updates of the core: several ones where their order matters, since the core applies
+the parts of one update in a fixed order (`docs/decisions/0030`). A response of the core is split into three
+kinds of responses; `to_..._response` returns None if there is no content of its kind.
 
-This layout cannot say everything. Of a response these have no place in it, and are left out: the action
-(RESYNC), the queue and the UUID of an allocation, and updates of nodes that failed. The end of an ask
-is told like the end of an allocation. What cannot be said of a request is refused with `MalformedMessage`:
-the other layout can say it.
+This layout cannot express everything. The following parts of a response are left out: the action (RESYNC),
+the queue and the UUID of an allocation, and failed updates of nodes. The end of an ask is sent like the end
+of an allocation. A request that cannot be expressed is refused with `MalformedMessage`: the other layout can
+express it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from yunikorn.interface.wire.wire_amounts import fill_amount, fill_policy, from_
 
 _Info = wire.NodeInfo
 _TERMINATIONS = {kind.value: kind for kind in TerminationType}
-"""The numbers of our own messages are those of this layout."""
+"""Termination types by number; the numbers of this layout are the values of `TerminationType`."""
 _ACTIONS = {
     _Info.UPDATE: NodeAction.UPDATE,
     _Info.DRAIN_NODE: NodeAction.DRAIN_NODE,
@@ -56,10 +56,10 @@ def _unsayable(path: str, what: str) -> MalformedMessage:
 
 
 def from_allocation_request(message: wire.AllocationRequest) -> list[UpdateRequest]:
-    """Asks, allocations and releases: one update, or two, since here what is released may come before that.
+    """Decode asks, allocations and releases; the releases follow in an update of their own.
 
-    All that has no node yet is among the allocations, too: a key means one allocation in this layout, so it
-    depends on what is known of it whether that asks for one, or for another size.
+    Entries without a node are decoded as allocations, too. A key identifies one allocation in this layout, so
+    the core decides by its own state if such an entry is an ask or a new size.
     """
     found = [_from_allocation(one) for one in message.allocations]
     released = [_from_release(one) for one in message.releases.allocationsToRelease]
@@ -101,7 +101,7 @@ def _from_release(message: wire.AllocationRelease) -> AllocationRelease:
 
 
 def to_allocation_request(request: UpdateRequest) -> wire.AllocationRequest | None:
-    """Asks, allocations (those on new nodes too) and releases; raises `MalformedMessage`."""
+    """Encode asks, allocations (also those on new nodes) and releases; raise `MalformedMessage`."""
     message = wire.AllocationRequest()
     fill_all("asks", request.asks, _fill_ask, message.allocations)
     for index, node in enumerate(request.new_schedulable_nodes):
@@ -128,7 +128,7 @@ def _fill_rm(
 
 
 def _on_node(one: Allocation, node: NewNodeInfo) -> Allocation:
-    """An existing allocation names its node here, since it comes beside it."""
+    """Return an existing allocation with its node, which this layout sends separately."""
     return attrs.evolve(one, node_id=one.node_id or node.node_id)
 
 
@@ -200,7 +200,7 @@ def _fill_end(release: AllocationRelease | AllocationAskRelease, message: wire.A
 
 
 def from_allocation_response(message: wire.AllocationResponse) -> UpdateResponse:
-    """What became of asks and allocations."""
+    """Decode the results for asks and allocations."""
     return UpdateResponse(
         new_allocations=[_from_allocation(one) for one in message.new],
         released_allocations=[_from_release(one) for one in message.released],
@@ -212,7 +212,7 @@ def from_allocation_response(message: wire.AllocationResponse) -> UpdateResponse
 
 
 def to_allocation_response(response: UpdateResponse) -> wire.AllocationResponse | None:
-    """What became of asks and allocations, if there is anything of that."""
+    """Encode the results for asks and allocations; None if there are none."""
     if not (
         response.new_allocations
         or response.released_allocations
@@ -240,7 +240,7 @@ def _fill_rejected(one: RejectedAllocationAsk, message: wire.RejectedAllocation)
 
 
 def from_application_request(message: wire.ApplicationRequest) -> list[UpdateRequest]:
-    """New applications, and those that go."""
+    """Decode new and removed applications."""
     return [
         UpdateRequest(
             message.rmID,
@@ -251,7 +251,7 @@ def from_application_request(message: wire.ApplicationRequest) -> list[UpdateReq
 
 
 def to_application_request(request: UpdateRequest) -> wire.ApplicationRequest | None:
-    """New applications, and those that go; raises `MalformedMessage`."""
+    """Encode new and removed applications; None if there are none. Raises `MalformedMessage`."""
     if not (request.new_applications or request.remove_applications):
         return None
     message = wire.ApplicationRequest()
@@ -262,7 +262,7 @@ def to_application_request(request: UpdateRequest) -> wire.ApplicationRequest | 
 
 
 def from_application_response(message: wire.ApplicationResponse) -> UpdateResponse:
-    """What became of applications."""
+    """Decode the results for applications."""
     return UpdateResponse(
         rejected_applications=[applications.from_rejected(one) for one in message.rejected],
         accepted_applications=[applications.from_accepted(one) for one in message.accepted],
@@ -271,7 +271,7 @@ def from_application_response(message: wire.ApplicationResponse) -> UpdateRespon
 
 
 def to_application_response(response: UpdateResponse) -> wire.ApplicationResponse | None:
-    """What became of applications, if there is anything of that."""
+    """Encode the results for applications; None if there are none."""
     if not (
         response.rejected_applications or response.accepted_applications or response.updated_applications
     ):
@@ -289,9 +289,10 @@ def to_application_response(response: UpdateResponse) -> wire.ApplicationRespons
 
 
 def from_node_request(message: wire.NodeRequest) -> list[UpdateRequest]:
-    """Nodes in their order: an update has the new ones first, so a new one after a change begins another.
+    """Decode nodes in their order, as several updates if a new node follows a changed one.
 
-    Within one update what is known is removed before it is registered again, here as in the other layout.
+    The core applies the new nodes of an update before the changes. Within one update a known node is removed
+    before it is registered again, as in the other layout.
     """
     request = UpdateRequest(message.rmID)
     requests = [request]
@@ -325,7 +326,7 @@ def _from_changed_node(info: wire.NodeInfo) -> UpdateNodeInfo:
 
 
 def to_node_request(request: UpdateRequest) -> wire.NodeRequest | None:
-    """New nodes and changes of nodes; raises `MalformedMessage`."""
+    """Encode new and changed nodes; None if there are none. Raises `MalformedMessage`."""
     if not (request.new_schedulable_nodes or request.updated_nodes):
         return None
     message = wire.NodeRequest()
@@ -359,7 +360,7 @@ def _fill_changed_node(update: UpdateNodeInfo, info: wire.NodeInfo) -> None:
 
 
 def from_node_response(message: wire.NodeResponse) -> UpdateResponse:
-    """What became of the registration of nodes."""
+    """Decode the results for new nodes."""
     return UpdateResponse(
         rejected_nodes=[nodes.from_rejected(one) for one in message.rejected],
         accepted_nodes=[nodes.from_accepted(one) for one in message.accepted],
@@ -367,7 +368,7 @@ def from_node_response(message: wire.NodeResponse) -> UpdateResponse:
 
 
 def to_node_response(response: UpdateResponse) -> wire.NodeResponse | None:
-    """What became of the registration of nodes, if there is anything of that."""
+    """Encode the results for new nodes; None if there are none."""
     if not (response.rejected_nodes or response.accepted_nodes):
         return None
     message = wire.NodeResponse()

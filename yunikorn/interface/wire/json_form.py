@@ -1,7 +1,7 @@
-"""Messages of the wire in protobuf's JSON form: written by the library, read strictly, all faults at once.
+"""JSON form of protobuf messages: written as the library does, read strictly, with all problems reported.
 
-The form: names as in the .proto files, numbers of 64 bits as text (numbers are taken, too), enums by name
-(numbers are taken), what has its default value left out, null for what is not there.
+The form: names as in the .proto files, 64-bit integers as text (numbers are accepted), enums by name (numbers
+are accepted), fields with their default value left out, null for a missing field.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _RANGES = {
 
 
 def to_json(message: Message) -> dict[str, Any]:
-    """The JSON form of a message, for `json.dumps`.
+    """Return the JSON form of a message, for `json.dumps`.
 
-    It is that of the library, in a third of its time: a recording writes everything that happens.
+    The result equals that of the library, in a third of the time: a recording writes every message.
     """
     descriptor: Descriptor = message.DESCRIPTOR  # type: ignore[assignment]
     writers = _WRITERS.get(descriptor.full_name) or _make_writers(descriptor, type(message)())
@@ -40,7 +40,7 @@ def to_json(message: Message) -> dict[str, Any]:
 
 _Writers = dict[int, tuple[str, Callable[[Any], Any] | None]]
 _WRITERS: dict[str, _Writers] = {}
-"""Per message, by its full name: name in JSON, and how a value is written, of each field by its number."""
+"""Writers of each message by its full name: JSON name and conversion of each field, by field number."""
 
 
 def _make_writers(descriptor: Descriptor, empty: Message) -> _Writers:
@@ -79,9 +79,9 @@ def _scalar_writer(field: FieldDescriptor) -> Callable[[Any], Any] | None:
 
 
 def from_json(document: object, kind: type[Wire], path: str, report: Callable[[Problem], None]) -> Wire:
-    """The message that a JSON document stands for; `path` leads to it.
+    """Read a message from a JSON document; `path` is the position of the document in its file.
 
-    Reports every fault with its path. What is returned then is not the whole message.
+    Reports every problem with its path. After a problem the returned message is incomplete.
     """
     message = kind()
     _JsonReader(report).message(document, message, path)
@@ -115,7 +115,7 @@ class _JsonReader:
                 self._field(field, value, message, inner)
 
     def _once(self, field: FieldDescriptor, given: dict[str, str], path: str) -> None:
-        # A field may be written in two ways, and of a `oneof` only one may be there.
+        # A field has two spellings, and a `oneof` takes one of its fields only.
         group = field.containing_oneof.name if field.containing_oneof is not None else ""
         place = f"of {group}" if group else field.name
         if place in given:
@@ -127,7 +127,8 @@ class _JsonReader:
         if _is_map(field):
             self._map(field, value, inner, path)
         elif hasattr(inner, "extend"):
-            # Only repeated fields are lists; how a descriptor says so depends on the version of protobuf.
+            # Duck typing, because the descriptor's API for repeated fields depends on the version of
+            # protobuf.
             self._list(field, value, inner, path)
         elif field.type == FieldDescriptor.TYPE_MESSAGE:
             inner.SetInParent()
@@ -208,7 +209,7 @@ class _JsonReader:
 
 
 def _fields(descriptor: Descriptor) -> dict[str, FieldDescriptor]:
-    """Fields by their names in JSON, which may also be written as in the .proto file."""
+    """Return the fields by their JSON names and by their names in the .proto file."""
     return {
         name: field for field in descriptor.fields for name in dict.fromkeys((field.json_name, field.name))
     }
@@ -219,7 +220,7 @@ def _is_map(field: FieldDescriptor) -> bool:
 
 
 def _whole(value: object) -> int | None:
-    """A number that is whole, also one written as text or with a fraction of zero."""
+    """Return the value of an integer, also if written as text or with a fraction of zero, else None."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -233,7 +234,7 @@ def _whole(value: object) -> int | None:
 
 
 def _kind(value: object) -> str:
-    """What a JSON value is, for a message."""
+    """Return a description of a JSON value for a message."""
     if value is None:
         return "null"
     if isinstance(value, bool):

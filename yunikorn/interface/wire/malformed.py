@@ -1,4 +1,4 @@
-"""A message that cannot be translated, with the place in it."""
+"""Error for a message that cannot be translated, with the path of the invalid field."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import attrs
 from yunikorn.errors import YunikornError, printable
 
 REFUSED = (ValueError, TypeError, AttributeError, LookupError)
-"""What is raised for a value that does not fit its field: by protobuf, or by a value of another kind."""
+"""Errors for a value that does not fit its field: of protobuf, or of a value with another type."""
 
 
 class MalformedMessage(YunikornError):
-    """A message that is not what the interface allows; `path` is the field (`asks[3].priority`)."""
+    """A message that the interface does not allow; `path` is the invalid field (`asks[3].priority`)."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
@@ -22,9 +22,10 @@ class MalformedMessage(YunikornError):
 
 
 def blame(path: str, entry: Any, fill: Callable[[Any], object], error: Exception) -> NoReturn:
-    """Raise `MalformedMessage` for an entry that was not taken, naming the field if it can be found.
+    """Raise `MalformedMessage` for an entry that could not be encoded, with the field if it can be found.
 
-    `fill` encodes an entry of this class, and has raised `error`. Every field is tried alone.
+    `fill` encodes an entry of this class, and has raised `error`. The function tries each field alone to find
+    the invalid one.
     """
     fields: tuple[attrs.Attribute[Any], ...] = attrs.fields(type(entry)) if attrs.has(type(entry)) else ()
     empty = {field.name: "" for field in fields if field.default is attrs.NOTHING and field.init}

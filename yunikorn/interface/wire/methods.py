@@ -1,21 +1,21 @@
-"""What is called on the wire, by name: services and their methods."""
+"""Names of services and their methods on the wire."""
 
 from __future__ import annotations
 
 SCHEDULER = "si.v1.Scheduler"
-"""The scheduler interface, in both layouts."""
+"""Service of the scheduler interface, in both layouts."""
 REGISTER = "RegisterResourceManager"
 UPDATE = "Update"
-"""Release v0.11.0: everything in one stream."""
+"""Stream of release v0.11.0, for everything but the registration."""
 UPDATE_ALLOCATION = "UpdateAllocation"
 UPDATE_APPLICATION = "UpdateApplication"
 UPDATE_NODE = "UpdateNode"
 
 CALLBACKS = "yunikorn.shim.v1.Callbacks"
-"""Ours: what the scheduler asks and tells a remote resource manager besides."""
+"""Service for callbacks of a remote resource manager; not part of the published interface."""
 CONNECT = "Connect"
 
 
 def path(service: str, method: str) -> str:
-    """What a client calls: `/si.v1.Scheduler/Update`."""
+    """Return the path of a method: `/si.v1.Scheduler/Update`."""
     return f"/{service}/{method}"

@@ -1,4 +1,4 @@
-"""Nodes of release v0.11.0."""
+"""Codecs of nodes in release v0.11.0."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from yunikorn.interface.wire.repeated_fields import fill_all
 from yunikorn.interface.wire.wire_amounts import fill_amount, from_amount
 
 _ACTIONS = {action.value: action for action in NodeAction}
-"""The numbers of v0.11.0 are those of our own messages."""
+"""Actions by their number in v0.11.0, which equals the value in `NodeAction`."""
 
 
 def from_new(message: v0_11.NewNodeInfo) -> NewNodeInfo:
-    """A node that joins."""
+    """Decode a new node."""
     return NewNodeInfo(
         message.nodeID,
         dict(message.attributes),
@@ -33,7 +33,7 @@ def from_new(message: v0_11.NewNodeInfo) -> NewNodeInfo:
 
 
 def fill_new(node: NewNodeInfo, message: v0_11.NewNodeInfo) -> None:
-    """Write a node that joins."""
+    """Encode a new node."""
     message.nodeID = node.node_id
     for key, value in node.attributes.items():
         message.attributes[key] = value
@@ -46,7 +46,7 @@ def fill_new(node: NewNodeInfo, message: v0_11.NewNodeInfo) -> None:
 
 
 def from_update(message: v0_11.UpdateNodeInfo) -> UpdateNodeInfo:
-    """A node that changes; amounts that are not there stay as they are."""
+    """Decode the update of a node; a missing amount becomes None."""
     return UpdateNodeInfo(
         message.nodeID,
         _ACTIONS.get(message.action, NodeAction.UNKNOWN),
@@ -57,7 +57,7 @@ def from_update(message: v0_11.UpdateNodeInfo) -> UpdateNodeInfo:
 
 
 def fill_update(update: UpdateNodeInfo, message: v0_11.UpdateNodeInfo) -> None:
-    """Write a node that changes."""
+    """Encode the update of a node."""
     message.nodeID = update.node_id
     message.action = update.action
     for key, value in update.attributes.items():
@@ -74,32 +74,32 @@ def fill_update(update: UpdateNodeInfo, message: v0_11.UpdateNodeInfo) -> None:
 
 
 def from_accepted(message: v0_11.AcceptedNode | current.AcceptedNode) -> AcceptedNode:
-    """A node that was registered."""
+    """Decode the acceptance of a node."""
     return AcceptedNode(message.nodeID)
 
 
 def fill_accepted(one: AcceptedNode, message: v0_11.AcceptedNode | current.AcceptedNode) -> None:
-    """Write a node that was registered."""
+    """Encode the acceptance of a node."""
     message.nodeID = one.node_id
 
 
 def from_rejected(message: v0_11.RejectedNode | current.RejectedNode) -> RejectedNode:
-    """A node that was refused."""
+    """Decode the rejection of a node."""
     return RejectedNode(message.nodeID, message.reason)
 
 
 def fill_rejected(one: RejectedNode, message: v0_11.RejectedNode | current.RejectedNode) -> None:
-    """Write a node that was refused."""
+    """Encode the rejection of a node."""
     message.nodeID = one.node_id
     message.reason = one.reason
 
 
 def from_failed(message: v0_11.FailedNodeUpdate) -> FailedNodeUpdate:
-    """A change of a node that could not be carried out."""
+    """Decode the failure of a node update."""
     return FailedNodeUpdate(message.nodeID, message.reason)
 
 
 def fill_failed(one: FailedNodeUpdate, message: v0_11.FailedNodeUpdate) -> None:
-    """Write a change of a node that could not be carried out."""
+    """Encode the failure of a node update."""
     message.nodeID = one.node_id
     message.reason = one.reason

@@ -1,4 +1,4 @@
-"""Lists of entries: translated one by one, so that what cannot be translated is named by its place."""
+"""Encoding of repeated fields, entry by entry, so that errors name the invalid entry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Growing(Protocol[Added_co]):
 def fill_all(
     path: str, entries: Iterable[Entry], fill: Callable[[Entry, Wire], None], into: _Growing[Wire]
 ) -> None:
-    """Write all entries; raises `MalformedMessage` with the field of the first that cannot be written."""
+    """Encode all entries; raise `MalformedMessage` with the field of the first invalid one."""
     index = 0
     entry = None
     try:
@@ -32,7 +32,7 @@ def fill_all(
 
 
 def fill_one(path: str, entry: Entry, fill: Callable[[Entry, Wire], None], into: Wire) -> None:
-    """Write what stands alone; raises `MalformedMessage` as `fill_all` does."""
+    """Encode a single entry; raise `MalformedMessage` like `fill_all`."""
     try:
         fill(entry, into)
     except REFUSED as error:

@@ -1,4 +1,4 @@
-"""What a type checker needs to know of the classes that are made from a .proto file: the text of a .pyi."""
+"""Text of the .pyi files, with the types of the classes that are made from the .proto files."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ SCALARS = {
     FieldDescriptorProto.TYPE_UINT64: "int",
     FieldDescriptorProto.TYPE_ENUM: "int",
 }
-"""The types of fields that the interface uses; a field of another one is an error when this is made."""
+"""Python types by field type, for the types that the interface uses; any other field type is an error."""
 
 
 def typing_text(file: FileDescriptorProto) -> str:
-    """The text for the messages and enums of one file."""
+    """Return the types of the messages and enums of one file."""
     lines = [IMPORTS]
     for name in file.dependency:
         if not name.startswith("google/"):
@@ -53,12 +53,12 @@ def typing_text(file: FileDescriptorProto) -> str:
 
 
 class _Names:
-    """From full names of messages to what they are called in a module."""
+    """Maps full names of messages to their names in a generated module."""
 
     def __init__(self, file: FileDescriptorProto) -> None:
         self._package = f".{file.package}."
         self._imported = {
-            # Every file of ours has a package of its own, and its last part is found in the file's name.
+            # Each file has its own package, whose last part occurs in the file's name.
             name.removesuffix(".proto").removeprefix("si_"): name.removesuffix(".proto")
             for name in file.dependency
         }
@@ -106,7 +106,7 @@ def _message(message: DescriptorProto, names: _Names, indent: str) -> Iterator[s
 def _types(
     field: FieldDescriptorProto, entry: DescriptorProto | None, names: _Names
 ) -> tuple[str, str, bool]:
-    """What is read, what a constructor takes, and whether it can be assigned."""
+    """Return the attribute's type, the constructor argument's type, and True if it is assignable."""
     composite = field.type == FieldDescriptorProto.TYPE_MESSAGE
     if entry is not None:
         value = entry.field[1]

@@ -1,9 +1,10 @@
 """Release v0.11.0 of the interface: registration, and everything else in one stream.
 
-For each message `from_...` and `to_...`, pure functions between protobuf and `yunikorn.interface.messages`,
-and a `Codec` of both. Between two ends of ours nothing is lost: what our messages know besides has fields of
-its own (proto/si_v0_11.proto). Numbers of enums that are not known are taken as what does no harm: a
-termination as `UNKNOWN`, an action on a node as one that fails, an action of the scheduler as none.
+Each message has `from_...` and `to_...`, pure functions between protobuf and `yunikorn.interface.messages`,
+and a `Codec` of both. The layout has additional fields for everything that release v0.11.0 lacks
+(proto/si_v0_11.proto), so nothing is lost between two ends that use this package. Unknown enum numbers are
+mapped to harmless values: a termination to `UNKNOWN`, an action on a node to one that fails, an action of the
+scheduler to none.
 
 `to_...` raises `MalformedMessage` for a value that does not fit the wire, such as an amount beyond 64 bits.
 """
@@ -27,7 +28,7 @@ from yunikorn.interface.wire.repeated_fields import fill_all, fill_one
 
 
 def from_register_request(message: wire.RegisterResourceManagerRequest) -> RegisterResourceManagerRequest:
-    """A resource manager introduces itself."""
+    """Decode the registration of a resource manager."""
     return RegisterResourceManagerRequest(
         message.rmID,
         message.version,
@@ -39,7 +40,7 @@ def from_register_request(message: wire.RegisterResourceManagerRequest) -> Regis
 
 
 def to_register_request(request: RegisterResourceManagerRequest) -> wire.RegisterResourceManagerRequest:
-    """A resource manager introduces itself."""
+    """Encode the registration of a resource manager."""
     message = wire.RegisterResourceManagerRequest()
     fill_one("", request, _fill_register, message)
     return message
@@ -59,12 +60,12 @@ def _fill_register(
 
 
 def from_register_response(_: wire.RegisterResourceManagerResponse) -> RegisterResourceManagerResponse:
-    """It was taken in."""
+    """Decode the response to a registration."""
     return RegisterResourceManagerResponse()
 
 
 def to_register_response(_: RegisterResourceManagerResponse) -> wire.RegisterResourceManagerResponse:
-    """It was taken in."""
+    """Encode the response to a registration."""
     return wire.RegisterResourceManagerResponse()
 
 
@@ -72,7 +73,7 @@ def to_register_response(_: RegisterResourceManagerResponse) -> wire.RegisterRes
 
 
 def from_update_request(message: wire.UpdateRequest) -> UpdateRequest:
-    """All that an RM has to say at once."""
+    """Decode an update of an RM."""
     releases = message.releases
     return UpdateRequest(
         message.rmID,
@@ -90,7 +91,7 @@ def from_update_request(message: wire.UpdateRequest) -> UpdateRequest:
 
 
 def to_update_request(request: UpdateRequest) -> wire.UpdateRequest:
-    """All that an RM has to say at once."""
+    """Encode an update of an RM."""
     message = wire.UpdateRequest()
     fill_one("", request, _fill_rm, message)
     fill_all("asks", request.asks, allocations.fill_ask, message.asks)
@@ -131,7 +132,7 @@ def _fill_rm(request: UpdateRequest, message: wire.UpdateRequest) -> None:
 
 
 def from_update_response(message: wire.UpdateResponse) -> UpdateResponse:
-    """All that the scheduler has to say at once."""
+    """Decode a response of the scheduler."""
     return UpdateResponse(
         SchedulerAction.RESYNC if message.action == wire.UpdateResponse.RESYNC else SchedulerAction.NOACTION,
         [allocations.from_allocation(one) for one in message.newAllocations],
@@ -148,7 +149,7 @@ def from_update_response(message: wire.UpdateResponse) -> UpdateResponse:
 
 
 def to_update_response(response: UpdateResponse) -> wire.UpdateResponse:
-    """All that the scheduler has to say at once."""
+    """Encode a response of the scheduler."""
     message = wire.UpdateResponse(action=response.action)
     fill_all("new_allocations", response.new_allocations, allocations.fill_allocation, message.newAllocations)
     fill_all(

@@ -1,7 +1,7 @@
-"""Amounts of resources and what preemption may do, in either layout of the wire: there they are alike.
+"""Codecs of amounts and preemption policies, for both layouts of the wire, which agree here.
 
-Amounts repeat: thousands of asks are of a handful of sizes. Both ways remember the last few thousand they
-have translated, which is what makes a batch of asks cheap.
+Amounts repeat, since thousands of asks share a handful of sizes. Both directions cache the most recent
+amounts, which makes a batch of asks cheap.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from yunikorn.resources import NOTHING, Resource
 
 REMEMBERED = 4096
 LONGEST = 512
-"""Bytes of an amount that is remembered: what is longer is rare, and might be meant to fill the memory."""
+"""Maximum encoded bytes of a cached amount: longer amounts are rare, and might be sent to fill the memory."""
 
 
 class WireAmount(Protocol):
     """A `Resource` of either layout."""
 
     def SerializeToString(self, *, deterministic: bool = ...) -> bytes:
-        """Its bytes, which are the same in either."""
+        """Return the encoded bytes, which are the same in both layouts."""
         ...
 
     def MergeFromString(self, serialized: bytes) -> int:
-        """Take the content of such bytes in."""
+        """Merge encoded bytes into this message."""
         ...
 
 
@@ -38,12 +38,12 @@ class WirePolicy(Protocol):
     allowPreemptOther: bool
 
     def SetInParent(self) -> None:
-        """Be there even if empty."""
+        """Mark the field as present, even if it is empty."""
         ...
 
 
 def from_amount(message: WireAmount) -> Resource:
-    """The amount; without any entry, or not there at all, nothing."""
+    """Decode an amount; a missing or empty one is `NOTHING`."""
     serialized = message.SerializeToString()
     if not serialized:
         return NOTHING
@@ -59,7 +59,7 @@ _remembered = lru_cache(REMEMBERED)(_parse)
 
 
 def fill_amount(amount: Mapping[str, int], message: WireAmount) -> None:
-    """Write an amount into a message; raises `ValueError` for what is not a 64-bit integer."""
+    """Encode an amount; raise `ValueError` for a value that is not a 64-bit integer."""
     if amount:
         serialized = _written(amount) if type(amount) is Resource else _write(amount)
         message.MergeFromString(serialized)
@@ -79,12 +79,12 @@ def _written(amount: Resource) -> bytes:
 
 
 def from_policy(message: WirePolicy) -> PreemptionPolicy:
-    """What preemption may do."""
+    """Decode a preemption policy."""
     return PreemptionPolicy(message.allowPreemptSelf, message.allowPreemptOther)
 
 
 def fill_policy(policy: PreemptionPolicy, message: WirePolicy) -> None:
-    """Write what preemption may do; a message in which neither is set says that it may do nothing."""
+    """Encode a preemption policy; a message with neither field set forbids all preemption."""
     message.SetInParent()
     message.allowPreemptSelf = policy.allow_preempt_self
     message.allowPreemptOther = policy.allow_preempt_other
