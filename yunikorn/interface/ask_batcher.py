@@ -27,7 +27,7 @@ E = TypeVar("E")
 
 
 class AskBatcher:
-    """Adds the asks of one RM, in the order of the update."""
+    """Batcher of an RM's asks, which keeps the order of the update."""
 
     def __init__(
         self,

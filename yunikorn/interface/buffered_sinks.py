@@ -45,7 +45,7 @@ class SinkLoad:
 
 
 class BufferedSinks:
-    """Puts buffers before sinks and reports their load; may be read from any thread."""
+    """Factory of buffered sinks, with the load of each; may be read from any thread."""
 
     def __init__(self, capacity: int = CAPACITY, patience: float = PATIENCE) -> None:
         if capacity < 1:

@@ -40,7 +40,7 @@ from yunikorn.interface.messages import (
 from yunikorn.resources import INT64_MAX, INT64_MIN, Resource
 
 LONGEST_NAME = 1024
-"""Maximum length of a name in bytes. Kubernetes limits its names to 253 characters."""
+"""Maximum length of a name in bytes. Kubernetes limits names of objects to 253 characters."""
 INT32_MAX = 2**31 - 1
 
 

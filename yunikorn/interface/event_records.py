@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class EventRecords:
-    """Converts events to records; keeps the queues of applications, which the events do not name."""
+    """Converter of events to records; keeps the queues of applications, which the events do not name."""
 
     def __init__(self, queue_of: Callable[[str], str]) -> None:
         self._queue_of = queue_of
-        """Returns the queue of an application, or an empty text for an unknown or forgotten one."""
+        """Lookup of an application's queue; empty for an unknown or forgotten application."""
         self._queues: dict[str, str] = {}
         self._roomy = 16
         """Number of entries above which those of forgotten applications are removed."""

@@ -11,7 +11,7 @@ Entry = TypeVar("Entry")
 
 
 class Closed(Exception):
-    """The inbox is closed and takes no more entries."""
+    """Error of adding an entry to an inbox that is closed."""
 
 
 class Inbox(Generic[Entry]):

@@ -24,12 +24,12 @@ PATIENCE = 10.0
 
 
 class LoopCallback:
-    """Calls the methods of `callback` in `loop`, one at a time, in the order of the core's calls.
+    """Callback whose methods run in an event loop, one at a time, in the order of the core's calls.
 
-    The methods may be coroutines; the next call then waits for them. The core waits only for answers
-    (`predicates`, `node_predicates`, `update_configuration`), and for at most `PATIENCE` seconds; a method
-    without an answer by then counts as failed. When `WAITING` calls wait for the loop, further calls fail,
-    and the core requests a new registration of the RM.
+    The methods of `callback` may be coroutines; the next call then waits for them. The core waits only for
+    answers (`predicates`, `node_predicates`, `update_configuration`), and for at most `PATIENCE` seconds; a
+    method without an answer by then counts as failed. When `WAITING` calls wait for the loop, further calls
+    fail, and the core requests a new registration of the RM.
     """
 
     def __init__(

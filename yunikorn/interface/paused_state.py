@@ -19,19 +19,22 @@ memory.
 
 @attrs.define
 class PausedState:
-    """State from the loss of an RM to its next registration (`docs/decisions/0031`)."""
+    """State of a session from the loss of its RM, or a RESYNC, to the next registration.
+
+    See `docs/decisions/0031`.
+    """
 
     reason: str
     reachable: bool
-    """True if the RM's callback has a connection."""
+    """True if the connection behind the RM's callback is intact."""
     owes_resync: bool = True
     """True until the RM was notified that it must register again."""
     telling: bool = False
     """True during the delivery of RESYNC: an update from within that call requires no further RESYNC."""
     overflowed: bool = False
-    """True if more than `KEPT` entries came up; then none is kept."""
+    """True after more than `KEPT` entries were pending; then no entries are kept."""
     timer: Timer | None = None
-    """Timer of the end of the session."""
+    """Timer that ends the session."""
 
     def keep(self, outboxes: Iterable[Outbox]) -> None:
         """Keep the entries of these outboxes up to the limit, and drop all of them beyond it."""

@@ -52,7 +52,7 @@ class PlacementAnswer:
 
 
 class PlacementDryRun:
-    """Answers queries in order, on one scheduler.
+    """Placement queries, answered in order on one scheduler.
 
     Raises `ConfigError` if the configuration cannot be used.
     """

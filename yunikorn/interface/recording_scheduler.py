@@ -54,7 +54,7 @@ class RecordingScheduler(Scheduler):
         if method == "fire_timers":
             due = self.next_timer()
             if due is None or due > now:
-                return  # the calls without effect are by far the most frequent
+                return  # most calls of fire_timers have no effect
         told = tuple(
             _SPOKEN[name](value) if name in _SPOKEN else value
             for name, value in arguments.items()
@@ -108,7 +108,7 @@ for _method in CALLS:
 
 
 class _RecordingCallback:
-    """Forwards the calls of the core, and records them; methods that the callback lacks are None."""
+    """Callback that records and forwards the core's calls; unimplemented optional methods are None."""
 
     def __init__(self, callback: Callback, rm_id: str, scheduler: RecordingScheduler) -> None:
         self._callback, self._rm_id, self._scheduler = callback, rm_id, scheduler

@@ -41,7 +41,7 @@ CALLS = (
 
 
 class RecordingSink(Protocol):
-    """Receives recorded calls in the core's thread, at the time of each; must return soon and never raise."""
+    """Receiver of recorded calls, in the core's thread; its methods must return soon and never raise."""
 
     def on_begin(self, at: int, timeouts: Timeouts, configurations: Configurations | None) -> None:
         """Record the start of a core, with timeouts and configurations by policy group.

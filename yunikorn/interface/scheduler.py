@@ -475,7 +475,8 @@ class Scheduler:
                 self._buffer_sinks,
             )
         except (UnknownPlugin, OptionError, PluginError) as error:
-            # Requirements of running, such as the package of `ldap`, are not checked when a text is loaded.
+            # Requirements that matter at run time only, such as those of `ldap`, are not checked when a text
+            # is loaded.
             raise ConfigError([Problem("", str(error))]) from error
 
     # -- stopping and starting ------------------------------------------------------------------------
@@ -553,7 +554,7 @@ class Scheduler:
         return at, app
 
     def first_reasons(self, rm_id: str) -> Iterator[tuple[str, int, Reason]]:
-        """Yield the application, number of pending requests and first reason of everything that waits."""
+        """Yield the application, number of pending requests and first reason of each pending ask."""
         for at in self.partitions(rm_id):
             for ask, reason in first_reasons(at):
                 yield ask.app.id, ask.pending, reason

@@ -440,10 +440,7 @@ class Session:
         return ReloadPlan(plan, made, outlets)
 
     def reload_text(self, text: str | bytes) -> bool:
-        """Use this configuration; return False if it is in use already. Raises `ConfigError` like `reload`.
-
-
-        """
+        """Use this configuration; return False if it is in use already. Raises like `reload`."""
         config = load_config(text, self.registry)
         if config.checksum == self.config.checksum:
             return False

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 Buffer = Callable[[EventSink, str], EventSink]
-"""Wraps a sink of the given origin, for example with a buffer."""
+"""Wrapper of a sink with the given origin, such as a buffer."""
 
 
 @attrs.define

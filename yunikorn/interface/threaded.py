@@ -46,7 +46,7 @@ _log = logging.getLogger("yunikorn.core")
 
 
 class CoreStopped(UsageError):
-    """The core was stopped or failed by a bug, and takes no further calls."""
+    """Error of a call to a core that was stopped, or has failed by a bug."""
 
 
 @attrs.define
@@ -102,7 +102,7 @@ class ThreadedScheduler:
         """Close the inbox, apply its entries, send the responses, and end the thread.
 
         Waits for at most `timeout` seconds; returns True if the thread has ended. The sessions of resource
-        managers are left as they are, and no message is sent to the RMs.
+        managers stay as they are, and the RMs get no notice of the end.
         """
         self._inbox.close()
         if self._thread.ident is not None and threading.current_thread() is not self._thread:

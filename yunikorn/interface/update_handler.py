@@ -56,7 +56,7 @@ UNKNOWN_ACTION = "the action is not known here: nothing was changed"
 
 
 class UpdateHandler:
-    """Applies the updates of one RM, in the order of `docs/decisions/0030`."""
+    """Handler of the updates of one RM, in the order of `docs/decisions/0030`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

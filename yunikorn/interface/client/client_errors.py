@@ -12,27 +12,27 @@ class ClientError(YunikornError):
 
 
 class Refused(ClientError):
-    """The scheduler refuses this registration or message, and would refuse it again; see the text."""
+    """Refusal of a registration or message, which the scheduler would refuse again; see the text."""
 
 
 class TakenOver(ClientError):
-    """Another client has registered with the id of this resource manager, and has taken over its session."""
+    """Loss of the session to another client, which has registered with the same resource manager id."""
 
 
 class ConnectionLost(ClientError):
-    """The session has ended, and there is no report with which to begin another one."""
+    """End of the session without a report with which another one could begin."""
 
 
 class CallFailed(ClientError):
-    """A call failed, for the scheduler's reason, or because the connection was lost before its answer."""
+    """Failure of a call, for the scheduler's reason, or by a lost connection before the answer."""
 
 
 class Interrupted(Exception):
-    """A session has ended, but another one can begin; internal to the client."""
+    """End of a session after which another one can begin; internal to the client."""
 
 
 class OutOfStep(Interrupted):
-    """The scheduler requests a full report, by RESYNC."""
+    """Request of the scheduler for a full report, by RESYNC."""
 
 
 HOPELESS = {
@@ -48,10 +48,7 @@ RESYNC = "RESYNC"
 
 
 def judge(code: grpc.StatusCode, text: str, what: str) -> Exception:
-    """Return the error for the end of a call: `Interrupted` if a new session may begin, else one for users.
-
-
-    """
+    """Return the error for the end of a call: `Interrupted` if a new session may begin, else a final one."""
     said = "\n".join(printable(line) for line in text.splitlines())
     if code is grpc.StatusCode.ABORTED:
         if text.startswith(RESYNC):

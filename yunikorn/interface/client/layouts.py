@@ -20,9 +20,9 @@ class Layout:
     decode: Mapping[str, Callable[[bytes], UpdateResponse]]
     """Decoder of responses, by stream."""
     encode: Callable[[UpdateRequest], list[tuple[str, bytes]]]
-    """Encodes an update as bytes, each with its stream; raises `MalformedMessage`."""
+    """Encoder of updates, as bytes with their stream; raises `MalformedMessage`."""
     greet: Mapping[str, Callable[[str], bytes]]
-    """Encodes the first message of a stream, which has the RM's id only, by stream."""
+    """Encoder of the first message of a stream, which has the RM's id only, by stream."""
     after_answers: str = ""
     """Stream whose messages wait for the answers to new nodes and applications on the other streams."""
 

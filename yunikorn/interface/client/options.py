@@ -66,7 +66,7 @@ class ClientOptions:
     layout: Layout = ONE_STREAM
     """`ONE_STREAM` (release v0.11.0), which supports all messages, or `BY_SUBJECT`, as in newer shims."""
     delays: Callable[[], Iterator[float]] = doubling
-    """Seconds between attempts to reach the scheduler; called again after `lasting` seconds of a session."""
+    """Seconds between attempts to reach the scheduler; starts over after a session of `lasting` seconds."""
     lasting: float = 10.0
     """Minimum seconds of a session after which the delays start over."""
     patience: float = 30.0

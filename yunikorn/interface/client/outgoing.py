@@ -21,7 +21,10 @@ class Outgoing:
         self._finished = False
 
     def put(self, data: bytes, number: int = 0) -> None:
-        """Queue bytes for sending; with awaited answers, they wait for those to updates up to this number."""
+        """Queue bytes for sending.
+
+        Where answers are awaited, the bytes wait until all updates up to `number` are answered.
+        """
         self._waiting.append((number, data))
         self._some.set()
 

@@ -27,7 +27,7 @@ COMMAND = "python -m yunikorn.interface.wire.compile_protos"
 
 
 class CannotCompile(Exception):
-    """protoc is not installed, or rejects the files (and has printed the reason)."""
+    """Error of protoc, which is not installed, or rejects the files (and has printed the reason)."""
 
 
 def compiled(folder: Path) -> FileDescriptorSet:

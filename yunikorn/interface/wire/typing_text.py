@@ -53,7 +53,7 @@ def typing_text(file: FileDescriptorProto) -> str:
 
 
 class _Names:
-    """Maps full names of messages to their names in a generated module."""
+    """Map from full names of messages to their names in a generated module."""
 
     def __init__(self, file: FileDescriptorProto) -> None:
         self._package = f".{file.package}."
