@@ -1,1 +1,1 @@
-"""The scheduler as a service: one core behind gRPC, for resource managers anywhere."""
+"""The scheduler as a service: one core behind gRPC, for resource managers on any machine."""

@@ -1,4 +1,4 @@
-"""Where a service listens: an address is read, judged, and bound."""
+"""Parsing, checking and binding of the address at which a service listens."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Address:
     """An address to listen at."""
 
     target: str
-    """As gRPC takes it."""
+    """Address in the form that gRPC expects."""
     host: str
-    """Empty for a socket of the file system."""
+    """Host name or IP address; empty for a Unix socket."""
     is_local: bool
-    """Whether only this machine can reach it."""
+    """True if only this machine can reach the address."""
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Read `HOST:PORT`, `[IPv6]:PORT`, `:PORT` (all interfaces) or `unix:PATH`; raises `UsageError`."""
+        """Parse `HOST:PORT`, `[IPv6]:PORT`, `:PORT` (all interfaces) or `unix:PATH`; raises `UsageError`."""
         if text.startswith(UNIX):
             if text == UNIX:
                 raise UsageError("unix: needs the path of a socket after it, such as unix:/run/yunikorn.sock")
@@ -44,7 +44,7 @@ class Address:
         return cls(f"{shown}:{port}", host, _is_local(host))
 
     def at_port(self, port: int) -> str:
-        """The address with the port that was bound."""
+        """Return the address with the port that was bound."""
         return self.target if not self.host else f"{self.target.rpartition(':')[0]}:{port}"
 
 
@@ -54,20 +54,20 @@ def _is_local(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return False  # a name may be any machine's
+        return False  # a host name may resolve to another machine
 
 
 def socket_lock(settings: Settings) -> SocketLock | None:
-    """The lock of a socket of the file system, None for other addresses; raises `UsageError`."""
+    """Return the lock of a Unix socket, or None for other addresses; raises `UsageError`."""
     address = Address.parse(settings.address)
     return None if address.host else SocketLock(address.target.removeprefix(UNIX))
 
 
 def bind(server: grpc.aio.Server, settings: Settings, certificates: ServerCertificates | None) -> str:
-    """Have a server listen where the settings say; returns the address with its port.
+    """Bind a server to the address of the settings; returns the address with the bound port.
 
-    Raises `UsageError` if other machines could reach it without TLS and nobody said that they may, and if
-    the address is taken.
+    Raises `UsageError` if the address is taken, or if other machines could reach the server without TLS and
+    the settings do not allow that.
     """
     address = Address.parse(settings.address)
     if settings.tls is None and not address.is_local and not settings.insecure:
@@ -91,6 +91,6 @@ def bind(server: grpc.aio.Server, settings: Settings, certificates: ServerCertif
 def _unbound(address: Address, certificates: ServerCertificates | None) -> UsageError:
     what = "the address is taken, or is not one of this machine's"
     if certificates is not None:
-        # gRPC raises one error for all of these.
+        # gRPC raises the same error for all of these causes.
         what += ", or gRPC refuses the certificates (GRPC_VERBOSITY=ERROR shows why)"
     return UsageError(f"cannot listen at {address.target}: {what}. Choose another with --grpc")

@@ -1,8 +1,8 @@
-"""Names plugins that are slow: how long one call takes, and how much of the core's time a plugin has.
+"""Detection of slow plugins: the duration of single calls, and the share of the core's time.
 
-Nothing is measured while scheduling. Whoever is at work in the core's thread is looked up now and then from
-outside, as a sampling profiler does, so that no call costs more than before; what is found is reported and
-decides nothing (decision 45).
+Nothing is measured while scheduling. The event loop samples at intervals which plugin runs in the core's
+thread, as a sampling profiler does, so plugin calls cost no more than before. The results are only reported;
+scheduling does not depend on them (`docs/decisions/0045`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from yunikorn.service.settings import Budget
 
 @attrs.define
 class _Call:
-    """A call of a plugin that was under way at the last look."""
+    """A plugin call that was in progress at the last sample."""
 
     call: object
     since: float
@@ -29,11 +29,11 @@ class _Call:
 
 
 class Budgets:
-    """Looks at a core from outside; `look` is to be called at short intervals.
+    """Sampler of the core's activity; `look` must be called at short intervals.
 
-    A call is known for as long as it was seen, so it took at least the time that is reported. A share is that
-    of looks which found the plugin at work; looks at an idle core count too, since a plugin that keeps
-    nobody waiting is not slow.
+    A call is observed from its first to its last sample, so the reported duration is a lower bound. A share
+    is the fraction of samples that found the plugin running. Samples of an idle core count too, since a
+    plugin that delays no other work is not slow.
     """
 
     def __init__(self, core: ThreadedScheduler, budget: Budget) -> None:
@@ -42,10 +42,10 @@ class Budgets:
         self._call: _Call | None = None
         self._looks = 0
         self._found: Counter[tuple[str, str]] = Counter()
-        """How often each method of each plugin was found at work."""
+        """Number of samples per plugin and operation that found the plugin running."""
 
     def look(self, now: float) -> None:
-        """Look at the moment `now` (seconds, of any clock), and report what is beyond the budget."""
+        """Sample the core at `now` (seconds, any clock), and report calls and shares beyond the budget."""
         doing = self._core.core_activity() if self._core.at_work else None
         if doing is None or not doing.plugin:
             self._call = None
@@ -86,13 +86,13 @@ class Budgets:
         def note(scheduler: Scheduler) -> None:
             scheduler.failures.report(plugin, operation, text)
 
-        # What plugins did wrong belongs to the core's thread; it hears of this when the call is over.
+        # Plugin failures belong to the core's thread, which runs `note` after the call.
         with contextlib.suppress(CoreStopped):
             self._core.notify(note)
 
 
 async def keep_budgets(budgets: Budgets, interval: float) -> None:
-    """Look again and again."""
+    """Sample the core at intervals until the task is cancelled."""
 
     async def look(now: float) -> None:
         budgets.look(now)

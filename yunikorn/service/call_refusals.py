@@ -1,4 +1,4 @@
-"""What a client hears: our errors as a status of gRPC with a text."""
+"""Refusals of calls: the gRPC status and the text for each of our errors."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from yunikorn.interface.refused_configuration import places_and_kinds
 from yunikorn.interface.threaded import CoreStopped
 
 LARGEST = 6000
-"""Bytes of a text. A status travels in a header, of which clients take 8 KiB, escaped byte by byte."""
+"""Maximum length of a percent-encoded status text in bytes; clients accept headers of 8 KiB."""
 
 LONGEST_NAME = 256
-"""Characters of a name that a text quotes."""
+"""Maximum length of a quoted name in characters."""
 
 
 @attrs.frozen
 class CallRefusal(Exception):
-    """A call ends with this status and text."""
+    """Error that ends a call with a status code and a text."""
 
     code: grpc.StatusCode
     text: str
     redacted: str = ""
-    """The text for the log, where `text` quotes a secret."""
+    """Replacement of `text` in the log, where `text` quotes a secret."""
 
     @property
     def logged(self) -> str:
-        """The text for the log."""
+        """Text for the log."""
         return self.redacted or self.details
 
     @property
     def details(self) -> str:
-        """The text as it may travel."""
+        """Text for the client: printable, and at most `LARGEST` bytes when percent-encoded."""
         text = "\n".join(printable(line) for line in self.text.splitlines())
         if len(quote(text)) <= LARGEST:
             return text
@@ -48,14 +48,14 @@ class CallRefusal(Exception):
 
 
 def shown(name: str) -> str:
-    """A name that a client gave, as texts quote it: in one line, and short."""
-    # Before it is escaped, which would take long for a long one.
+    """Return a name from a client for use in a text: printable, on one line, and not too long."""
+    # Cut before escaping, which would take long for a very long name.
     cut = name[:LONGEST_NAME]
     return printable(cut) + ("..." if len(name) > len(cut) else "")
 
 
 def refusal_of(error: YunikornError) -> CallRefusal:
-    """The status for an error of ours."""
+    """Return the refusal for an error of ours."""
     if isinstance(error, CoreStopped):
         return CallRefusal(grpc.StatusCode.UNAVAILABLE, str(error))
     if isinstance(error, ConfigError):
@@ -71,6 +71,6 @@ def refusal_of(error: YunikornError) -> CallRefusal:
 
 
 def not_registered(rm_id: str) -> CallRefusal:
-    """Said to a stream that comes too early, or too late."""
+    """Return the refusal of a stream whose RM has no session."""
     text = "is not registered: call RegisterResourceManager, then open the stream"
     return CallRefusal(grpc.StatusCode.FAILED_PRECONDITION, f"resource manager '{shown(rm_id)}' {text}")

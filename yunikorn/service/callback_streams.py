@@ -1,4 +1,4 @@
-"""The service `yunikorn.shim.v1.Callbacks`: the streams on which RMs are asked, told, and may call."""
+"""The gRPC service `yunikorn.shim.v1.Callbacks`: callbacks of the core to RMs, and calls of the RMs."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from yunikorn.service.streams import end_of, send
 _log = logging.getLogger("yunikorn.grpc")
 
 CALLS = 16
-"""Calls of one RM that are carried out at the same time; further ones wait."""
+"""Maximum number of concurrent calls of one RM; further calls wait."""
 
 
 class CallbackStreams:
-    """Serves the streams of callbacks."""
+    """Handler of the callback streams."""
 
     def __init__(self, registrations: Registrations, decoding: Decoding) -> None:
         self._registrations = registrations
@@ -43,7 +43,7 @@ class CallbackStreams:
         self._settings = registrations.settings
 
     async def serve(self, messages: AsyncIterator[bytes], context: Context) -> None:
-        """One stream from its first message to its end."""
+        """Serve one stream from its first message to its end."""
         data = await first_message(messages, self._settings.patience, WHO)
         if data is None:
             return
@@ -69,7 +69,7 @@ class CallbackStreams:
         try:
             await self._use(remote, line)
         except BaseException:
-            # The core may use it nevertheless, and must not wait for answers.
+            # The core may have received the callback all the same, and must not wait for its answers.
             line.close()
             raise
         if before is not None:
@@ -90,7 +90,7 @@ class CallbackStreams:
         return line
 
     async def _use(self, remote: RemoteRM, line: RemoteCallback | None) -> None:
-        """Have the core talk to the RM through this line, or without callbacks; raises `CallRefusal`."""
+        """Make the core use this callback, or no callback if `line` is None; raises `CallRefusal`."""
 
         def operation(core: Scheduler) -> None:
             if remote.is_current:
@@ -136,10 +136,10 @@ class CallbackStreams:
                 else:
                     line.heard(message)
         finally:
-            # What the core has begun it ends; only the answer is lost if the stream is.
+            # The core completes calls that have begun; a broken stream only loses their answers.
             await asyncio.gather(*calls, return_exceptions=True)
         await line.confirm()
-        # Nothing more to say is as much as nothing implemented; one that broke comes back.
+        # A half-closed stream withdraws all callbacks. An RM whose stream broke opens another one.
         if line.remote.callbacks is line:
             await self._use(line.remote, None)
         line.finish()

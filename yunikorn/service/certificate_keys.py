@@ -1,7 +1,8 @@
-"""The kind of key in a certificate: gRPC serves fewer kinds than Python loads, and only logs a refusal.
+"""Detection of certificate keys that gRPC cannot serve.
 
-A certificate is DER (ITU-T X.690): elements of a tag, a length and a content. Its `SubjectPublicKeyInfo`
-(RFC 5280, section 4.1) names the kind of key.
+gRPC serves fewer kinds of keys than Python loads, and only logs an error for others. A certificate is DER
+(ITU-T X.690): elements of a tag, a length and a content. Its `SubjectPublicKeyInfo` (RFC 5280, section 4.1)
+names the kind of key.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import ssl
 from collections.abc import Iterator
 
 SERVED = "RSA (1,024 bits or more), EC P-256 and EC P-384"
-"""The kinds of keys with which handshakes of gRPC succeed."""
+"""Kinds of keys with which TLS handshakes of gRPC succeed."""
 SMALLEST_RSA = 1024
 
 _RSA = bytes.fromhex("2a864886f70d010101")
@@ -38,7 +39,7 @@ _FIRST = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----",
 def unserved_key(pem: bytes) -> str:
     """Return the kind of key of the first certificate if gRPC does not serve that kind, otherwise "".
 
-    A certificate in a form that is not read here counts as served: `ssl` has checked the form.
+    A certificate whose form this module does not parse counts as served: `ssl` has checked the form.
     """
     first = _FIRST.search(pem)
     if first is None:
@@ -57,7 +58,7 @@ def _unserved(algorithm: bytes, key: bytes) -> str:
         return "" if curve in _CURVES else _OTHER_CURVES.get(curve, "EC of another curve")
     if kind != _RSA:
         return _OTHERS.get(kind, "another kind")
-    # A bit string has the number of its unused bits first.
+    # A DER bit string begins with the number of its unused bits.
     _, numbers = next(_elements(key[1:]))
     _, modulus = next(_elements(numbers))
     bits = int.from_bytes(modulus, "big").bit_length()
@@ -65,7 +66,7 @@ def _unserved(algorithm: bytes, key: bytes) -> str:
 
 
 def _public_key(certificate: bytes) -> tuple[bytes, bytes]:
-    """Algorithm and key of a certificate."""
+    """Return the algorithm and the key of a certificate."""
     _, whole = next(_elements(certificate))
     _, signed = next(_elements(whole))
     fields = list(_elements(signed))
@@ -76,7 +77,7 @@ def _public_key(certificate: bytes) -> tuple[bytes, bytes]:
 
 
 def _elements(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Tags and contents of DER elements in a row."""
+    """Yield the tags and contents of consecutive DER elements; raises `ValueError` for a cut-off one."""
     at = 0
     while at < len(data):
         tag, length = data[at], data[at + 1]

@@ -1,4 +1,4 @@
-"""The certificates of a server, which may be replaced while it runs."""
+"""Certificates of a server, which can be replaced while the server runs."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from yunikorn.service.settings import ServerTls
 
 
 class ServerCertificates:
-    """Certificates as gRPC takes them; connections that are open keep those that they began with."""
+    """Certificates in the form that gRPC expects; open connections keep their initial certificates."""
 
     def __init__(self, tls: ServerTls) -> None:
-        """Read the files; raises `UsageError` for one that cannot be used."""
+        """Read the files; raises `UsageError` for a file that cannot be used."""
         self._tls = tls
         self._files = _read(tls)
         self._next: grpc.ServerCertificateConfiguration | None = None
-        """What gRPC has not fetched yet."""
+        """Configuration that gRPC has not fetched yet."""
 
     def credentials(self) -> grpc.ServerCredentials:
-        """The credentials of a server that follows `reload`."""
-        fetch: Any = self._fetch  # its type leaves out the None that its documentation has
+        """Return server credentials that follow `reload`."""
+        fetch: Any = self._fetch  # the type stubs omit the None that gRPC documents
         return grpc.dynamic_ssl_server_credentials(
             _configuration(self._files), fetch, self._tls.client_authority is not None
         )
 
     def reload(self) -> bool:
-        """Read the files again; returns whether they have changed.
+        """Read the files again; returns True if they have changed.
 
-        Raises `UsageError` for one that cannot be used; then everything stays as it was.
+        Raises `UsageError` for a file that cannot be used, and keeps the previous certificates then.
         """
         files = _read(self._tls)
         if files == self._files:
@@ -42,7 +42,7 @@ class ServerCertificates:
         return True
 
     def _fetch(self) -> grpc.ServerCertificateConfiguration | None:
-        """Called by gRPC, in a thread of its own, for each connection; None is no change."""
+        """Return the new configuration, or None for no change; called by gRPC threads per connection."""
         found, self._next = self._next, None
         return found
 
@@ -53,7 +53,7 @@ def _configuration(files: tuple[bytes, bytes, bytes | None]) -> grpc.ServerCerti
 
 
 def _read(tls: ServerTls) -> tuple[bytes, bytes, bytes | None]:
-    """Key, certificate, and those of the clients' authority; raises `UsageError`."""
+    """Return the key, the certificate and the clients' authority; raises `UsageError`."""
     authority = tls.client_authority
     files = (
         _pem(tls.key, "--tls-key", "PRIVATE KEY"),
@@ -69,9 +69,9 @@ def _read(tls: ServerTls) -> tuple[bytes, bytes, bytes | None]:
 
 
 def _check(tls: ServerTls) -> None:
-    """Try the files: gRPC only logs those that it cannot use."""
+    """Load the files with `ssl`, because gRPC only logs unusable files; raises `UsageError`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    # Which keys are strong enough is gRPC's to say.
+    # gRPC decides which keys are strong enough.
     context.set_ciphers("ALL:@SECLEVEL=0")
     try:
         context.load_cert_chain(tls.certificate, tls.key, password=lambda: b"")

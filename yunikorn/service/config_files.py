@@ -1,4 +1,4 @@
-"""The configurations of a service: one file per policy group, read as a whole or not at all (decision 35)."""
+"""Configuration files of a service: one file per policy group (`docs/decisions/0035`)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from yunikorn.registry import Registry
 
 SUFFIXES = (".yaml", ".yml")
 DEFAULT_GROUP = ""
-"""The group of a file that is given without one."""
+"""Policy group of a file that is given without a group."""
 
 EMPTY = ("", b"")
 EMPTIED = "is empty, as if it was just being written; write `partitions: []` if there are to be no partitions"
 
 
 class ConfigFiles:
-    """Which files there are, by what the user named: `FILE`, `GROUP=FILE`, or a folder of `GROUP.yaml`."""
+    """Configuration files named by the user as `FILE`, `GROUP=FILE`, or a folder of `GROUP.yaml`."""
 
     def __init__(self, named: Iterable[str]) -> None:
-        """Raises `UsageError` for what cannot be meant."""
+        """Parse the names; raises `UsageError` for a malformed name or a second file of a group."""
         self._files: dict[str, Path] = {}
         self._folders: list[Path] = []
         for text in named:
@@ -37,7 +37,7 @@ class ConfigFiles:
                 self._files[group] = path
 
     def paths(self) -> dict[str, Path]:
-        """The file of each group at this moment; raises `UsageError` if two files are for one group."""
+        """Return the current file of each group; raises `UsageError` if two files belong to one group."""
         found = dict(self._files)
         for folder in self._folders:
             files = sorted(_files_of(folder))
@@ -50,7 +50,7 @@ class ConfigFiles:
         return found
 
     def watched(self) -> list[Path]:
-        """What to look at for changes: the files of this moment, and folders that cannot be read."""
+        """Return the paths to watch for changes: the current files, and folders that cannot be read."""
         here = list(self._files.values())
         for folder in self._folders:
             try:
@@ -60,10 +60,10 @@ class ConfigFiles:
         return here
 
     def read(self, registry: Registry, in_use: Mapping[str, str | bytes] | None = None) -> dict[str, bytes]:
-        """The checked texts of all groups; raises `UsageError` with everything that is wrong with any.
+        """Return the checked texts of all groups; raises `UsageError` with the problems of all files.
 
-        With the texts `in_use` so far a file is refused that is empty where it was not, or was not there:
-        whoever writes it has begun and not finished.
+        With the previous texts `in_use`, an empty file is refused if the file is new or had content before:
+        such a file is probably still being written.
         """
         texts: dict[str, bytes] = {}
         problems: list[str] = []
@@ -83,15 +83,15 @@ class ConfigFiles:
 
 
 class LoadedConfigurations(Configurations):
-    """The texts that were read and checked last; others take their place as a whole."""
+    """Texts that were read and checked last; `replace` exchanges all of them at once."""
 
     @property
     def texts(self) -> dict[str, str | bytes]:
-        """What holds now, by policy group."""
+        """Current texts by policy group."""
         return {group: self.read(group) for group in self.groups}
 
     def replace(self, texts: Mapping[str, bytes | str]) -> None:
-        """From now on these hold."""
+        """Use these texts from now on."""
         self._sources = dict(texts)
 
 

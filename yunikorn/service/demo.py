@@ -1,4 +1,4 @@
-"""A resource manager inside the service, with nodes and jobs that come and go: something to look at."""
+"""Demo resource manager inside the service, which submits jobs to a few nodes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GROUP = "demo"
 NODES = 4
 NODE = Resource(vcore=8_000, memory=32 << 30)
 TICK = 1.0
-"""Seconds between two looks at what there is to do."""
+"""Seconds between two ticks."""
 
 CONFIG = """\
 partitions:
@@ -55,20 +55,20 @@ partitions:
 
 @attrs.frozen
 class DemoJob:
-    """What the demo submits."""
+    """A job of the demo: an application with equal tasks."""
 
     name: str
     queue: str
     user: str
     tasks: int
     vcore: int
-    """Of each task, in milli-cores."""
+    """Milli-vcores per task."""
     ticks: int
-    """For how long each task runs."""
+    """Duration of each task in ticks."""
 
 
 def jobs() -> Iterator[DemoJob]:
-    """Jobs without end, the same in every run: more than fits at once, now and then."""
+    """Yield jobs without end, the same in every run; now and then, they need more than all nodes have."""
     shapes = itertools.cycle(
         [
             ("analytics", "ann", 6, 2_000, 9),
@@ -83,7 +83,7 @@ def jobs() -> Iterator[DemoJob]:
 
 
 class Demo:
-    """The demo's resource manager. It starts what it is given, and ends it when its time is over."""
+    """Resource manager of the demo: runs its allocations, and releases each after its duration."""
 
     def __init__(self, core: AsyncScheduler, tick: float = TICK) -> None:
         self._core = core
@@ -91,21 +91,21 @@ class Demo:
         self._jobs = jobs()
         self._now = 0
         self._running: dict[str, tuple[Allocation, int]] = {}
-        """By uuid: what runs, and the tick at which it ends."""
+        """Running allocations by uuid, with the tick at which each ends."""
         self._known: dict[str, DemoJob] = {}
         self._left: dict[str, int] = {}
-        """By job: tasks that have not ended."""
+        """Number of unfinished tasks by job."""
         self._again = False
         self.done = 0
-        """Jobs that have ended."""
+        """Number of finished jobs."""
 
     @property
     def running(self) -> int:
-        """Tasks that run."""
+        """Number of running tasks."""
         return len(self._running)
 
     async def run(self) -> None:
-        """Go on for ever."""
+        """Register the demo, then run ticks until the task is cancelled."""
         await self.begin()
         while True:
             await asyncio.sleep(self._tick)
@@ -123,7 +123,7 @@ class Demo:
         await self._core.update(UpdateRequest(RM_ID, new_schedulable_nodes=nodes))
 
     async def step(self) -> None:
-        """One tick: end what is over, and submit a job every other tick."""
+        """Run one tick: release finished tasks, and submit a job every other tick."""
         self._now += 1
         update = UpdateRequest(RM_ID, releases=AllocationReleasesRequest(self._over()))
         for name in [name for name, left in self._left.items() if not left]:
@@ -157,7 +157,7 @@ class Demo:
     # -- the callback, in the event loop ------------------------------------------------------------------
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Start what was placed, and end what was taken back."""
+        """Start new allocations, and drop released ones."""
         if response.action is SchedulerAction.RESYNC:
             self._again = True
         for placed in response.new_allocations:

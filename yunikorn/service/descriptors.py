@@ -1,4 +1,4 @@
-"""The number of files and connections that a process may have open."""
+"""Limit on the open files and connections of this process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ resource: Any = _resource
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the limit of this process to the highest that the system allows it.
+    """Raise the soft limit of open files of this process to its hard limit.
 
-    Systems set 1,024 for programs that cannot count further; each client of a service takes one.
+    Many systems set a soft limit of 1,024 for programs that use `select`, and each client of a service takes
+    one descriptor.
     """
     if resource is None:
         return

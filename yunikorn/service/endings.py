@@ -1,4 +1,4 @@
-"""The end of a call: the status that a client gets, and a last resort where gRPC cannot send one."""
+"""End of a call: sending the final status, or closing the connection where gRPC cannot send a status."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _log = logging.getLogger("yunikorn.grpc")
 Context = grpc.aio.ServicerContext[Any, Any]
 
 OPEN_FILES = "/dev/fd"
-"""The descriptors of this process, where the system lists them."""
+"""Folder that lists the descriptors of this process, on systems that have such a folder."""
 
 
 async def send_headers(context: Context) -> None:
-    """Send the initial metadata of a stream, and wait until it has left.
+    """Send the initial metadata of a stream, and wait until the metadata is sent.
 
-    gRPC sends it with the first message otherwise, and cannot end a call while it is under way.
+    Otherwise gRPC sends the metadata with the first message, and cannot end the call in the meantime.
     """
     await context.send_initial_metadata(())
 
 
 async def refuse(context: Context, refusal: CallRefusal, what: str) -> None:
-    """End a stream with a status, and log it; `what` is its name in the log."""
+    """End a stream with a status, and log the refusal; `what` names the stream in the log."""
     _log.info("%s ends with %s: %s", printable(what), refusal.code.name, refusal.logged)
     await end_with(context, refusal, what)
 
@@ -57,7 +57,7 @@ async def end_with(context: Context, refusal: CallRefusal, what: str) -> None:
 
 
 def _is_over(error: Exception) -> bool:
-    """True if the status was not sent because the call has ended already."""
+    """Return True if the status was not sent because the call had ended already."""
     return type(error).__name__ == "ExecuteBatchError" and "grpc_call_start_batch" not in str(error)
 
 
@@ -71,9 +71,9 @@ def _close_connection(peer: str, why: str) -> None:
 
 
 def _connections_with(peer: str) -> Iterator[socket.socket]:
-    """The sockets of this process that are connected to a peer, given as by gRPC: `ipv4:HOST:PORT`."""
+    """Yield the sockets of this process that are connected to `peer`, in gRPC's form `ipv4:HOST:PORT`."""
     host, _, port = unquote(peer).partition(":")[2].rpartition(":")
-    if not (host and os.path.isdir(OPEN_FILES)):  # a socket of the file system has no address
+    if not (host and os.path.isdir(OPEN_FILES)):  # a Unix socket has no peer address
         return
     wanted = (_plain(host.strip("[]")), port)
     for name in os.listdir(OPEN_FILES):
@@ -87,7 +87,7 @@ def _connections_with(peer: str) -> Iterator[socket.socket]:
 
 
 def _plain(host: str) -> str:
-    """An address as IPv4 where a socket of IPv6 shows a mapped one."""
+    """Return the IPv4 form of an IPv4-mapped IPv6 address, and other addresses unchanged."""
     try:
         mapped = getattr(ipaddress.ip_address(host), "ipv4_mapped", None)
     except ValueError:

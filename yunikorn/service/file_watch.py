@@ -1,7 +1,8 @@
-"""Files that change: found by looking at them, again and again.
+"""Detection of changed files by polling.
 
-Looking is enough for a handful of files, and sees what notifications miss: files that are replaced as a
-whole, links that are moved to another version (as Kubernetes does), folders on the network.
+Polling is enough for a handful of files, and detects changes that notifications miss: files that are replaced
+as a whole, links that are moved to another version (as Kubernetes does for mounted ConfigMaps), and folders
+on network file systems.
 """
 
 from __future__ import annotations
@@ -11,23 +12,23 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 INTERVAL = 1.0
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 
 Look = tuple[tuple[str, int, int, int], ...]
-"""Of each file: its path, and what tells one content from another."""
+"""Path, modification time in ns, size in bytes and inode of each file."""
 
 
 class FileWatch:
-    """Says when files have changed and are not being written any more."""
+    """Detector of changed files that waits until the files are completely written."""
 
     def __init__(self, files: Callable[[], Iterable[Path]]) -> None:
         self._files = files
         self._known = self._last = self._look()
 
     def settled(self) -> bool:
-        """Whether the files differ from those of the last time it said so, and stayed the same for one look.
+        """Return True once after each change, as soon as the files are the same in two consecutive calls.
 
-        To be called at intervals. A file that is just being written changes from one look to the next.
+        Call this method at intervals. A file that is being written changes between two calls.
         """
         now = self._look()
         same, self._last = now == self._last, now
@@ -53,7 +54,7 @@ async def watch(
     changed: Callable[[], Awaitable[object]],
     interval: float = INTERVAL,
 ) -> None:
-    """Have `changed` called after every change, for ever."""
+    """Call `changed` after every change of the files, until the task is cancelled."""
     watched = FileWatch(files)
     while True:
         await asyncio.sleep(interval)

@@ -1,8 +1,8 @@
-"""TLS handshakes that fail, in the log: gRPC says so on standard error only.
+"""Logging of failed TLS handshakes, which gRPC reports on standard error only.
 
-gRPC has no way to be asked about connections that never came about. Its library writes a line to standard
-error for each of them, if it is asked for information; so does it about much else. A service that uses TLS
-reads these lines, logs failed handshakes, and passes on what is not gRPC's.
+gRPC has no API for connections that were never established. At the log level INFO, its library writes a line
+to standard error for each of them, among lines about other things. A service that uses TLS reads these lines,
+logs the failed handshakes, and passes on all lines that are not from gRPC.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from yunikorn.errors import printable
 _log = logging.getLogger("yunikorn.grpc")
 
 VERBOSITY = "INFO"
-"""The level of gRPC at which failed handshakes are written."""
+"""Log level at which gRPC reports failed handshakes."""
 OFTEN = 10
-"""Failures for one reason that are all logged; after these, at each doubling."""
+"""Number of failures per reason that are all logged; later ones are logged when their number doubles."""
 REASONS = 100
-"""Reasons that are counted apart."""
+"""Maximum number of reasons that are counted separately."""
 PATIENCE = 1.0
-"""Seconds for the last lines at the end."""
+"""Seconds to wait for the last lines when the logging ends."""
 
 _OF_GRPC = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\] ")
 _NOTHING_SAID = ": Invalid certificate verification context"
-"""The end of lines about handshakes that did not get as far as a certificate."""
+"""End of lines about handshakes that failed before a certificate was checked."""
 _FAILED = re.compile(r"\] Handshake failed with error (?:\w+: )?(?:error:\w+:[\w ]*:\w*:)?(.*)")
 
 
 class Handshakes:
-    """Logs failed handshakes out of the lines of gRPC."""
+    """Logger of failed handshakes, fed with the lines of standard error."""
 
     def __init__(self) -> None:
         self._times: Counter[str] = Counter()
 
     def take(self, line: str) -> bool:
-        """Take a line of standard error; returns False for one that is not gRPC's."""
+        """Process a line of standard error; returns False if the line is not from gRPC."""
         if not _OF_GRPC.match(line):
             return False
         failed = _FAILED.search(line)
@@ -66,11 +66,11 @@ class Handshakes:
 
 @contextlib.contextmanager
 def handshakes_logged() -> Iterator[None]:
-    """Log failed handshakes of this process, for as long as this holds.
+    """Log failed handshakes of this process while the context is active.
 
-    Standard error of the process goes through here, and that of Python past it: what Python writes when it
-    crashes must not wait for a thread. Without standard error (`2>&-`) there is no log to write to, and gRPC
-    writes to the null device.
+    The standard error of the process (descriptor 2) is read by a thread here. `sys.stderr` bypasses that
+    thread, because the traceback of a crash must not wait for a thread. Without standard error (`2>&-`) there
+    is no log to write to, and gRPC writes to the null device.
     """
     before = sys.stderr
     if before is None:
@@ -95,12 +95,12 @@ def handshakes_logged() -> Iterator[None]:
         os.dup2(kept, 2)
         sys.stderr, ours = before, sys.stderr
         ours.close()
-        # A child process that still runs may keep the other end open.
+        # A child process that still runs may keep the write end of the pipe open.
         reader.join(PATIENCE)
 
 
 def _occupy(descriptor: int) -> None:
-    """Open the null device as this descriptor if it is closed: gRPC would write to the next file opened."""
+    """Open the null device as this descriptor if closed; gRPC would write to the next opened file."""
     try:
         os.fstat(descriptor)
     except OSError:

@@ -1,4 +1,4 @@
-"""Health as load balancers ask for it (grpc.health.v1), of the whole and of each service."""
+"""Health checks for load balancers (grpc.health.v1), for the server and for each service."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from yunikorn.service.settings import Patience
 from yunikorn.service.single_messages import with_message
 
 CHECK, WATCH = "Check", "Watch"
-"""The methods of the service, of which each call has one message."""
+"""Methods of the health service; each call has a single request message."""
 OVERALL = ""
 SERVICES = (OVERALL, SCHEDULER, CALLBACKS)
 
 
 class Health:
-    """Whether the service can do its work; starts red."""
+    """Health of the service; not green until set."""
 
     def __init__(self) -> None:
-        # The types of the library do not know its asyncio half.
+        # The type stubs of the library lack its asyncio half.
         self._servicer: Any = health.aio.HealthServicer()  # type: ignore[attr-defined]
         self.is_green = False
 
     def serve(self, server: grpc.aio.Server, patience: Patience) -> None:
-        """Have a server answer for it."""
+        """Register the health service at a server."""
         parts: dict[str, Any] = {
             "request_deserializer": health_pb2.HealthCheckRequest.FromString,
             "response_serializer": health_pb2.HealthCheckResponse.SerializeToString,
@@ -42,7 +42,7 @@ class Health:
         server.add_generic_rpc_handlers((handler,))
 
     async def set(self, green: bool) -> None:
-        """From now on answer SERVING, or NOT_SERVING."""
+        """Report SERVING if `green`, otherwise NOT_SERVING, from now on."""
         self.is_green = green
         status = health_pb2.HealthCheckResponse
         for service in SERVICES:

@@ -15,15 +15,15 @@ from yunikorn.suggestions import suggest
 
 ROOT = "yunikorn"
 AREAS = ("core", "sessions", "config", "plugins", "grpc", "service", "demo")
-"""The areas; each is the logger `yunikorn.AREA`."""
+"""Names of the areas; each area is the logger `yunikorn.AREA`."""
 LEVELS = ("debug", "info", "warning", "error", "critical")
 FORMATS = ("text", "json")
 MARKS = ("plugin", "operation", "times")
-"""What entries about plugins that did wrong say beside the text, in JSON."""
+"""Additional fields of JSON entries about plugin failures."""
 
 
 def parse_levels(texts: Iterable[str]) -> dict[str, str]:
-    """Levels by area from `LEVEL` (the area is then empty: all) and `AREA=LEVEL`; raises `UsageError`."""
+    """Parse `LEVEL` (all areas, key "") and `AREA=LEVEL` into levels by area; raises `UsageError`."""
     levels = {"": "info"}
     for text in texts:
         area, equals, level = text.rpartition("=")
@@ -41,7 +41,7 @@ def parse_levels(texts: Iterable[str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def logging_to(stream: TextIO | None, levels: dict[str, str], format_: str = "text") -> Iterator[None]:
-    """Log to a stream (standard error if None) for as long as this holds."""
+    """Log to a stream (standard error if None) while the context is active."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLogFormat() if format_ == "json" else TextLogFormat())
     root, ours = logging.getLogger(), logging.getLogger(ROOT)
@@ -69,10 +69,10 @@ def _time(record: logging.LogRecord) -> str:
 
 
 class TextLogFormat(logging.Formatter):
-    """`TIME LEVEL AREA: MESSAGE`; further lines of a message are indented."""
+    """Formatter for `TIME LEVEL AREA: MESSAGE`; further lines of a message are indented."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One entry."""
+        """Format one entry."""
         message = record.getMessage()
         if record.exc_info:
             message += "\n" + self.formatException(record.exc_info)
@@ -83,10 +83,10 @@ class TextLogFormat(logging.Formatter):
 
 
 class JsonLogFormat(logging.Formatter):
-    """One JSON object per entry."""
+    """Formatter for one JSON object per entry."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One entry."""
+        """Format one entry."""
         entry = {
             "time": _time(record),
             "level": record.levelname.lower(),

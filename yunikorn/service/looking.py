@@ -1,4 +1,4 @@
-"""Loops that look at the core from outside, and go on whatever one look raises."""
+"""Polling loops that observe the core, and continue after errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _log = logging.getLogger("yunikorn.service")
 async def look_repeatedly(look: Callable[[float], Awaitable[None]], interval: float, purpose: str) -> None:
     """Call `look` with the loop's time every `interval` seconds, until the task is cancelled.
 
-    Each kind of failure is logged once: a look reads what another thread is changing at that moment.
+    Errors do not end the loop, since a look may read data that another thread is changing. Each type of error
+    is logged once.
     """
     loop = asyncio.get_running_loop()
     reported: set[type[BaseException]] = set()

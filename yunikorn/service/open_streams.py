@@ -1,4 +1,4 @@
-"""The streams of RMs that are open: their number is limited, in all and for each connection."""
+"""Limits on the number of open streams of RMs, in total and per connection."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ M = TypeVar("M")
 
 UNIX = "unix:"
 WHO = ": the first one says which resource manager it is"
-"""What the first message of a stream of an RM is wanted for."""
+"""Purpose of the first message of an RM's stream, for texts."""
 
 
 class OpenStreams:
-    """Counts streams of RMs; registrations, health and reflection are not among them."""
+    """Counter of the open streams of RMs; registrations, health and reflection are not counted."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self.tasks: set[asyncio.Task[None]] = set()
-        """Those that serve them."""
+        """Tasks that serve the open streams."""
         self._of_connection: Counter[str] = Counter()
 
     @contextlib.contextmanager
     def counted(self, peer: str) -> Iterator[None]:
-        """Count the stream of the task at work; raises `CallRefusal` if there are too many already."""
+        """Count the current task's stream while the context is active; raises `CallRefusal` at a limit."""
         task = asyncio.current_task()
         assert task is not None
         self._check(peer)
@@ -49,7 +49,7 @@ class OpenStreams:
         if len(self.tasks) >= self._limits.streams:
             text = f"{len(self.tasks)} streams are open, which is as many as may be"
         elif self._of_connection[peer] >= self._limits.connection and not peer.startswith(UNIX):
-            # All clients of a socket of the file system have the same address.
+            # All clients of a Unix socket have the same peer address.
             text = (
                 f"{self._of_connection[peer]} streams of this connection are open, which is as many as may be"
             )
@@ -59,9 +59,9 @@ class OpenStreams:
 
 
 async def first_message(messages: AsyncIterator[M], patience: Patience, why: str = "") -> M | None:
-    """The first message of a stream; None if it was half-closed without. Raises `CallRefusal` if none comes.
+    """Return the first message of a stream, or None if the stream is half-closed without a message.
 
-    `why` tells what it was wanted for.
+    Raises `CallRefusal` if no message comes in time; `why` is appended to its text.
     """
     try:
         async with asyncio.timeout(patience.message):

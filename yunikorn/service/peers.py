@@ -1,4 +1,4 @@
-"""The clients at the other end of calls: their address, their certificate, and the rmIDs they may use."""
+"""Clients that make calls: their address, their certificate, and the rmIDs that they may use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from yunikorn.service.endings import Context
 
 CN, SAN = "cn", "san"
 IDENTITIES = (CN, SAN)
-"""Parts of a client's certificate that may name its resource manager: common name, or alternative names."""
+"""Parts of a client's certificate that can name its resource manager: common name, or alternative names."""
 
 _NAMES = {CN: "x509_common_name", SAN: "x509_subject_alternative_name"}
 _SUBJECT = "x509_subject"
@@ -19,18 +19,18 @@ _SUBJECT = "x509_subject"
 
 @attrs.frozen
 class Peer:
-    """The client that made a call."""
+    """Client that made a call."""
 
     address: str
-    """In gRPC's form, such as `ipv4:HOST:PORT`; `unix:` for all of a socket of the file system."""
+    """Address in gRPC's form, such as `ipv4:HOST:PORT`; `unix:` for every client of a Unix socket."""
     subject: str
-    """The subject of its certificate; empty without one."""
+    """Subject of the client's certificate; empty without a certificate."""
     names: tuple[str, ...] = ()
-    """The names in its certificate by which a resource manager is known."""
+    """rmIDs that the client may use, read from its certificate."""
 
     @classmethod
     def of(cls, context: Context, identity: str = "") -> Peer:
-        """The client at the other end of a call, with the names that an `identity` of `IDENTITIES` reads."""
+        """Return the client of a call, with the names in the part `identity` of its certificate."""
         known = context.auth_context()
 
         def texts(key: str) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ class Peer:
         return printable(f"{self.address} ({certificate})")
 
     def check(self, rm_id: str, identity: str) -> None:
-        """Raise `CallRefusal` if names of certificates count and none of this one's is `rm_id`."""
+        """Raise `CallRefusal` if `identity` is set and the certificate does not contain `rm_id`."""
         if identity and rm_id not in self.names:
             what = {CN: "common name", SAN: "subject alternative names"}[identity]
             names = ", ".join(f"'{shown(name)}'" for name in self.names) or "none"

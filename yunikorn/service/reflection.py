@@ -1,4 +1,4 @@
-"""Server reflection: what the server offers, for tools such as grpcurl that have no .proto files."""
+"""Server reflection: descriptions of the services for tools without .proto files, such as grpcurl."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from yunikorn.interface.wire.generated import (
 from yunikorn.interface.wire.methods import CALLBACKS, SCHEDULER
 
 V1 = "grpc.reflection.v1.ServerReflection"
-"""The service that tools of today ask first; its messages are those of v1alpha in another package."""
+"""Service that current tools query first; its messages are those of v1alpha in another package."""
 METHOD = "ServerReflectionInfo"
 SERVICES = (SCHEDULER, CALLBACKS, health.SERVICE_NAME, V1, reflection.SERVICE_NAME)
 
 
 def reflect(server: grpc.aio.Server) -> None:
-    """Have a server describe its services, in both versions of reflection."""
+    """Register both versions of the reflection service at a server."""
     pool = _pool()
     reflection.enable_server_reflection(SERVICES, server, pool=pool)
-    # The types of the library do not have its asyncio half.
+    # The type stubs of the library lack its asyncio half.
     servicer: Any = reflection.aio.ReflectionServicer(SERVICES, pool=pool)  # type: ignore[attr-defined]
     handler = grpc.stream_stream_rpc_method_handler(
         servicer.ServerReflectionInfo,
@@ -41,7 +41,7 @@ def reflect(server: grpc.aio.Server) -> None:
 
 
 def _pool() -> DescriptorPool:
-    # Our files have a pool of their own, and those of health and reflection are in the common one.
+    # Our files are in a pool of their own, and those of health and reflection in the default pool.
     pool = DescriptorPool()
     for module in (
         descriptor_pb2,
@@ -59,7 +59,7 @@ def _pool() -> DescriptorPool:
 
 
 def _version_1() -> descriptor_pb2.FileDescriptorProto:
-    """The file of reflection v1, which the package of today does not have."""
+    """Return the file descriptor of reflection v1, which the installed package lacks."""
     file = descriptor_pb2.FileDescriptorProto.FromString(reflection_pb2.DESCRIPTOR.serialized_pb)
     text = text_format.MessageToString(file).replace("v1alpha", "v1")
     return text_format.Parse(text, descriptor_pb2.FileDescriptorProto())

@@ -1,4 +1,4 @@
-"""Who is registered over the network, and what the core is told of their connections."""
+"""Registrations of remote RMs, and the state of their connections."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ from yunikorn.service.settings import Settings
 from yunikorn.states import PAUSED, STOPPED
 
 GRACE = 1.0
-"""Seconds that are left to the core to give up a session by itself."""
+"""Seconds by which the service waits longer than the core's session timeout."""
 
 MOST_ENTRIES = 1000
-"""Entries of `buildInfo` and of `extraConfig`: the core checks and copies each of them."""
+"""Maximum number of entries in `buildInfo` and in `extraConfig`: the core checks and copies each entry."""
 
 _log = logging.getLogger("yunikorn.grpc")
 
 
 class TooMany(UsageError):
-    """There is no room for another resource manager."""
+    """Error for a registration beyond the maximum number of resource managers."""
 
 
 class Registrations:
-    """The registrations that hold, by RM. For the event loop, except where it says otherwise."""
+    """Current registrations by RM. Used in the event loop, except where a comment says otherwise."""
 
     def __init__(self, core: AsyncScheduler, settings: Settings) -> None:
         self.core = core
         self.settings = settings
         self.current: dict[str, RemoteRM] = {}
-        """The latest registration of each RM; changed in the core's thread only."""
+        """Latest registration of each RM; changed in the core's thread only."""
         self._loop = asyncio.get_running_loop()
 
     def of(self, rm_id: str, context: Context) -> tuple[RemoteRM, Peer]:
-        """The registration that a new stream belongs to, and its client; raises `CallRefusal`."""
+        """Return the registration that a new stream belongs to, and its client; raises `CallRefusal`."""
         peer = Peer.of(context, self.settings.identity)
         peer.check(rm_id, self.settings.identity)
         remote = self.current.get(rm_id)
@@ -61,7 +61,7 @@ class Registrations:
         return remote, peer
 
     async def register(self, request: RegisterResourceManagerRequest, peer: Peer) -> None:
-        """A resource manager introduces itself; raises what the core raises, `TooMany`, and `CallRefusal`."""
+        """Register a resource manager; raises `TooMany`, `CallRefusal`, and the errors of the core."""
         if request.rm_id:
             peer.check(request.rm_id, self.settings.identity)
         remote = RemoteRM(request.rm_id, self, peer)
@@ -91,20 +91,22 @@ class Registrations:
             f", again, in place of the one from {before.peer}" if before is not None else "",
         )
         if before is not None:
-            # Also those that were told RESYNC: what was sent before it was read may still be on its way.
+            # Streams that received RESYNC end too: messages that the RM sent before reading it may still
+            # arrive.
             text = f"{remote.label} registered again: open a new stream and report on it"
             before.end(CallRefusal(grpc.StatusCode.ABORTED, text))
         self._expect_stream(remote)
 
     def _forget_ended(self, core: Scheduler) -> None:
-        # The core ends sessions of RMs that do not come back. Only looked for when there is no room left.
+        # The core ends sessions of RMs that do not come back. This lookup is only needed when the limit is
+        # reached.
         for rm_id in [rm_id for rm_id in self.current if core.session_state(rm_id) == STOPPED]:
             del self.current[rm_id]
 
     def _expect_stream(self, remote: RemoteRM) -> None:
-        # An RM that opens no stream would never be missed.
+        # Without a stream there is no connection whose loss would pause the session.
         if remote.is_deserted:
-            # A registration that another took the place of is not kept in memory until then.
+            # The weak reference allows a replaced registration to be freed before the timer fires.
             delay = self.settings.patience.stream
             self._loop.call_later(delay, self._check_deserted, weakref.ref(remote))
 
@@ -115,14 +117,14 @@ class Registrations:
         _log.info("%s has opened no stream within %g s", remote.label, self.settings.patience.stream)
 
         def end(core: Scheduler) -> None:
-            # It has reported nothing yet, so nothing is lost.
+            # The RM has reported nothing yet, so nothing is lost.
             core.stop(remote.rm_id)
             raise UsageError("it has opened no stream")
 
         self._tell(remote, end)
 
     def expect_registration(self, remote: RemoteRM) -> None:
-        """An RM that was told RESYNC and does not register is given up by the core: its streams end then."""
+        """Schedule a check that ends the RM's streams if the core stops the session after a RESYNC."""
         delay = self.settings.patience.session
         if delay is not None and not remote.is_awaited:
             remote.is_awaited = True
@@ -134,7 +136,7 @@ class Registrations:
             if state == STOPPED:
                 raise UsageError("it was given up")
             if state == PAUSED:
-                # The core was busy, or its own time-out has begun again since: it is still to come.
+                # The core was busy, or its timeout has restarted since: the session may still end.
                 self._loop.call_soon_threadsafe(self._loop.call_later, later, look_again)
             else:
                 remote.is_awaited = False
@@ -146,15 +148,15 @@ class Registrations:
     # -- connections: from any thread -----------------------------------------------------------------
 
     def pause(self, remote: RemoteRM, reason: str) -> None:
-        """The connection of this registration was lost."""
+        """Pause the session, because the connection of this registration was lost."""
         self._tell(remote, lambda core: core.pause(remote.rm_id, reason))
 
     def reconnect(self, remote: RemoteRM) -> None:
-        """It is back, without having registered again."""
+        """Send RESYNC to an RM that has connected again without a new registration."""
         self._tell(remote, lambda core: core.reconnect(remote.rm_id, remote.callback))
 
     async def stop(self, remote: RemoteRM) -> None:
-        """It shuts down; one that is out of step only gives up its connection."""
+        """Stop the session of an RM that shuts down; a session that is paused stays paused."""
 
         def operation(core: Scheduler) -> None:
             if not remote.is_current:
@@ -170,11 +172,11 @@ class Registrations:
         except CoreStopped:
             return
         except UsageError:
-            # It was stopped meanwhile, for having been away for too long.
+            # The core has stopped the session meanwhile, because the RM was away for too long.
             self.forget(remote)
 
     def forget(self, remote: RemoteRM) -> None:
-        """The core has no session of this registration any more."""
+        """Remove this registration, whose session the core has stopped."""
 
         def operation(_: Scheduler) -> None:
             if remote.is_current:
@@ -190,7 +192,7 @@ class Registrations:
             try:
                 operation(core)
             except UsageError:
-                # The core has given it up, for having been away for too long.
+                # The core has stopped the session, because the RM was away for too long.
                 del self.current[remote.rm_id]
                 self._loop.call_soon_threadsafe(remote.end, not_registered(remote.rm_id))
 
@@ -203,7 +205,7 @@ def decode_registration(data: bytes) -> RegisterResourceManagerRequest:
     codec = v0_11.REGISTER_REQUEST
 
     def convert(message: wire.RegisterResourceManagerRequest) -> RegisterResourceManagerRequest:
-        # Before the conversion, which stops the other threads for as long as it takes to copy the entries.
+        # Checked before the conversion, which blocks the other threads while the entries are copied.
         _check_entries(message)
         return codec.from_wire(message)
 

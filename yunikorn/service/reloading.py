@@ -1,4 +1,4 @@
-"""Configurations that change while the service runs: all of them are used, or none (decision 11)."""
+"""Reloading of configurations at run time: all of them are used, or none (`docs/decisions/0011`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger("yunikorn.config")
 
 
 class Reloading:
-    """Reads the files again and has the core use them."""
+    """Reloader of the configuration files of a running core."""
 
     def __init__(
         self,
@@ -32,11 +32,11 @@ class Reloading:
         self._files, self._configurations = files, configurations
         self._core, self._registry = core, registry
         self._given = given
-        """Texts that are in no file."""
+        """Texts that come from no file."""
         self._lock = asyncio.Lock()
 
     async def reload(self, why: str) -> bool:
-        """Use what the files say now; returns False, with the reasons in the log, if nothing was changed."""
+        """Use the current files; returns False, with the reasons in the log, if nothing was changed."""
         async with self._lock:
             try:
                 texts: dict[str, str | bytes] = {**self._given}
@@ -51,7 +51,10 @@ class Reloading:
 
 
 def _use(core: Scheduler, configurations: LoadedConfigurations, texts: Texts) -> list[str]:
-    """Use these texts for all sessions, or raise `UsageError` with what is in the way for any of them."""
+    """Use these texts for all sessions, and return the ids of the RMs whose configuration has changed.
+
+    Raises `UsageError` with the problems of all sessions, and changes nothing then.
+    """
     new = LoadedConfigurations(texts)
     wanted: dict[str, bytes | str] = {}
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""A resource manager at the other end of streams: one registration of it, as the core's callback."""
+"""One registration of a remote resource manager, as the core's callback."""
 
 from __future__ import annotations
 
@@ -28,63 +28,63 @@ _log = logging.getLogger("yunikorn.grpc")
 
 
 class RemoteRM:
-    """One registration of a resource manager; the next one of the same RM is another object.
+    """One registration of a remote resource manager; another registration of the RM is another object.
 
-    The core calls `recv_update_response` in its thread. Everything else is for the event loop, except what
-    says otherwise.
+    The core calls `recv_update_response` in its thread. Everything else is for the event loop, unless marked
+    otherwise.
     """
 
     def __init__(self, rm_id: str, registrations: Registrations, peer: Peer) -> None:
         self.rm_id = rm_id
         self.label = f"resource manager {shown(rm_id)}"
-        """The name for texts."""
+        """Name of the RM in texts."""
         self.peer = peer
-        """The client that registered it."""
+        """Client that registered the RM."""
         self.lines: dict[str, ResponseStream] = {}
-        """By kind: the streams that are open."""
+        """Open streams by kind."""
         self.is_awaited = False
-        """Whether somebody will look whether it has registered again."""
+        """True while a check for a new registration is scheduled."""
         self.layout: ServerLayout | None = None
-        """The layout that it speaks; its first stream tells."""
+        """Layout that the RM uses; set by its first stream."""
         self.callbacks: RemoteCallback | None = None
-        """The latest stream of callbacks, if it was opened; it may be broken."""
+        """Latest callback stream of the RM, which may be broken; None if no callbacks are in use."""
         self._registrations = registrations
         self._limits = registrations.settings.limits
         self._admission = RMAdmission(rm_id, self._limits.per_rm)
         self._loop = asyncio.get_running_loop()
         self._used: set[str] = set()
-        """Kinds of streams that were open in this registration; one opened again has missed something."""
+        """Kinds of streams opened in this registration; a stream opened again has missed responses."""
         self._lost = False
-        """Whether a connection was lost since it registered."""
+        """True from the loss of a connection until the next stream is opened."""
         self._unsent: dict[str, list[UpdateResponse]] = defaultdict(list)
-        """By kind: what waits for a stream to be opened."""
+        """Responses by kind that wait for their stream to be opened."""
         self._early: list[UpdateResponse] = []
-        """The same, while the layout is not known."""
+        """Responses that wait for `layout` to be set."""
         self._handed = 0
-        """Entries that the core handed over; counted in its thread."""
+        """Number of entries handed over by the core; changed in the core's thread."""
         self._gone = 0
-        """Entries that were sent or dropped; counted in the loop."""
+        """Number of entries sent or dropped; changed in the event loop."""
         self._cut = False
 
     # -- in the core's thread -------------------------------------------------------------------------
 
     @property
     def is_current(self) -> bool:
-        """Whether there is no later registration of the same RM; exact in the core's thread."""
+        """True if there is no later registration of the same RM; exact in the core's thread."""
         return self._registrations.current.get(self.rm_id) is self
 
     @property
     def callback(self) -> Callback:
-        """What the core calls."""
+        """Callback that the core uses."""
         return self if self.callbacks is None else self.callbacks
 
     def check_current(self) -> None:
-        """Raises `UsageError` if there is a later registration of the same RM. For the core's thread."""
+        """Raise `UsageError` if there is a later registration of the same RM. For the core's thread."""
         if not self.is_current:
             raise UsageError(f"{self.label} has registered again: open new streams")
 
     def update(self, core: Scheduler, updates: list[UpdateRequest]) -> None:
-        """Have the core take in updates, unless the RM has registered again meanwhile."""
+        """Pass updates to the core, unless there is a later registration of the RM."""
         for update in updates if self.is_current else ():
             refused = self._admission.admission_limits(core, update)
             core.update(update)
@@ -92,7 +92,7 @@ class RemoteRM:
                 self.recv_update_response(refused)
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Hand a response to the event loop, if not too much waits there already."""
+        """Pass a response to the event loop; pause the session and end its streams if too many wait."""
         if self._cut:
             return
         weight = entries_of(response)
@@ -107,14 +107,14 @@ class RemoteRM:
         self._loop.call_soon_threadsafe(self._deliver, response)
 
     def forget(self) -> None:
-        """The core has no session of this registration any more."""
+        """Remove this registration, whose session the core has stopped."""
         self._registrations.forget(self)
 
-    # -- what is to be sent ---------------------------------------------------------------------------
+    # -- responses to the RM --------------------------------------------------------------------------
 
     def _deliver(self, response: UpdateResponse) -> None:
         for failed in response.failed_node_updates:
-            # Not every layout has a message for them (decision 36).
+            # Not every layout has a message for failed node updates (`docs/decisions/0036`).
             _log.warning(
                 "resource manager %s: node %s was not updated: %s",
                 printable(self.rm_id),
@@ -144,7 +144,7 @@ class RemoteRM:
                 line.end(resync("the scheduler needs a full report"))
 
     def sent(self, response: UpdateResponse) -> None:
-        """A response has left, or was dropped."""
+        """Subtract a response that was sent or dropped from the waiting entries."""
         self._gone += entries_of(response)
 
     def _cut_off(self, reason: str) -> None:
@@ -154,10 +154,10 @@ class RemoteRM:
     # -- streams --------------------------------------------------------------------------------------
 
     def attach(self, line: ResponseStream, layout: ServerLayout) -> None:
-        """A stream was opened: it replaces an earlier one of its kind; raises `CallRefusal`.
+        """Add a new stream, which replaces an earlier stream of its kind; raises `CallRefusal`.
 
-        One that comes after another of the same registration is told RESYNC: nobody knows what of the
-        other's messages arrived (decision 31).
+        A stream that follows an earlier one of the same registration receives RESYNC, because messages of the
+        earlier stream may be lost (`docs/decisions/0031`).
         """
         if self.layout is not None and self.layout is not layout:
             raise CallRefusal(
@@ -187,17 +187,17 @@ class RemoteRM:
             self._registrations.reconnect(self)
 
     def hears(self, line: ResponseStream) -> bool:
-        """Whether what comes on a stream is to be taken in."""
+        """Return True if messages received on a stream are to be processed."""
         return not line.is_stale and self.lines.get(line.kind) is line
 
     def detach(self, line: ResponseStream) -> None:
-        """A stream has come to its end, and nobody need be told."""
+        """Remove a stream that has ended, without pausing the session."""
         self._drop(line.clear())
         if self.lines.get(line.kind) is line:
             del self.lines[line.kind]
 
     def lost(self, line: ResponseStream, reason: str) -> None:
-        """A stream broke: the session is paused, and streams that belong together end together."""
+        """Remove a broken stream: the session is paused, and the RM's other streams end."""
         self._drop(line.clear())
         if self.lines.get(line.kind) is not line:
             return
@@ -210,9 +210,9 @@ class RemoteRM:
             other.end(resync(f"the {line.kind} stream broke"))
 
     async def half_closed(self, line: ResponseStream) -> None:
-        """The RM has nothing more to say on a stream: with the last of them it shuts down (decision 31).
+        """Process the half-close of a stream; the RM shuts down when all its streams are half-closed.
 
-        One that was told RESYNC only gives up the stream.
+        A half-closed stream that received RESYNC is only removed. See `docs/decisions/0031`.
         """
         line.half_closed = True
         if self.lines.get(line.kind) is not line:
@@ -229,7 +229,7 @@ class RemoteRM:
                 self.callbacks.finish()
 
     def end(self, refusal: CallRefusal | None) -> None:
-        """End all streams."""
+        """End all streams now."""
         if self.callbacks is not None:
             self.callbacks.end(refusal)
         lines, self.lines = list(self.lines.values()), {}
@@ -238,7 +238,7 @@ class RemoteRM:
             line.end(refusal)
 
     def wind_up(self, refusal: CallRefusal) -> None:
-        """End all streams when what waits has been sent."""
+        """End all streams after the waiting responses have been sent."""
         for line in self.lines.values():
             line.finish(refusal)
         self.lines = {}
@@ -247,7 +247,7 @@ class RemoteRM:
 
     @property
     def is_deserted(self) -> bool:
-        """Whether no stream was opened since it registered."""
+        """True if no stream has been opened in this registration."""
         return not self.lines and not self._used
 
     def _drop(self, responses: list[UpdateResponse]) -> None:
@@ -256,7 +256,7 @@ class RemoteRM:
 
 
 def resync(reason: str) -> CallRefusal:
-    """How streams without a field for it are told RESYNC."""
+    """Return the status that stands for RESYNC on streams without a field for it."""
     return CallRefusal(
         grpc.StatusCode.ABORTED, f"RESYNC: {reason}; register again, open new streams, and report everything"
     )

@@ -1,4 +1,4 @@
-"""The callbacks of a remote resource manager: what the core asks and tells it, on a stream of its own."""
+"""Callbacks of a remote resource manager, on a stream of their own."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from yunikorn.service.settings import Settings
 _log = logging.getLogger("yunikorn.grpc")
 
 MERGED = 1000
-"""States, or events, that go into one message."""
+"""Maximum number of states, or of events, in one message."""
 
 
 class RemoteCallback:
-    """The callback of a remote RM that has opened a stream of callbacks.
+    """Callback of a remote RM that has opened a callback stream.
 
-    The core calls its optional methods in its thread; `None` stands for those that the RM does not
-    implement. The core waits for answers for a limited time, then a default holds. An RM that did not answer
-    is not asked for a while, since everybody else would wait with it. Late answers are passed over.
+    The core calls the optional methods in its thread; methods that the RM does not implement are `None`. The
+    core waits for an answer for a limited time, then a default applies. An RM that did not answer in time is
+    not asked for a while, because all other RMs would wait as well. Late answers are ignored.
     """
 
     def __init__(self, remote: RemoteRM, methods: Iterable[str], settings: Settings, peer: Peer) -> None:
@@ -48,38 +48,38 @@ class RemoteCallback:
         self.peer = peer
         self.methods = tuple(methods)
         self.ended: asyncio.Future[CallRefusal | None] = asyncio.get_running_loop().create_future()
-        """Set once the service wants the stream to end."""
+        """Set when the service ends the stream: to a refusal, or to None for status OK."""
         self._settings = settings
         self._loop = asyncio.get_running_loop()
         self.is_open = True
-        """Whether somebody is at the other end."""
+        """True while the RM is connected."""
         self._silent_until = 0.0
-        """The moment, on the loop's clock, until which it is not asked."""
+        """Time on the loop's clock before which the RM is not asked."""
         self._calls: dict[int, Future[FromResourceManager | None]] = {}
         self._last_call = 0
         self._notices: deque[Any] = deque()
         self._some = asyncio.Event()
         self._finished = False
         self.last: CallRefusal | None = None
-        """The status with which the stream ends when all has been said."""
+        """Status with which the stream ends after all messages have been sent."""
         self._last: FromScheduler | None = None
         self._confirmed: asyncio.Future[None] | None = None
         self._handed = 0
-        """Notices that the core handed over; counted in its thread."""
+        """Number of notices handed over by the core; changed in the core's thread."""
         self._gone = 0
-        """Those that were sent or dropped; counted in the loop."""
+        """Number of notices sent or dropped; changed in the event loop."""
         for method in OPTIONAL:
             if method not in self.methods:
                 setattr(self, method, None)
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Responses go over the streams of the interface."""
+        """Send a response on the update streams."""
         self.remote.recv_update_response(response)
 
-    # -- asked by the core, in its thread ---------------------------------------------------------------
+    # -- questions of the core, in its thread -----------------------------------------------------------
 
     def node_predicates(self, args: NodePredicatesArgs) -> Mapping[str, str]:
-        """Which of these nodes may not take the request; the default answer where it does not say in time."""
+        """Return the nodes that must not take the request, with reasons; a default if the RM is too late."""
         answer = self._ask(FromScheduler(predicates=callbacks.to_node_predicates(args)))
         if answer is None:
             if self._settings.accept_unanswered:
@@ -90,7 +90,7 @@ class RemoteCallback:
         return callbacks.from_refusals(answer.predicates)
 
     def update_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
-        """Have the RM save a configuration; without an answer in time it was not saved."""
+        """Ask the RM to save a configuration; without an answer in time, the configuration is not saved."""
         answer = self._ask(FromScheduler(configuration=callbacks.to_configuration(request)))
         if answer is None:
             reason = f"resource manager {self.remote.rm_id} does not answer"
@@ -126,18 +126,18 @@ class RemoteCallback:
         finally:
             self._calls.pop(question.call, None)
 
-    # -- told by the core, in its thread ----------------------------------------------------------------
+    # -- notices of the core, in its thread -------------------------------------------------------------
 
     def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
-        """Tell how a request fares."""
+        """Send the scheduling state of a request."""
         self._notify([request])
 
     def send_events(self, events: Sequence[EventRecord]) -> None:
-        """Tell what happened."""
+        """Send events."""
         self._notify(events)
 
     def resync_scheduler_cache(self, args: ReSyncSchedulerCacheArgs) -> None:
-        """Tell what the RM's cache has to assume and to forget."""
+        """Send the allocations that the RM's cache must assume or forget."""
         self._notify([args])
 
     def _notify(self, notices: Sequence[object]) -> None:
@@ -159,11 +159,11 @@ class RemoteCallback:
         self._some.set()
 
     def answer(self, message: FromScheduler) -> None:
-        """Send something that is not counted: an answer to a call of the RM."""
+        """Send an answer to a call of the RM, which does not count as a notice."""
         self._add(message)
 
     async def take(self) -> FromScheduler | None:
-        """The next message for the RM; None when all has been said."""
+        """Return the next message for the RM; None when the stream is finished."""
         while not self._notices:
             if self._finished:
                 return None
@@ -181,14 +181,14 @@ class RemoteCallback:
         return _envelope(run)
 
     def heard(self, message: FromResourceManager) -> None:
-        """An answer arrived; one that nobody waits for any more only shows that somebody is there."""
+        """Process an answer; a late answer only shows that the RM responds again."""
         self._silent_until = 0.0
         waiting = self._calls.pop(message.call, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(message)
 
     async def confirm(self) -> None:
-        """Wait until all that waits has been sent, and a message that says nothing after it.
+        """Wait until all waiting messages, and an empty message after them, have been sent.
 
         See `ResponseStream.confirm`.
         """
@@ -197,18 +197,18 @@ class RemoteCallback:
         await self._confirmed
 
     def sent(self, message: FromScheduler) -> None:
-        """This message has left."""
+        """Note that a message has been sent."""
         if message is self._last and self._confirmed is not None and not self._confirmed.done():
             self._confirmed.set_result(None)
 
     def finish(self, refusal: CallRefusal | None = None) -> None:
-        """Have the stream end when everything that waits has been sent: in peace, or with a status."""
+        """End the stream after all waiting messages have been sent, with a refusal or with status OK."""
         self._finished = True
         self.last = refusal
         self._some.set()
 
     def close(self) -> None:
-        """Nobody is at the other end: whatever waits for an answer gets none."""
+        """Close the stream: drop waiting notices, and end calls that wait for an answer."""
         self.is_open = False
         self._notices.clear()
         while self._calls:
@@ -217,7 +217,7 @@ class RemoteCallback:
                 waiting.set_result(None)
 
     def end(self, refusal: CallRefusal | None) -> None:
-        """End the stream now; the first reason counts."""
+        """End the stream now; only the first refusal counts."""
         self.close()
         if not self.ended.done():
             self.ended.set_result(refusal)

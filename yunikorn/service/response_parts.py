@@ -1,4 +1,4 @@
-"""Responses by the number of their entries: how much waits, and what goes into one message."""
+"""Sizes of responses in entries, and the splitting of responses into messages."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ LISTS = (
     "accepted_nodes",
     "failed_node_updates",
 )
-"""What a response is made of, in the order of the interface."""
+"""Lists of a response, in the order of the interface."""
 
 
 def entries_of(response: UpdateResponse) -> int:
-    """How many entries a response has."""
+    """Return the number of entries of a response."""
     return sum([len(getattr(response, name)) for name in LISTS])
 
 
 def pieces(response: UpdateResponse, most: int) -> Iterator[UpdateResponse]:
-    """The response in messages of at most `most` entries, in order; the first one carries the action."""
+    """Yield the response in messages of at most `most` entries, in order; the first carries the action."""
     if entries_of(response) <= most:
         yield response
         return

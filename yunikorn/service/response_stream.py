@@ -1,4 +1,4 @@
-"""One stream of a resource manager: what waits to be sent on it, and how it comes to its end."""
+"""One stream of a resource manager: its queue of responses, and its end."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ if TYPE_CHECKING:
 
 
 class ResponseStream:
-    """A stream that belongs to a resource manager. Used in the event loop only."""
+    """Stream of responses to a resource manager. Used in the event loop only."""
 
     def __init__(self, kind: str, remote: RemoteRM, peer: Peer) -> None:
         self.kind = kind
-        """The method that was called."""
+        """Name of the gRPC method that was called."""
         self.remote = remote
-        """The registration it belongs to."""
+        """Registration that the stream belongs to."""
         self.peer = peer
-        """The client that opened it."""
+        """Client that opened the stream."""
         self.is_stale = False
-        """Whether the RM was told RESYNC: what comes is of no use until it has registered anew."""
+        """True after RESYNC was sent: updates are ignored until the RM registers again."""
         self.half_closed = False
-        """Whether the RM has nothing more to say."""
+        """True if the RM sends nothing more."""
         self.ended: asyncio.Future[CallRefusal | None] = asyncio.get_running_loop().create_future()
-        """Set once the service wants it to end: with a refusal, or in peace."""
+        """Set when the service ends the stream: to a refusal, or to None for status OK."""
         self._waiting: deque[UpdateResponse] = deque()
         self._some = asyncio.Event()
         self._finished = False
         self.last: CallRefusal | None = None
-        """The status with which it ends when all has been said."""
+        """Status with which the stream ends after all responses have been sent."""
         self._confirmed: dict[int, asyncio.Future[None]] = {}
 
     def put(self, response: UpdateResponse) -> None:
-        """Have a response sent, after those that wait already."""
+        """Append a response to the queue."""
         self._waiting.append(response)
         self._some.set()
 
     def clear(self) -> list[UpdateResponse]:
-        """Forget what waits, and return it."""
+        """Empty the queue, and return its responses."""
         dropped = list(self._waiting)
         self._waiting.clear()
         return dropped
 
     async def confirm(self) -> None:
-        """Wait until all that waits has been sent, and a response that says nothing after it.
+        """Wait until all waiting responses, and an empty response after them, have been sent.
 
-        An RM that has nothing more to say and one that is gone look alike, until something is sent to it.
+        An RM that half-closes its stream and an RM that has vanished look alike until something is sent.
         """
         last = UpdateResponse()
         self._confirmed[id(last)] = arrived = asyncio.get_running_loop().create_future()
@@ -59,19 +59,19 @@ class ResponseStream:
         await arrived
 
     def sent(self, response: UpdateResponse) -> None:
-        """This response has left."""
+        """Note that a response has been sent."""
         arrived = self._confirmed.pop(id(response), None)
         if arrived is not None and not arrived.done():
             arrived.set_result(None)
 
     def finish(self, refusal: CallRefusal | None = None) -> None:
-        """Have it end when everything that waits has been sent: in peace, or with a status."""
+        """End the stream after all waiting responses have been sent, with a refusal or with status OK."""
         self._finished = True
         self.last = refusal
         self._some.set()
 
     async def take(self) -> UpdateResponse | None:
-        """The next response; None when all has been said."""
+        """Return the next response; None when the stream is finished."""
         while not self._waiting:
             if self._finished:
                 return None
@@ -80,6 +80,6 @@ class ResponseStream:
         return self._waiting.popleft()
 
     def end(self, refusal: CallRefusal | None) -> None:
-        """Have it end now; the first reason counts."""
+        """End the stream now; only the first refusal counts."""
         if not self.ended.done():
             self.ended.set_result(refusal)

@@ -1,4 +1,4 @@
-"""Counts the asks of one RM in the core: those that wait, and all that runs."""
+"""Number of asks of one RM in the core: pending asks, and asks with allocations."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from yunikorn.scheduling.partition_scheduler import PartitionScheduler, ended_by
 
 
 class AskCount:
-    """The exact number of asks that the core has after the removals and recoveries of an update.
+    """Exact number of asks in the core after the removals and recoveries of an update.
 
     An allocation without an ask (recovered, placed by the RM, or with a released ask) counts as one. The core
-    applies removals of applications before asks and releases after them: both make room for the asks.
+    applies removals of applications before asks and releases after asks: both reduce the number for the asks
+    of the update.
     """
 
     def __init__(self, core: Scheduler, update: UpdateRequest) -> None:
@@ -28,12 +29,12 @@ class AskCount:
         self._removed = set(removed_applications(core, update))
         self._ended: set[objects.Allocation] = set()
         self._ended_of: Counter[Ask] = Counter()
-        """By ask: its allocations among those that end."""
+        """Number of ending allocations per ask."""
         self._dropped: set[Ask] = set()
         self._owners: dict[tuple[str, str], Iterator[Application]] = {}
-        """By partition and key: applications with an ask of this key that no release had a look at yet."""
+        """Applications with an ask of a key, by partition and key; a release advances the iterator."""
         self._open: dict[tuple[str, str, str], int] = {}
-        """Repeats of asks that the RM may still place itself in this update."""
+        """Number of replicas per ask that the RM may still place itself in this update."""
         self._note_releases(update)
         self._ended_of.update(one.ask for one in self._ended if one.ask is not None)
         self.total = existing_in(update)
@@ -55,12 +56,13 @@ class AskCount:
                 self._dropped.update(asks)
 
     def _owner(self, at: PartitionScheduler | None, app_id: str, key: str) -> Application | None:
-        """The application whose asks a release drops: of a key alone, the first that is left with one."""
+        """Return the application whose asks a release drops; without an id, the first that still has one."""
         if at is None:
             return None
         if app_id:
             return at.partition.applications.get(app_id)
-        # Removals come before releases, and one release before the next: what one has passed over stays gone.
+        # A release never needs the applications that an earlier release passed over, so iterators do not
+        # restart.
         owners = self._owners.get((at.name, key))
         if owners is None:
             owners = self._owners[at.name, key] = iter(at.asks.index.find_all(key) if key else ())
@@ -82,7 +84,7 @@ class AskCount:
         return ask is None or ask in self._dropped or app.asks.get(one.key) is not ask
 
     def _is_gone(self, ask: Ask) -> bool:
-        """Return whether the releases end this ask."""
+        """Return True if the releases end this ask."""
         if ask in self._dropped:
             return True
         return not ask.pending and bool(self._ended) and ask.live == self._ended_of[ask]
@@ -91,7 +93,7 @@ class AskCount:
         return self._core.partition(self._rm_id, name)
 
     def _application(self, partition: str, app_id: str) -> Application | None:
-        """The application of this id, unless the update removes it."""
+        """Return the application with this id, unless the update removes the application."""
         at = self._core_partition(partition)
         app = None if at is None else at.partition.applications.get(app_id)
         return None if app in self._removed else app
@@ -99,7 +101,7 @@ class AskCount:
     # -- entries --------------------------------------------------------------------------------------
 
     def adds(self, one: AllocationAsk | Allocation) -> bool:
-        """Return whether this entry adds an ask or an allocation without an ask."""
+        """Return True if this entry adds an ask or an allocation without an ask."""
         if isinstance(one, Allocation):
             if FOREIGN_TAG in one.allocation_tags:
                 return False
@@ -112,7 +114,7 @@ class AskCount:
         return ask is None or self._is_gone(ask)
 
     def add(self, one: AllocationAsk | Allocation) -> None:
-        """Count an entry that adds."""
+        """Count an entry for which `adds` returned True."""
         self.total += 1
         if isinstance(one, AllocationAsk):
             self._open[self._name(one)] = one.max_allocations
@@ -127,7 +129,7 @@ class AskCount:
         return any(there not in self._ended for there in app.of_key(one.allocation_key))
 
     def _takes_place(self, one: Allocation) -> bool:
-        """Return whether an allocation takes the place of a waiting ask; each repeat is taken once."""
+        """Return True if an allocation takes the place of a pending replica; each replica is taken once."""
         name = self._name(one)
         if name not in self._open:
             app = self._application(one.partition_name, one.application_id)
@@ -141,13 +143,13 @@ class AskCount:
 
 
 def existing_in(update: UpdateRequest) -> int:
-    """The number of allocations that an update reports on new nodes, without foreign ones."""
+    """Return the number of allocations on the new nodes of an update, without foreign ones."""
     existing = (one for node in update.new_schedulable_nodes for one in node.existing_allocations)
     return sum(FOREIGN_TAG not in one.allocation_tags for one in existing)
 
 
 def removed_applications(core: Scheduler, update: UpdateRequest) -> Iterator[Application]:
-    """The applications of the core that an update removes, each once."""
+    """Yield the applications of the core that an update removes, each once."""
     seen: set[Application] = set()
     for gone in update.remove_applications:
         at = core.partition(update.rm_id, gone.partition_name)

@@ -1,4 +1,4 @@
-"""Limits on what one resource manager may have in the core; entries beyond them are refused one by one."""
+"""Limits on the objects of one resource manager in the core; excess entries are refused one by one."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ E = TypeVar("E")
 
 
 class RMAdmission:
-    """Keeps one registration of a resource manager within its limits. Used in the core's thread only."""
+    """Enforcement of the limits of one registration. Used in the core's thread only."""
 
     def __init__(self, rm_id: str, limits: RMLimits) -> None:
         self._rm_id = rm_id
         self._limits = limits
         self._asks = 0
-        """At least as many as the core has (see `AskCount`); counted exactly when that would be too many."""
+        """Upper bound of the number of asks in the core; counted exactly by `AskCount` beyond the limit."""
         self._types: set[str] = set()
         self._logged: set[str] = set()
 
     def admission_limits(self, core: Scheduler, update: UpdateRequest) -> UpdateResponse | None:
-        """Leave in an update the entries that are within the limits; returns the refusal of the others."""
+        """Remove the entries beyond the limits from an update; returns their refusal, or None."""
         if core.session_state(self._rm_id) != RUNNING:
-            return None  # nothing is taken in
+            return None  # the core refuses the whole update
         refused = UpdateResponse()
         update.new_applications = self._applications(core, update, refused)
         self._limit_asks(core, update, refused)
@@ -93,9 +93,9 @@ class RMAdmission:
         update.allocations = _kept(update.allocations, allocation_fault, _rejecting(refused))
 
     def _room(self, core: Scheduler, update: UpdateRequest) -> Callable[[AllocationAsk | Allocation], str]:
-        """Return a function that gives the reason why an ask or allocation cannot be let in.
+        """Return a function that returns the reason to refuse an ask or allocation, or "".
 
-        What runs on a node that joins is never refused, and counts before the asks.
+        Existing allocations of a new node are never refused, and count before the asks.
         """
         limit = self._limits.asks
         new = len(update.asks) + len(update.allocations)
@@ -168,7 +168,7 @@ class RMAdmission:
 
 
 def _kept(entries: list[E], fault: Callable[[E], str], refuse: Callable[[E, str], None]) -> list[E]:
-    """The entries that have no fault; `refuse` gets the others, with the reason."""
+    """Return the entries without a fault; `refuse` is called with each other entry and the reason."""
     kept: list[E] = []
     for entry in entries:
         reason = fault(entry)

@@ -37,15 +37,15 @@ from yunikorn.service.unix_socket import SocketLock
 _log = logging.getLogger("yunikorn.grpc")
 
 LAST = 0.5
-"""Seconds for calls that are under way when all streams of RMs have ended."""
+"""Seconds for the remaining calls to end after all streams of RMs have ended."""
 BESIDE = 100
-"""Calls at the same time of one connection beside the streams of its RMs."""
+"""Maximum number of concurrent calls per connection beside the streams of its RMs."""
 STOPPING = CallRefusal(grpc.StatusCode.UNAVAILABLE, "the scheduler is being stopped: connect again later")
 DIED = CallRefusal(grpc.StatusCode.INTERNAL, "the scheduler has died of a bug, which is in its log")
 
 
 class Server:
-    """Serves a core over the network. `start` and `stop` belong to one event loop."""
+    """Network server of a core. `start` and `stop` must be called in the same event loop."""
 
     def __init__(self, core: AsyncScheduler, settings: Settings) -> None:
         self.registrations = Registrations(core, settings)
@@ -63,7 +63,7 @@ class Server:
         reflect(self._server)
 
     async def start(self) -> str:
-        """Listen; returns the address with its port. Raises `UsageError` if that cannot be."""
+        """Listen; returns the address with the bound port. Raises `UsageError` if that is not possible."""
         try:
             self._socket_lock = socket_lock(self._settings)
             tls = self._settings.tls
@@ -78,9 +78,10 @@ class Server:
         return address
 
     async def stop(self) -> None:
-        """Have the core end, tell every RM what is left to tell, and end all streams.
+        """Stop the core, send the waiting responses to every RM, and end all streams.
 
-        The core ends its decision first, and sessions are told nothing of their end: the RMs come back.
+        The core completes its current work first. No session is stopped, because the RMs reconnect to the
+        next service.
         """
         await self.health.set(False)
         await self._core.close()
@@ -89,7 +90,7 @@ class Server:
             remote.wind_up(STOPPING if failure is None else DIED)
         if self._open.tasks:
             await asyncio.wait(self._open.tasks, timeout=self._settings.patience.stop)
-        # Whoever watches health would do so for ever.
+        # The calls of clients that watch the health do not end by themselves.
         await self._server.stop(LAST)
         self._decoding.close()
         self._release()
@@ -99,11 +100,11 @@ class Server:
             self._socket_lock.release()
 
     def reload_certificates(self) -> bool:
-        """Use the certificates as they are now; returns whether they have changed, raises `UsageError`."""
+        """Use the current certificate files; returns True if they have changed, raises `UsageError`."""
         return self._certificates is not None and self._certificates.reload()
 
     async def report(self, green: bool) -> None:
-        """Say whether the core moves."""
+        """Report through the health service whether the core makes progress."""
         await self.health.set(green)
 
     # -- handlers -------------------------------------------------------------------------------------
@@ -136,7 +137,7 @@ class Server:
         messages: AsyncIterator[bytes],
         context: Context,
     ) -> None:
-        """Serve a stream if there is room for it; the connection's room is for all kinds together."""
+        """Serve a stream if the limits allow; the limit per connection covers all kinds together."""
         try:
             with self._open.counted(context.peer()):
                 await serve(messages, context)
@@ -150,7 +151,7 @@ class Server:
             await self.registrations.register(request, Peer.of(context, self._settings.identity))
         except (YunikornError, CallRefusal) as error:
             refusal = error if isinstance(error, CallRefusal) else _registration_refused(error)
-            # Files of the service are no secret.
+            # Texts from the service's own files are not secret.
             reason = refusal.logged if request.config else refusal.details
             _log.warning(
                 "the registration of %s by %s was refused: %s", _named(request), Peer.of(context), reason
@@ -178,14 +179,14 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
     return [
         ("grpc.max_receive_message_length", settings.limits.message_bytes),
         ("grpc.max_send_message_length", -1),
-        # Beside the streams that are counted, a connection has calls such as registrations.
+        # Besides the counted streams, a connection has calls such as registrations.
         ("grpc.max_concurrent_streams", settings.limits.connection + BESIDE),
-        # Two schedulers at one port would share its connections without a word.
+        # Otherwise two schedulers at one port would silently share its connections.
         ("grpc.so_reuseport", 0),
-        # A peer that vanished without a goodbye is found, and its session paused.
+        # Keepalive detects peers that vanish without closing the connection, so their sessions are paused.
         ("grpc.keepalive_time_ms", keepalive),
         ("grpc.keepalive_timeout_ms", keepalive // 2),
-        ("grpc.http2.ping_timeout_ms", keepalive // 2),  # a minute if it is not said, whatever keepalive says
+        ("grpc.http2.ping_timeout_ms", keepalive // 2),  # the default is a minute, whatever the keepalive
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),

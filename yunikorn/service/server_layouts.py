@@ -1,4 +1,4 @@
-"""The layouts of the interface as streams: which there are, and what goes on which (decision 33)."""
+"""Layouts of the scheduler interface as gRPC streams (`docs/decisions/0033`)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Parts = Iterator[tuple[str, UpdateResponse]]
 
 @attrs.frozen(eq=False)
 class ServerLayout:
-    """A layout: its streams with their codecs."""
+    """Layout: its streams, and their codecs."""
 
     name: str
     decode: Mapping[str, Callable[[bytes], list[UpdateRequest]]]
-    """By kind of stream: from bytes to updates, in their order."""
+    """Decoders by kind of stream; each returns the updates of a message in order."""
     encode: Mapping[str, Callable[[UpdateResponse], bytes]]
-    """By kind of stream: from a response to bytes."""
+    """Encoders of responses by kind of stream."""
     parts: Callable[[UpdateResponse], Parts]
-    """What of a response goes on which stream."""
+    """Splitter of a response into parts, with the kind of stream for each part."""
     tells_resync: bool
-    """Whether its responses have a field for RESYNC; otherwise its streams end with it."""
+    """True if responses have a field for RESYNC; otherwise the streams end with a status for RESYNC."""
 
 
 def _whole(response: UpdateResponse) -> Parts:
@@ -84,7 +84,7 @@ ONE_STREAM = ServerLayout(
     _whole,
     tells_resync=True,
 )
-"""Release v0.11.0."""
+"""Layout of the scheduler interface v0.11.0."""
 
 BY_SUBJECT = ServerLayout(
     "a stream per subject (UpdateAllocation, UpdateApplication, UpdateNode)",
@@ -101,6 +101,6 @@ BY_SUBJECT = ServerLayout(
     _by_subject,
     tells_resync=False,
 )
-"""The newer layout."""
+"""Layout of later versions of the scheduler interface."""
 
 SERVER_LAYOUTS = (ONE_STREAM, BY_SUBJECT)

@@ -1,4 +1,4 @@
-"""A service from its start to its end: core, network, configurations, signals."""
+"""Life cycle of a service: core, network, configurations and signals."""
 
 from __future__ import annotations
 
@@ -42,52 +42,52 @@ DIED = 70
 ENDED_AT_ONCE = 130
 """Exit status after a second signal."""
 LOOK = 1.0
-"""Seconds between two looks at whether the core moves."""
+"""Seconds between two checks of the core's progress."""
 
 
 class Network(Protocol):
-    """The server of `yunikorn.service.server`, which needs gRPC; a service without it does not."""
+    """Interface of the server in `yunikorn.service.server`, which is imported only if gRPC is needed."""
 
     async def start(self) -> str:
         """Listen; returns the address."""
         ...
 
     async def stop(self) -> None:
-        """Stop the core, and the server."""
+        """Stop the core and the server."""
         ...
 
     async def report(self, green: bool) -> None:
-        """Say whether the core moves."""
+        """Report whether the core makes progress."""
         ...
 
     def reload_certificates(self) -> bool:
-        """Read the certificates again; returns whether they have changed, raises `UsageError`."""
+        """Read the certificates again; returns True if they have changed, raises `UsageError`."""
         ...
 
 
 @attrs.frozen
 class ServiceOptions:
-    """What a service is to do."""
+    """Options of a service."""
 
     files: ConfigFiles
     settings: Settings
     network: Callable[[AsyncScheduler, Settings], Network] | None
-    """Makes the server; None for none."""
+    """Factory of the server; None for a service without network."""
     allow_rm_config: bool = False
     watch: bool = False
     demo: bool = False
     record: Path | None = None
     record_size: int | None = None
-    """Bytes after which a recording goes on in another file; None is never."""
+    """Size in bytes from which a recording continues in another file; None for no limit."""
 
 
 def serve(
     options: ServiceOptions, registry: Registry, announce: Callable[[str], None], clock: Clock | None = None
 ) -> int:
-    """Serve until a signal ends it; returns the exit status.
+    """Serve until a signal arrives; returns the exit status.
 
-    `announce` gets the address, if there is one, when all is ready. Raises `UsageError` for what cannot be
-    used.
+    `announce` is called with the address, empty without network, when the service is ready. Raises
+    `UsageError` for options that cannot be used.
     """
 
     async def run() -> int:
@@ -97,7 +97,7 @@ def serve(
 
 
 class _Service:
-    """The parts of a service at work, and what holds them together. Made and used in one event loop."""
+    """Running service and its parts. Created and used in one event loop."""
 
     def __init__(self, options: ServiceOptions, registry: Registry, clock: Clock) -> None:
         self._options = options
@@ -129,7 +129,7 @@ class _Service:
         return Scheduler(**parts) if self._recorder is None else RecordingScheduler(self._recorder, **parts)
 
     async def run(self, announce: Callable[[str], None]) -> int:
-        """From the start to the end; returns the exit status."""
+        """Run from start to end; returns the exit status."""
         try:
             address = "" if self._network is None else await self._network.start()
             self.core.threaded.start()
@@ -159,7 +159,7 @@ class _Service:
             self._keep(keep_watch(dog, self._network.report, LOOK))
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
-        """Have something done beside all else; what it raises is reported."""
+        """Run `work` in the background, and log its errors."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -193,7 +193,7 @@ class _Service:
         for name, handler in handlers.items():
             number = getattr(signal, name, None)
             if number is not None:
-                # Where there are no signals, there is no handler.
+                # Not every platform and thread supports signal handlers.
                 with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                     loop.add_signal_handler(number, handler)
                     set_here.append(number)
@@ -206,7 +206,7 @@ class _Service:
     async def _reload(self) -> None:
         recorder = self._recorder
         if recorder is not None:
-            # Only the core's thread writes.
+            # Only the core's thread may write to the recording.
             self.core.threaded.notify(lambda core: recorder.reopen(core.clock.now()))
         if self._network is not None:
             _reload_certificates(self._network)
@@ -230,9 +230,9 @@ def _reload_certificates(network: Network) -> None:
 
 
 def given_texts(options: ServiceOptions) -> Texts:
-    """The configurations that are in no file: that of the demo, and one for RMs that bring their own.
+    """Return the configurations that come from no file: the demo's, and a default if RMs bring their own.
 
-    Raises `UsageError` if there is nothing to schedule by.
+    Raises `UsageError` if there is no configuration at all.
     """
     groups = options.files.paths()
     texts: dict[str, str | bytes] = {}

@@ -1,4 +1,4 @@
-"""How a service is to run: where it listens, how much it keeps, how long it waits."""
+"""Settings of a service: address, limits and timeouts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from yunikorn.suggestions import suggest
 
 DEFAULT_ADDRESS = "127.0.0.1:3333"
 NONE = "none"
-"""Written for a limit that is not there."""
+"""Word for an absent limit on the command line."""
 
 
 @attrs.frozen
 class ServerTls:
-    """Certificates; with those of the clients' authority only clients that have one of its are let in."""
+    """TLS files of a server; with `client_authority`, clients need a certificate of that authority."""
 
     certificate: Path
     key: Path
@@ -27,20 +27,20 @@ class ServerTls:
 
 @attrs.frozen
 class RMLimits:
-    """How much one resource manager may have; None is any number."""
+    """Limits of one resource manager; None for no limit."""
 
     applications: int | None = 100_000
-    """Applications that have not ended."""
+    """Number of applications that have not ended."""
     asks: int | None = 1_000_000
-    """Asks that wait, and those whose allocations run."""
+    """Number of pending asks and of asks with running allocations."""
     tags: int | None = 1_000
-    """Tags of one application, ask or allocation."""
+    """Number of tags of one application, ask or allocation."""
     resource_types: int | None = 1_000
-    """Names of resources, over all that it reports and asks for."""
+    """Number of different resource names in all reports and requests."""
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> RMLimits:
-        """Limits from `NAME=NUMBER` and `NAME=none`; raises `UsageError`."""
+        """Parse `NAME=NUMBER` and `NAME=none`; raises `UsageError`."""
         given: dict[str, int | None] = {}
         for text in texts:
             name, _, number = text.partition("=")
@@ -54,87 +54,86 @@ class RMLimits:
 
 
 LIMITS = {field.name.replace("_", "-"): field.name for field in attrs.fields(RMLimits)}
-"""The fields by their names on the command line."""
+"""Fields of `RMLimits` by their names on the command line."""
 
 
 @attrs.frozen
 class Limits:
-    """How much a service takes and keeps. What is beyond is refused with a status that says so."""
+    """Limits of a service. Calls and messages beyond a limit are refused with a status."""
 
     message_bytes: int = 64 << 20
-    """Largest message that is taken."""
+    """Maximum size of a received message in bytes."""
     rms: int = 1000
-    """Resource managers that are registered."""
+    """Number of registered resource managers."""
     streams: int = 4000
-    """Streams at the same time, of all resource managers: of each up to three, and callbacks."""
+    """Number of open streams of all resource managers; each has up to three, and one for callbacks."""
     connection: int = 400
-    """Streams at the same time of one connection."""
+    """Number of open streams of one connection."""
     in_flight: int = 16
-    """Messages of one stream that are decoded and wait for the core; the rest waits at the sender."""
+    """Number of decoded messages per stream that wait for the core; further messages wait at the sender."""
     waiting: int = 100_000
-    """Entries of responses that wait for an RM to read them; an RM that is further behind is cut off."""
+    """Number of response entries that wait for an RM; the streams of an RM beyond this limit are ended."""
     entries: int = 2_000
-    """Entries of a response that are sent in one message, so that clients with small limits can take it."""
+    """Number of entries per response message; larger responses are split, for clients with small limits."""
     notices: int = 10_000
-    """Messages that wait on the stream of callbacks."""
+    """Number of notices that wait on a callback stream."""
     per_rm: RMLimits = RMLimits()
-    """How much of each thing one resource manager may have in the core."""
 
 
 @attrs.frozen
 class Patience:
-    """How long a service waits, in seconds."""
+    """Waiting times of a service, in seconds."""
 
     session: float | None = 300.0
-    """For a paused RM to register again before everything of it is removed; None is for ever."""
+    """Time for a paused RM to register again before its objects are removed; None for no limit."""
     message: float = 30.0
-    """For the first message of a stream."""
+    """Time for the first message of a stream to arrive."""
     stream: float = 60.0
-    """For the first stream of an RM that has registered."""
+    """Time for a registered RM to open its first stream."""
     callback: float = 5.0
-    """For the answer to a callback, such as whether a node may take a request."""
+    """Time for an RM to answer a callback, such as a predicate."""
     silence: float = 30.0
-    """For which an RM that did not answer is not asked again, unless it answers meanwhile."""
+    """Time for which an RM is not asked after a missing answer, unless an answer arrives."""
     keepalive: float = 20.0
-    """Without a sign of life before a connection is tried, and half of that for the answer."""
+    """Idle time before a connection is probed; the peer has half of this time to respond."""
     stop: float = 10.0
-    """For streams to take what is left when the service stops."""
+    """Time for sending the waiting responses when the service stops."""
     hang: float = 10.0
-    """After which a core that does not move is reported, with the plugin that is at work."""
+    """Time without progress after which the core is reported as hanging, with the running plugin."""
 
     @property
     def session_ns(self) -> int | None:
-        """The session's, in nanoseconds."""
+        """Session timeout in nanoseconds; None for no limit."""
         return None if self.session is None else round(self.session * SECOND)
 
 
 @attrs.frozen
 class Budget:
-    """How much of the core's time a plugin may have; more is reported with its name, and decides nothing."""
+    """Limits on the core's time per plugin; plugins beyond a limit are only reported."""
 
     call: float | None = 1.0
-    """Seconds that one call may take; None is any."""
+    """Maximum duration of one call in seconds; None for no limit."""
     share: float = 0.5
-    """Of the looks at the core, those that may find the plugin at work."""
+    """Maximum fraction of samples that find the plugin running."""
     looks: int = 600
-    """After so many the share is counted."""
+    """Number of samples from which a share is computed."""
     interval: float = 0.1
-    """Seconds between two looks."""
+    """Seconds between two samples."""
 
 
 @attrs.frozen
 class Settings:
-    """Everything that the network side of a service can be told."""
+    """Settings of the network side of a service."""
 
     address: str = DEFAULT_ADDRESS
-    """`HOST:PORT`, port 0 for any that is free, or `unix:PATH`."""
+    """`HOST:PORT`, with port 0 for any free port, or `unix:PATH`."""
     tls: ServerTls | None = None
     insecure: bool = False
-    """Whether to listen to other machines without TLS."""
+    """True to allow connections from other machines without TLS."""
     accept_unanswered: bool = False
-    """Whether a node that an RM did not answer for in time may take the request; otherwise it may not."""
+    """True if a node may take the request when the RM does not answer in time."""
     limits: Limits = Limits()
     patience: Patience = Patience()
     budget: Budget = Budget()
     identity: str = ""
-    """The part of a client's certificate that names its resource manager, `cn` or `san`; empty for none."""
+    """Part of a client's certificate that names its resource manager, `cn` or `san`; empty for no check."""

@@ -1,7 +1,7 @@
-"""Calls with a single message: they end if it does not come.
+"""Calls with a single message, with a timeout for that message.
 
-gRPC waits for the message of such a call before it hands the call over, for as long as the client likes. To
-the other end a call with a single message is like a stream of one, so the service takes it for a stream.
+gRPC passes on such a call only when its message has arrived, without a timeout. On the wire, a call with a
+single message looks like a stream of one message, so the service handles such calls as streams.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MISSING = CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, "the call ended without 
 def with_message(
     serve: Callable[[M, Context], Awaitable[T]], name: str, patience: Patience
 ) -> Callable[[AsyncIterator[M], Context], Awaitable[T]]:
-    """What serves a call of this name as a stream, of which `serve` is given the message."""
+    """Return a handler of streams that calls `serve` with the single message of a call."""
 
     async def served(messages: AsyncIterator[M], context: Context) -> T:
         what = f"a call of {name} from {context.peer()}"
@@ -45,5 +45,5 @@ def with_message(
 def answered(
     serve: Callable[[bytes, Context], Awaitable[bytes]], name: str, patience: Patience
 ) -> grpc.RpcMethodHandler[Any, Any]:
-    """The handler of a call with one message and one answer."""
+    """Return the handler of a call with one message and one answer."""
     return grpc.stream_unary_rpc_method_handler(with_message(serve, name, patience))

@@ -1,27 +1,27 @@
-"""Signals that ask a service to end: the first asks, one that comes later insists."""
+"""Signals that stop a service: the first requests an orderly stop, a later one an immediate exit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 ECHO = 1.0
-"""Seconds in which a second signal is taken for the first one once more."""
+"""Seconds after the first signal in which another signal counts as its duplicate."""
 
 
 class StopSignals:
-    """Tells a user who has lost patience from one signal that arrives twice.
+    """Filter that distinguishes a repeated request of a user from a signal that is delivered twice.
 
-    Whoever signals a process often signals its group as well: so do `timeout`, and a terminal whose
+    A signal is often sent to a process and to its group: `timeout` does so, and so does a terminal whose
     Ctrl-C a wrapper passes on.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
-        """`now` says the time in seconds, by a clock that only goes forward."""
+        """Use `now` as the clock: seconds, monotonic."""
         self._now = now
         self._first: float | None = None
 
     def asks(self) -> bool:
-        """A signal came: True for the first one, with which the end begins."""
+        """Process a signal; returns True for the first one, which begins the orderly stop."""
         if self._first is None:
             self._first = self._now()
             return True
@@ -29,5 +29,5 @@ class StopSignals:
 
     @property
     def insists(self) -> bool:
-        """Whether one that comes now, after the first, means at once."""
+        """True if a signal that arrives now, after the first, requests an immediate exit."""
         return self._first is not None and self._now() - self._first >= ECHO

@@ -1,4 +1,4 @@
-"""The streams of the interface: what an RM sends goes into the core, what the core says goes to the RM."""
+"""Update streams of the interface: updates from RMs to the core, and responses from the core to RMs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _log = logging.getLogger("yunikorn.grpc")
 
 
 class UpdateStreams:
-    """Serves the streams on which an RM reports and hears."""
+    """Handler of the update streams."""
 
     def __init__(self, registrations: Registrations, decoding: Decoding) -> None:
         self._registrations = registrations
@@ -38,7 +38,7 @@ class UpdateStreams:
     async def serve(
         self, layout: ServerLayout, kind: str, messages: AsyncIterator[bytes], context: Context
     ) -> None:
-        """One stream from its first message to its end."""
+        """Serve one stream from its first message to its end."""
         data = await first_message(messages, self._registrations.settings.patience, WHO)
         if data is None:
             return
@@ -74,7 +74,7 @@ class UpdateStreams:
         messages: AsyncIterator[bytes],
         context: Context,
     ) -> CallRefusal | None:
-        """Hear and tell until one of the two ends comes to its end; returns what the RM is told then."""
+        """Receive and send until either side ends the stream; returns the final refusal, or None."""
         hearing = asyncio.create_task(self._hear(layout, line, first, messages))
         telling = asyncio.create_task(self._tell(layout, line, context))
         try:
@@ -124,7 +124,7 @@ class UpdateStreams:
             taken = await core.begin(lambda scheduler: remote.update(scheduler, updates))
         except CoreStopped as error:
             if core.threaded.failure is None:
-                # The service stops: what is left to tell is told, and then how the stream ends.
+                # The service stops: the waiting responses and the final status are still to be sent.
                 await asyncio.get_running_loop().create_future()
             raise refusal_of(error) from error
         taken.add_done_callback(functools.partial(_settle, line))
@@ -154,31 +154,31 @@ class UpdateStreams:
 
 
 async def send(context: Context, data: bytes) -> None:
-    """Send a message; raises `CallRefusal` if nobody is there any more."""
+    """Send a message; raises `CallRefusal` if the connection is lost."""
     try:
         await context.write(data)
     except Exception as error:
-        # gRPC has no one type for this.
+        # gRPC raises several types of errors here.
         text = f"the connection was lost: {type(error).__name__}: {error}"
         raise CallRefusal(grpc.StatusCode.UNAVAILABLE, text) from error
 
 
 class EndableStream(Protocol):
-    """What `end_of` looks at of a stream."""
+    """Part of a stream that `end_of` uses."""
 
     ended: asyncio.Future[CallRefusal | None]
-    """Set once the service wants it to end."""
+    """Set when the service ends the stream: to a refusal, or to None for status OK."""
     last: CallRefusal | None
-    """With which status it ends when all has been said."""
+    """Status with which the stream ends after everything has been sent."""
 
 
 async def end_of(
     line: EndableStream, hearing: asyncio.Task[None], telling: asyncio.Task[None]
 ) -> CallRefusal | None:
-    """Waits until a stream comes to its end, and returns the refusal with which it does, or None.
+    """Wait until a stream ends; returns the refusal with which the stream ends, or None.
 
-    It ends when the service wants it to, when all has been told, or when either part fails; not when there
-    is nothing more to hear.
+    A stream ends when the service ends it, when everything has been sent, or when receiving or sending fails.
+    The end of the received messages does not end the stream.
     """
     parts: set[asyncio.Future[Any]] = {hearing, telling, line.ended}
     while True:
@@ -212,14 +212,14 @@ def _check_rm(updates: Iterable[UpdateRequest], line: ResponseStream) -> None:
 
 
 def _settle(line: ResponseStream, taken: asyncio.Future[None]) -> None:
-    """End a stream whose updates the core cannot take in."""
+    """End a stream whose updates the core cannot apply."""
     error = None if taken.cancelled() else taken.exception()
     if error is None:
         return
     remote = line.remote
     remote.detach(line)
     if isinstance(error, UsageError) and not isinstance(error, CoreStopped):
-        # What the core does not know any more has been away for too long.
+        # The core has no session of the RM any more, because the RM was away for too long.
         remote.forget()
         line.end(not_registered(remote.rm_id))
     else:

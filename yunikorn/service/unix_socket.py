@@ -1,4 +1,4 @@
-"""A socket of the file system as the property of one service, as long as the service runs."""
+"""Exclusive use of a Unix socket by one service."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from yunikorn.errors import UsageError
 from yunikorn.recording.file_lock import FileIsLocked, open_locked
 
 LOCK = ".lock"
-"""Ending of the file that a service locks beside its socket."""
+"""Suffix of the lock file beside the socket."""
 PATIENCE = 1.0
-"""Seconds for a listener to take a connection."""
+"""Seconds for a listener to accept a connection."""
 
 
 class SocketLock:
-    """The right to listen at a path.
+    """Exclusive right to listen at a path.
 
-    gRPC removes a socket that it finds, whether or not another process listens there. So a service locks a
-    file beside the socket before it listens, and keeps that lock until it ends. Other programs are found by
-    connecting.
+    gRPC removes an existing socket even if another process listens there. Therefore a service locks a file
+    beside the socket before it listens, and keeps the lock until it ends. Programs that do not use the lock
+    are detected by connecting to the socket.
     """
 
     def __init__(self, path: str) -> None:
-        """Raises `UsageError` if another process listens at the path, or if the path cannot be used."""
+        """Take the lock; raises `UsageError` if another process listens at the path, or the path unusable."""
         self._path = Path(path)
         self._lock = self._path.with_name(self._path.name + LOCK)
         self._file: int | None = self._take()
@@ -38,9 +38,10 @@ class SocketLock:
             raise
 
     def release(self) -> None:
-        """Give the path up."""
+        """Release the path."""
         if self._file is not None:
-            # Removed while it is locked: a process that waits for this file sees that it is another's.
+            # Removed while locked: a process that waits for the lock then finds that its file has lost the
+            # name.
             with contextlib.suppress(OSError):
                 self._lock.unlink()
             os.close(self._file)
@@ -76,7 +77,7 @@ class SocketLock:
             try:
                 probe.connect(str(self._path))
             except (ConnectionRefusedError, FileNotFoundError):
-                return  # left by a process that is gone
+                return  # left by a process that has ended
             except (BlockingIOError, TimeoutError) as error:
                 raise self._taken_by("") from error
             except OSError as error:
@@ -99,7 +100,7 @@ def _written_in(lock: Path) -> str:
 
 
 def _listener(connected: socket.socket) -> str:
-    """The process that listens at the other end, where the system says so."""
+    """Return the pid of the listening process, or "" where the system does not report it."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return ""

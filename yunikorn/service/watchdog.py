@@ -1,4 +1,4 @@
-"""Watches whether the core moves: a plugin that hangs cannot be interrupted, but it can be named."""
+"""Detection of a hanging core: a plugin that hangs cannot be interrupted, but can be reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _log = logging.getLogger("yunikorn.core")
 
 
 class Watchdog:
-    """Looks at a core from outside; `look` is to be called at intervals."""
+    """Observer of the core's progress; `look` must be called at intervals."""
 
     def __init__(self, core: ThreadedScheduler, patience: float) -> None:
         self._core = core
@@ -21,10 +21,10 @@ class Watchdog:
         self._steps = -1
         self._since = 0.0
         self.hangs = False
-        """Whether the core was at work and did not move for longer than it may."""
+        """True if the core is busy and has made no progress for the allowed time."""
 
     def look(self, now: float) -> bool:
-        """Look at the moment `now` (seconds, of any clock); returns whether anything has changed."""
+        """Check the core at time `now` (seconds, any clock); returns True if `hangs` has changed."""
         core = self._core
         if core.steps != self._steps or not core.at_work:
             self._steps, self._since = core.steps, now
@@ -48,7 +48,7 @@ class Watchdog:
 
 
 async def keep_watch(dog: Watchdog, told: Callable[[bool], Awaitable[object]], interval: float) -> None:
-    """Look again and again, and report whether the core moves when that changes."""
+    """Check the core at intervals, and call `told` when its progress stops or resumes."""
     reported = dog.hangs
 
     async def look(now: float) -> None:
