@@ -1,1 +1,1 @@
-"""The command line: one file per command, each imported only when it is called."""
+"""The command line: one module per command, imported only when the command is called."""

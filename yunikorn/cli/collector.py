@@ -1,9 +1,10 @@
-"""Python's garbage collector, set for a process that does nothing but schedule.
+"""Settings of Python's garbage collector for a process that only schedules.
 
-A scheduler keeps what it makes: requests and allocations stay until they end, and by then most are freed
-at once, without the collector. Left as it is, the collector looks through young objects every 700 of them and
-finds next to nothing. Who owns the process may have it look less often; a library may not, so this is
-done by the command line only. What is in cycles is found all the same, later.
+The objects of a scheduler are long-lived: requests and allocations stay until they end, and then reference
+counting frees most of them, without the collector. With Python's defaults, the collector scans the young
+objects after every 700 new ones, and finds almost nothing. Less frequent collections find reference cycles
+later, but still find them. Only the command line changes these settings, because a library must not change
+those of its process.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from __future__ import annotations
 import gc
 
 YOUNG = 10_000
-"""Objects made, less those freed, between two looks at the young ones."""
+"""Allocations minus deallocations between two collections of the young generation."""
 MIDDLE = 50
-"""Looks at the young ones between two at those that have survived one."""
+"""Collections of the young generation between two collections of the middle generation."""
 OLD = 2
-"""Looks at those between two at everything: after a million objects that have stayed, whatever they are."""
+"""Collections of the middle generation between two full collections: one per million surviving objects."""
 
 
 def settle_collector() -> None:
-    """Set the collector of this process; call it once, when what is imported stays until the end."""
+    """Configure the collector of this process; call once, after imports, whose objects are permanent."""
     gc.freeze()
     gc.set_threshold(YOUNG, MIDDLE, OLD)

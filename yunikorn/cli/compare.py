@@ -1,7 +1,7 @@
-"""`yunikorn compare`: one workload under several configurations or settings, side by side.
+"""`yunikorn compare`: run one workload under several configurations or settings, side by side.
 
-Exit status: 0 when all variants were played, 2 when the call, a configuration or the input cannot be used
-(then nothing was played), 130 after Ctrl-C.
+Exit status: 0 when all variants were run, 2 when the call, a configuration or the input cannot be used (then
+nothing was run), 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SEEDS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?\Z")
 
 
 def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int]:
-    """`1-5` or `3,8,9`."""
+    """Parse seeds such as `1-5` or `3,8,9`."""
     found: dict[int, None] = {}
     for part in value.split(",") if value else ():
         match = _SEEDS.match(part.strip())
@@ -135,7 +135,7 @@ def command(
 def _read(
     configs: tuple[Path, ...], settings: tuple[str, ...], source: Source
 ) -> tuple[list[VariantPlan], list[str]]:
-    """The variants, and what there is to remark on the workload; raises what is wrong with any of them."""
+    """Return the variants, and remarks on the workload; raises the problems of all parts of the input."""
     input_checks, registry = InputChecks(), Registry.load()
     texts: list[tuple[Path, str]] = []
     for path in configs:
@@ -159,12 +159,12 @@ def _read(
 
 @contextlib.contextmanager
 def _workers(jobs: int | None, runs: int) -> Iterator[Executor]:
-    """As many processes as make sense, ended at once when something goes wrong here; none for one job."""
+    """Yield a process pool, which is terminated after an error; for one job, run in this process instead."""
     wanted = min(jobs or _cores(), runs)
     if wanted == 1:
         yield HereAndNow()
         return
-    # Spawned: the same on every system, and nothing of this process leaks into a run.
+    # Spawned processes behave the same on every system, and share no state of this process.
     executor = ProcessPoolExecutor(wanted, multiprocessing.get_context("spawn"), initializer=begin_worker)
     try:
         yield executor
@@ -182,7 +182,7 @@ def _workers(jobs: int | None, runs: int) -> Iterator[Executor]:
 
 
 def _cores() -> int:
-    """How many this process may use; not every system tells."""
+    """Return the number of cores that this process may use, or of all cores where that is not available."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -190,7 +190,7 @@ def _cores() -> int:
 
 @contextlib.contextmanager
 def _told() -> Iterator[Callable[[int, int], None] | None]:
-    """A line that says how many runs are done, while standard error is a terminal."""
+    """Yield a function that shows the number of finished runs, or None if standard error is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""The options of `yunikorn workload` as the description in a scenario that they stand for."""
+"""Conversion of the options of `yunikorn workload` to the description of a scenario."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _PLACES = (
     ("nodes[0].count", "--nodes"),
     ("nodes[0].resources", "--node-size"),
 )
-"""Where in the description what stands that an option says."""
+"""Paths in the description, with the options that set them."""
 
 
 def describe(options: Mapping[str, Any], seed: int) -> str:
-    """The text of a scenario; raises `UsageError` for an option that cannot be split up."""
+    """Return the text of a scenario; raises `UsageError` for an option that cannot be parsed."""
     tasks = {
         "count": _drawn("--tasks", options.get("tasks", "1")),
         "resources": _sizes("--size", options.get("size", SIZE)),
@@ -65,7 +65,7 @@ def describe(options: Mapping[str, Any], seed: int) -> str:
 
 
 def by_option(problem: Problem) -> str:
-    """A problem of the description as one of the option that says it."""
+    """Return the text of a problem in the description, with the name of the responsible option."""
     for place, option in _PLACES:
         if problem.path.startswith(place):
             rest = problem.path[len(place) :].lstrip(".")

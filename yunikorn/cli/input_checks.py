@@ -1,4 +1,4 @@
-"""What is wrong with the input of a command, collected from all of its parts."""
+"""Problems in the input of a command, collected from all of its parts."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from yunikorn.simulation.input_error import InputError
 
 
 class InputChecks:
-    """Checks one part of the input after the other, and says all that is wrong in one message."""
+    """Collector of input problems, which reports all problems in one message."""
 
     def __init__(self) -> None:
         self._found: list[InputError | UsageError] = []
 
     def __bool__(self) -> bool:
-        """Whether something is wrong."""
+        """Return True if there are problems."""
         return bool(self._found)
 
     @contextlib.contextmanager
     def part(self) -> Iterator[None]:
-        """Goes on after a part of the input that cannot be used."""
+        """Collect the problems of one part of the input, and continue with the next part."""
         try:
             yield
         except (InputError, UsageError) as error:
             self._found.append(error)
 
     def check(self) -> None:
-        """Raises what was wrong, if anything was."""
+        """Raise the collected problems, if there are any."""
         if len(self._found) == 1:
             raise self._found[0]
         if self._found:

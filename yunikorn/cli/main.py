@@ -1,7 +1,7 @@
-"""The command `yunikorn`: finds the sub-command, and turns every failure into one clear line.
+"""The command `yunikorn`: runs a sub-command, and reports every failure in one line.
 
-Exit status: what the sub-command says; 2 when the call or its input cannot be used, 130 after Ctrl-C,
-141 when the reader of a pipe went away, 70 for a bug of ours.
+Exit status: that of the sub-command; 2 when the call or its input cannot be used, 130 after Ctrl-C, 141 after
+a broken pipe, 70 for a bug of ours.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 OWN_PROCESS = object()
-"""Tells commands that the process is theirs: that `main` was not called by somebody else's program."""
+"""Context object for commands whose process is the command line, not a program that calls `main`."""
 
 COMMANDS = {
     "simulate": "Run a workload on a virtual clock and report what was scheduled.",
@@ -40,28 +40,28 @@ COMMANDS = {
     "schema": "Print the JSON Schema of queues.yaml, or its reference.",
     "states": "Print the state machines as Mermaid diagrams.",
 }
-"""Each command with its line of help, kept here so that `--help` imports none of them."""
+"""Help lines by command, kept here so that `--help` imports no command."""
 
 
 class CommandError(click.ClickException):
-    """An error of ours as the command line shows it: `Error: TEXT`, exit status 2."""
+    """An error of ours on the command line: `Error: TEXT`, exit status 2."""
 
     exit_code = UNUSABLE
 
 
 class ReaderLeft(Exception):
-    """Whoever read our output has gone (`yunikorn ... | head`)."""
+    """Error for a reader that has closed the pipe (`yunikorn ... | head`)."""
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called: `yunikorn.cli.NAME:command`."""
+    """Group whose commands are imported when called: `yunikorn.cli.NAME:command`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order of `COMMANDS`."""
+        """Return all names, in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, imported now; None when there is none."""
+        """Import and return the command of that name; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         command = importlib.import_module(f"yunikorn.cli.{cmd_name}").command
@@ -72,7 +72,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with their lines of help, without importing them."""
+        """List the commands with their help lines, without importing the commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -83,12 +83,12 @@ class LazyGroup(click.Group):
         except YunikornError as error:
             raise CommandError(str(error)) from error
         except BrokenPipeError as error:
-            raise ReaderLeft from error  # click would make it status 1, which commands use for "invalid"
+            raise ReaderLeft from error  # click would exit with 1, which commands use for "invalid"
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that `args` call; raises `click.UsageError` with a suggestion."""
+        """Return the command that `args` call; raises `click.UsageError` with a suggestion."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(
                 f"no command is called '{args[0]}'{suggest(args[0], COMMANDS)}; known: {', '.join(COMMANDS)}"
@@ -115,7 +115,7 @@ def group(traceback: bool) -> None:
 
 
 def _show_version(ctx: click.Context) -> None:
-    # Which build it is takes an import that no other command needs.
+    # The kind of build needs an import that other commands do not need.
     from yunikorn.build import kind_of_build
 
     click.echo(f"yunikorn {__version__} ({kind_of_build()})")
@@ -123,7 +123,7 @@ def _show_version(ctx: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line with `arguments` (those of the process if None); returns the exit status."""
+    """Run the command line with `arguments` (of the process if None); returns the exit status."""
     owner = OWN_PROCESS if arguments is None else None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
@@ -164,13 +164,13 @@ def _run(arguments: list[str], owner: object) -> int:
 
 
 def describe(error: OSError) -> str:
-    """A failure of the operating system as one line: `FILE: No such file or directory`."""
+    """Return a failure of the operating system in one line: `FILE: No such file or directory`."""
     reason = error.strerror or str(error)
     return f"{error.filename}: {reason}" if error.filename else reason
 
 
 def _abandon_stdout() -> None:
-    # What is still buffered would fail again when the interpreter flushes at exit.
+    # Buffered output would cause another error when the interpreter flushes at exit.
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):

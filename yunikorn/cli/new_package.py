@@ -1,6 +1,6 @@
-"""`yunikorn plugins new`: a ready package with one plugin in it, to be changed.
+"""`yunikorn plugins new`: write a package that contains one plugin, as a starting point.
 
-Exit status: 0 when the package was written, 2 when it could not be; then nothing is there.
+Exit status: 0 when the package was written, 2 when that is not possible (then nothing is written).
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ from yunikorn.registry import Registry
 PREFIX = "yunikorn-"
 LONGEST = 50
 VOWELS = "aeio"
-"""Letters before which it is "an": "u" is not among them, as in "user"."""
+"""Initial letters after the article "an"; "u" is left out because of words such as "user"."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 _HOLE = re.compile(r"\{\{(\w+)\}\}")
 TAKEN = {*api.__all__, *dir(builtins), "Path", "Sequence"}
-"""Names that a generated file uses for something else, as a class in it must not be called."""
+"""Names that a generated file uses otherwise, which its class must not have."""
 
 
 @attrs.frozen
 class Blank:
-    """What a package is written for."""
+    """Plugin for which a package is written."""
 
     kind: Kind
     name: str
 
     @property
     def distribution(self) -> str:
-        """The package as an installer knows it."""
+        """Name of the package for installers."""
         return f"{PREFIX}{self.name}"
 
     @property
     def module(self) -> str:
-        """The package as Python knows it."""
+        """Import name of the package."""
         return self.distribution.replace("-", "_")
 
     @property
     def plugin_name(self) -> str:
-        """The plugin as a configuration names it: names of placement rules have no hyphens."""
+        """Name of the plugin in configurations; names of placement rules have no hyphens."""
         return self.name if self.kind.name_form.pattern.match(self.name) else self.name.replace("-", "_")
 
     @property
     def class_name(self) -> str:
-        """The plugin's class."""
+        """Name of the plugin's class."""
         words = "".join(word.capitalize() for word in self.name.split("-"))
         free = words not in TAKEN and not keyword.iskeyword(words)
         return words if free else f"{words}Plugin"
 
     def files(self) -> dict[str, str]:
-        """All files of the package with their texts, by path."""
+        """Return the texts of all files of the package by path."""
         kind = self.kind.id
         sources = {
             "pyproject.toml": "pyproject.toml",
@@ -121,7 +121,7 @@ def new(kind_id: str, name: str, parent: Path) -> None:
 
 
 def check_name(blank: Blank) -> None:
-    """Raises `UsageError` for a name that cannot be used, or is taken by an installed plugin."""
+    """Raise `UsageError` for a name that is invalid, or that an installed plugin has."""
     name = blank.name
     if name.startswith(PREFIX):
         raise UsageError(
@@ -140,10 +140,10 @@ def check_name(blank: Blank) -> None:
 
 
 def write_package(folder: Path, files: dict[str, str]) -> None:
-    """Write the files of a package into a new folder; all or nothing.
+    """Write the files of a package into a new folder, or no file at all.
 
-    Raises `UsageError` when the folder is there already or the one around it is not, `OSError` when
-    something cannot be written.
+    Raises `UsageError` if the folder exists or its parent folder does not, and `OSError` if a file cannot be
+    written.
     """
     if not folder.parent.is_dir():
         raise UsageError(f"{folder.parent}: there is no such folder; make it first")

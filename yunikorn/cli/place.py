@@ -1,4 +1,4 @@
-"""`yunikorn place`: which queue an application lands in, by which rule, or why in none."""
+"""`yunikorn place`: show the queue and placement rule of an application, or why it is rejected."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def command(
 
 
 def _read(file: str) -> str:
-    """The text of a file; raises `UsageError` when it is no text, `OSError` when it cannot be read."""
+    """Return the text of a file; raises `UsageError` if it is not UTF-8, `OSError` if it is unreadable."""
     with click.open_file(file, "rb") as stream:
         content: bytes = stream.read()
     try:
@@ -123,7 +123,7 @@ def _read_tags(tags: Iterable[str]) -> dict[str, str]:
 
 
 def _open_dry_run(file: str) -> PlacementDryRun:
-    # Imported here, so that a call that cannot be used is answered without loading the scheduler.
+    # Imported here, so that an invalid call is reported without loading the scheduler.
     from yunikorn.interface.placement_dry_run import PlacementDryRun
     from yunikorn.registry import Registry
 
@@ -139,7 +139,7 @@ def _open_dry_run(file: str) -> PlacementDryRun:
 
 
 def _print_all(answers: Iterator[PlacementAnswer], *, as_json: bool, in_full: bool) -> bool:
-    """Print each answer; returns whether the last was a yes."""
+    """Print each answer; returns True if the last application was accepted."""
     accepted = False
     for answer in answers:
         accepted = answer.accepted
@@ -151,7 +151,7 @@ def _print_all(answers: Iterator[PlacementAnswer], *, as_json: bool, in_full: bo
 
 
 def as_data(answer: PlacementAnswer) -> dict[str, Any]:
-    """The answer in JSON's types."""
+    """Return the answer as JSON data."""
     return {
         "id": answer.id,
         "accepted": answer.accepted,
@@ -172,13 +172,13 @@ def as_data(answer: PlacementAnswer) -> dict[str, Any]:
 
 
 def _in_short(answer: PlacementAnswer) -> str:
-    """The reason without what the line says already."""
+    """Return the reason without the parts that its line contains already."""
     reason = answer.reason.removeprefix(f"failed to place application {answer.id}: ")
     return reason.removeprefix("application rejected: ")
 
 
 def as_lines(answer: PlacementAnswer, *, in_full: bool) -> list[str]:
-    """The answer for people; in full with what came of each rule."""
+    """Return the answer as lines of text; `in_full` adds the outcome of each rule."""
     if answer.accepted:
         lines = [f"{answer.id}: {answer.queue}, by rule {answer.steps[-1].number} ({answer.rule})"]
     else:

@@ -1,4 +1,4 @@
-"""Applications to be placed, as `yunikorn place` gets them: from options, or from a file of JSON lines."""
+"""Applications to be placed by `yunikorn place`, from options or from a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yunikorn.suggestions import suggest
 
 @attrs.frozen
 class PlacementQuery:
-    """An application as its user submits it."""
+    """Application as submitted by a user."""
 
     id: str = ""
     user: str = ""
@@ -25,9 +25,9 @@ class PlacementQuery:
 
 
 def read_submissions(text: str) -> list[PlacementQuery]:
-    """One submission for each line that is not blank; one without an id is called `line-N`.
+    """Parse one application per line, skipping blank lines; the default id is `line-N`.
 
-    Raises `ConfigError` with every line that makes no sense, each with its number.
+    Raises `ConfigError` with all invalid lines and their numbers.
     """
     submissions: list[PlacementQuery] = []
     problems: list[Problem] = []

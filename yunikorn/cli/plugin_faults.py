@@ -1,4 +1,4 @@
-"""`yunikorn plugins --failures FILE`: what plugins did wrong in a run of the service, from its log."""
+"""`yunikorn plugins --faults FILE`: plugin failures in a run of the service, read from its log."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from yunikorn.scheduling.plugin_failures import PluginFailure
 
 
 def read_faults(lines: Iterable[str]) -> list[PluginFailure]:
-    """The kinds of failure in a log of JSON lines, in the order of their first entries.
+    """Return the failures in a log of JSON lines, in the order of their first entries.
 
-    A failure is logged when it happens first, and once more with its number when the service ends. Of a
-    service that was killed, or still runs, only the first is known. Logs of several runs one after another
-    are added up. Raises `UsageError` for what is not such a log; single lines that are not JSON, such as what
-    other programs wrote between, are passed over.
+    The service logs a failure when it first occurs, and again with its count when the service ends. If the
+    service was killed or still runs, only the first occurrence is counted. The counts of several runs in one
+    log are added up. Lines that are not JSON, such as output of other programs, are ignored. Raises
+    `UsageError` for a file that is not such a log.
     """
     failures: dict[tuple[str, str], PluginFailure] = {}
     counted: dict[tuple[str, str], int] = {}
@@ -30,7 +30,7 @@ def read_faults(lines: Iterable[str]) -> list[PluginFailure]:
         plugin, operation = str(entry["plugin"]), str(entry.get("operation", ""))
         times = entry.get("times")
         times = times if isinstance(times, int) else 1
-        # Within one run of the service the number grows from 1 on.
+        # Within one run of the service, the count starts at 1 and grows.
         before = 0 if times == 1 else counted.get((plugin, operation), 0)
         more = max(0, times - before)
         counted[plugin, operation] = times
@@ -55,7 +55,7 @@ def _entry(line: str) -> dict[str, Any] | None:
 
 
 def faults_as_json(failures: list[PluginFailure]) -> str:
-    """One JSON object."""
+    """Return the failures as one JSON object."""
     data = [
         {
             "plugin": failure.plugin,
@@ -69,7 +69,7 @@ def faults_as_json(failures: list[PluginFailure]) -> str:
 
 
 def faults_as_text(failures: list[PluginFailure]) -> str:
-    """By plugin: how often, and what it was the first time."""
+    """Return the failures by plugin as text, with their counts and first messages."""
     if not failures:
         return "no plugin did anything wrong, as far as this log says"
     by_plugin: dict[str, list[PluginFailure]] = {}

@@ -1,4 +1,4 @@
-"""`yunikorn plugins`: what is installed, its options, and what is broken."""
+"""`yunikorn plugins`: list the installed plugins, their options, and the broken plugins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yunikorn.registry import KINDS, Broken, Kind, Offer, Option, Registry
 BROKEN = 1
 UNLIMITED = 10_000
 ROOMY = 120
-"""Columns from which on every fact gets a column of its own."""
+"""Width in columns from which every field of a plugin has its own column."""
 
 
 @click.group(name="plugins", invoke_without_command=True, subcommand_metavar="[new ...]")
@@ -66,7 +66,7 @@ command.add_command(new)
 
 
 def as_data(registry: Registry, kind: Kind | None = None) -> dict[str, Any]:
-    """All plugins (of one kind), and what is broken, in JSON's types."""
+    """Return all plugins (of one kind) and all broken ones as JSON data."""
     return {
         "plugins": [_offer_data(offer) for offer in _in_order(registry.offers(kind))],
         "broken": [attrs.asdict(broken) for broken in registry.broken],
@@ -91,7 +91,7 @@ def _option_data(option: Option) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A default in JSON's types; what has no equal there becomes its text."""
+    """Return a default as JSON data; values without an equivalent become text."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, dict):
@@ -107,7 +107,7 @@ def _plain(value: Any) -> Any:
 
 
 def describe_option(option: Option) -> str:
-    """`resource: str = memory`, or `path: Path (required)`."""
+    """Return an option as `resource: str = memory`, or `path: Path (required)`."""
     if option.required:
         return f"{option.name}: {option.type} (required)"
     default = _plain(option.default)
@@ -116,7 +116,7 @@ def describe_option(option: Option) -> str:
 
 
 def _in_order(offers: list[Offer]) -> list[Offer]:
-    """By kind, each in the order of registration."""
+    """Return the offers by kind; within a kind, in the order of registration."""
     return sorted(offers, key=lambda offer: KINDS.index(offer.kind))
 
 
@@ -131,7 +131,7 @@ def _width() -> int:
 
 
 def _print_table(offers: list[Offer]) -> None:
-    # Imported here: `--json` and `--help` do without it.
+    # Imported here because `--json` and `--help` do not need it.
     from rich.console import Console
 
     width = _width()

@@ -1,4 +1,4 @@
-"""How far a simulation is, on a terminal: simulated time, what is done, decisions per second, time left."""
+"""Progress of a simulation on a terminal: simulated time, applications, decisions per second, time left."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 Watch = Callable[[Progress], bool]
 
 SELDOM = 64
-"""The bar is told of one step in so many: telling it takes as long as a small step."""
+"""Number of steps per update of the bar: an update takes as long as a small step."""
 
 DAY = 86_400 * SECOND
 MINUTE = 60 * SECOND
 
 
 class Meter:
-    """Tells the rate of decisions since it was made, by a clock of the world outside."""
+    """Meter of the decisions per second of `clock` since its creation."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._started = clock.now()
 
     def line(self, progress: Progress) -> str:
-        """Simulated time and rate, such as `day 3, 04:05  12,345 decisions/s`."""
+        """Return simulated time and rate, such as `day 3, 04:05  12,345 decisions/s`."""
         days, rest = divmod(progress.moment, DAY)
         hours, minutes = divmod(rest // MINUTE, 60)
         elapsed = max(self._clock.now() - self._started, 1)
@@ -39,10 +39,10 @@ class Meter:
 
 @contextlib.contextmanager
 def progress_bar(console: Console | None, clock: Clock, *, held: bool = False) -> Iterator[Watch]:
-    """A watcher that shows a bar on a console that is a terminal; without one, one that shows nothing.
+    """Yield a watcher that shows a progress bar on a terminal, or nothing if `console` is None.
 
-    Applications are done when they have come to their end, or, when tasks are `held` for ever, when they have
-    arrived.
+    The bar counts applications that have ended, or applications that have arrived if tasks are `held` and do
+    not end.
     """
     if console is None:
         yield lambda progress: True

@@ -1,7 +1,7 @@
-"""`yunikorn replay`: play a recording, or one written by hand, into a fresh core.
+"""`yunikorn replay`: play a recording, or a file written by hand, into a new core.
 
-Exit status: 0 when it was played and nothing differs from what the file has as responses, 1 when
-something differs, 2 when the call, the file or the configuration cannot be used.
+Exit status: 0 when the replay has the responses in the file, 1 when a response differs, 2 when the call, the
+file or the configuration cannot be used.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _counted(responses: Iterable[UpdateResponse]) -> Counts:
 
 
 class _Printer:
-    """Prints what happens in a replay, as it happens."""
+    """Listener that prints the events of a replay."""
 
     def __init__(self, as_json: bool, quiet: bool) -> None:
         self._as_json, self._quiet = as_json, quiet
@@ -94,7 +94,7 @@ class _Printer:
         self._refused = 0
 
     def on_begin(self, at: int, line: RecordedEntry | None) -> None:
-        """A core begins: of several in one file, the reader sees where."""
+        """Print the start of a core, to separate the cores of a file."""
         if line is not None and not self._quiet:
             if self._as_json:
                 self._print(at, {"recording": {"start": line.content.start}})
@@ -102,7 +102,7 @@ class _Printer:
                 click.echo(f"a core begins at {line.content.start}")
 
     def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
-        """A response."""
+        """Print a response."""
         from yunikorn.interface.wire import v0_11
         from yunikorn.interface.wire.json_form import to_json
         from yunikorn.recording.story import tell
@@ -117,12 +117,12 @@ class _Printer:
             click.echo(f"{_seconds(at):>14} s  {printable(rm_id)}  {line}")
 
     def on_refused(self, at: int, line: RecordedEntry, reason: str) -> None:
-        """The core refused a call."""
+        """Print a call that the core refused."""
         self._refused += 1
         self._remark(at, line, f"{line.kind} was refused: {reason}", "refused")
 
     def on_note(self, at: int, line: RecordedEntry, remark: str) -> None:
-        """Something that cannot be played."""
+        """Print a remark about something that cannot be played."""
         self._remark(at, line, remark, "note")
 
     def _remark(self, at: int, line: RecordedEntry, text: str, kind: str) -> None:
@@ -137,7 +137,7 @@ class _Printer:
         click.echo(f'{{"at": {_seconds(at)}, {json.dumps(content, ensure_ascii=False)[1:]}')
 
     def sum_up(self, replay: Replay, then: Counts) -> None:
-        """What came of it."""
+        """Print a summary of the replay."""
         comparison, stand_in = replay.comparison, replay.replayed_rm
         if self._as_json:
             first = comparison.first

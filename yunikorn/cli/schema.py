@@ -1,4 +1,4 @@
-"""`yunikorn schema`: what may stand in a queues.yaml, for editors and for people."""
+"""`yunikorn schema`: print the format of queues.yaml, for editors and for people."""
 
 from __future__ import annotations
 

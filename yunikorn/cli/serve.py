@@ -1,7 +1,7 @@
 """`yunikorn serve`: the scheduler as a service, for resource managers on this machine or others.
 
-Exit status: 0 when a signal ended it, 2 when the call, a configuration or the address cannot be used, 70
-when the scheduler died of a bug, 130 when a second signal ended it at once.
+Exit status: 0 after a signal, 2 when the call, a configuration or the address cannot be used, 70 when the
+scheduler died of a bug, 130 after a second signal, which ends the service at once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 OFF = "off"
 NEVER = "never"
 SMALLEST_PART = 64 << 10
-"""Bytes of a recording below which it is not continued in another file."""
+"""Minimum size in bytes at which a recording may continue in another file."""
 
 
 def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
@@ -202,7 +202,7 @@ def command(
     files = ConfigFiles(configs)
     network = None if address == OFF else _network(settings.tls)
     options = ServiceOptions(files, settings, network, allow_rm_config, watch, demo, record, record_size)
-    # Who sets the level of gRPC's own lines wants to read them.
+    # A user who sets another GRPC_VERBOSITY wants the lines of gRPC on standard error as they are.
     reads = network is not None and settings.tls is not None and os.environ["GRPC_VERBOSITY"] == VERBOSITY
     handshakes = handshakes_logged() if reads else contextlib.nullcontext()
     with handshakes, logging_to(None, parse_levels(levels), log_format):
@@ -222,7 +222,7 @@ def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> 
 
 
 def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, Settings], Network]:
-    # What the library would print beside our one message, unless somebody asks for it.
+    # Without this default, gRPC prints lines of its own beside our error message.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE" if tls is None else VERBOSITY)
     try:
         from yunikorn.service.server import Server

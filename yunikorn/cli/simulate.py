@@ -1,7 +1,7 @@
-"""`yunikorn simulate`: play a workload on a virtual clock and report what became of it.
+"""`yunikorn simulate`: run a workload on a virtual clock, and report the results.
 
-Exit status: 0 when the simulation ran to its end (or to `--until`), 2 when the call, the configuration
-or the input cannot be used, 130 when Ctrl-C ended it; the report so far is written in any case but 2.
+Exit status: 0 when the simulation reached its end (or `--until`), 2 when the call, the configuration or the
+input cannot be used, 130 after Ctrl-C. The report so far is written in every case but 2.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ INTERRUPTED = 130
 
 
 def parse_until(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
-    """A time on the command line, in nanoseconds."""
+    """Parse a time on the command line; returns nanoseconds."""
     try:
         return None if value is None else parse_time(value)
     except ValueError as error:
@@ -135,7 +135,7 @@ def command(
 
 
 def _read(config: Path, source: WorkloadSource, registry: Registry) -> tuple[str, Workload]:
-    """Configuration and workload; raises what is wrong with both, if the workload cannot be used."""
+    """Return configuration and workload; raises the problems of both if either cannot be read."""
     input_checks, text, plan = InputChecks(), "", None
     with input_checks.part():
         text = read_config(config)
@@ -150,7 +150,7 @@ def _read(config: Path, source: WorkloadSource, registry: Registry) -> tuple[str
 
 
 def read_config(path: Path) -> str:
-    """The text of a queues.yaml; raises `UsageError` or `InputError` when it is none."""
+    """Return the text of a queues.yaml; raises `UsageError` or `InputError` if it is unreadable or empty."""
     try:
         text = decode(path.read_bytes())
     except OSError as error:
@@ -175,7 +175,7 @@ def _show(result: FullReport, as_json: bool, rate: str) -> None:
     from yunikorn.reporting.tables import print_sections
     from yunikorn.simulation.table import print_report, report_console
 
-    # Into a pipe or a file nothing is squeezed to the width of a terminal that is not there.
+    # Output to a pipe or a file is not squeezed to the width of a terminal.
     terminal = sys.stdout.isatty()
     console = report_console(None if terminal else 140)
     found = sections(result.figures)
@@ -191,7 +191,7 @@ def _all_of(*watchers: Callable[[Progress], bool]) -> Callable[[Progress], bool]
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[Callable[[Progress], bool]]:
-    """A watcher that answers False after Ctrl-C; a second Ctrl-C ends at once."""
+    """Yield a watcher that returns False after Ctrl-C; a second Ctrl-C ends the process at once."""
     pressed = []
 
     def note(_: int, __: FrameType | None) -> None:
@@ -210,7 +210,7 @@ def _interruptible() -> Iterator[Callable[[Progress], bool]]:
 
 
 def _terminal() -> Console | None:
-    """Standard error, if somebody watches it."""
+    """Return a console on standard error, or None if standard error is no terminal."""
     if not sys.stderr.isatty():
         return None
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""`yunikorn states`: the state machines, as Mermaid diagrams."""
+"""`yunikorn states`: print the state machines as Mermaid diagrams."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from yunikorn.states import LIFECYCLES, Lifecycle
 
 
 def names() -> list[str]:
-    """What each machine is called on the command line."""
+    """Return the names of the state machines on the command line."""
     return [lifecycle.name.replace(" ", "-") for lifecycle in LIFECYCLES]
 
 
 def diagram(lifecycle: Lifecycle) -> str:
-    """The machine as a Markdown section with a Mermaid diagram."""
+    """Return a state machine as a Markdown section with a Mermaid diagram."""
     return f"## {lifecycle.name.capitalize()}\n\n```mermaid\n{lifecycle.mermaid().strip()}\n```\n"
 
 

@@ -1,4 +1,4 @@
-"""`yunikorn validate`: check queues.yaml files and list everything that is wrong with them."""
+"""`yunikorn validate`: check queues.yaml files, and list all of their problems."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """`yunikorn workload`: draw a workload from named distributions and a seed, and write it as a scenario.
 
-Exit status: 0 when it was written, 2 when the call or the description cannot be used: then nothing is.
+Exit status: 0 when the scenario was written, 2 when the call or the description cannot be used (then nothing
+is written).
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _write(lines: Iterable[str], out: Path | None) -> None:
         for line in lines:
             click.echo(line)
         return
-    # What is not whole yet has another name, so that nobody takes it for the workload.
+    # An incomplete file has another name, so that it is not mistaken for the workload.
     unfinished = out.with_name(f"{out.name}.unfinished")
     try:
         with unfinished.open("w", encoding="utf-8", newline="\n") as file:

@@ -1,4 +1,4 @@
-"""The options that say what a workload is, shared by all commands that play one."""
+"""Options that define a workload, shared by all commands that run one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @attrs.frozen(kw_only=True)
 class WorkloadSource:
-    """What the options say; plain values, so that another process can read the same workload."""
+    """Values of the options; plain data, so that another process can read the same workload."""
 
     workload: Path
     nodes: Path | None = None
@@ -46,7 +46,7 @@ class WorkloadSource:
     openb_gpus: str = OPENB.gpus
 
     def read(self) -> Workload:
-        """The workload as it is to be played; raises `InputError` and `UsageError`."""
+        """Return the workload after all adjustments; raises `InputError` and `UsageError`."""
         adjustments = Adjustments(self.hold, self.speed_up, self.nodes_fraction)
         adjustments.check()
         found = read_workload(
@@ -129,7 +129,7 @@ _OPTIONS = (
 
 
 def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command the options of a workload; they come as one argument, `source`."""
+    """Add the options of a workload to a command, which receives one argument `source` for them."""
     names = [field.name for field in attrs.fields(WorkloadSource)]
 
     @functools.wraps(command)

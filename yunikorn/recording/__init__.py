@@ -1,1 +1,1 @@
-"""What goes into a core and comes out of it, as lines of JSON: recorded, written by hand, played again."""
+"""Recordings: inputs and outputs of a core as lines of JSON, which can be written by hand and replayed."""

@@ -1,4 +1,4 @@
-"""How much responses say of each thing: to compare a what-if with what was."""
+"""Counts of the entries in responses, for comparing a what-if with its recording."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Counts:
     responses: int = 0
     allocations: int = 0
     releases: int = 0
-    """Of allocations, whoever wanted them."""
+    """Number of released allocations, for any reason."""
     rejected: int = 0
-    """Applications, asks and nodes."""
+    """Number of rejected applications, asks and nodes."""
     failed_node_updates: int = 0
 
     def add(self, response: UpdateResponse) -> None:
-        """Count one more."""
+        """Add the entries of a response."""
         self.responses += 1
         self.allocations += len(response.new_allocations)
         self.releases += len(response.released_allocations)

@@ -1,4 +1,4 @@
-"""Files that one process at a time may write, by an advisory lock that ends with the process."""
+"""Files with an advisory lock, which allows one writing process at a time and ends with that process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 try:
     import fcntl as _fcntl
 except ModuleNotFoundError:
-    # Windows has no such locks: there a file is shared, as before.
+    # Windows has no such locks, so files are not protected there.
     _fcntl = None  # type: ignore[assignment]
 
 OWNER_ONLY = 0o600
@@ -18,15 +18,15 @@ fcntl: Any = _fcntl
 
 
 class FileIsLocked(Exception):
-    """Another process holds the lock of a file."""
+    """Error for a file whose lock another process holds."""
 
 
 def open_locked(path: Path) -> int:
-    """Open a file for reading and appending, make it if it is not there, and lock it.
+    """Open a file for reading and appending, create the file if it does not exist, and lock it.
 
-    The lock belongs to the descriptor, and ends when the descriptor is closed or the process ends. A file
-    that is made here is for its owner only. Raises `FileIsLocked`, and `OSError`. What is not an ordinary
-    file, such as a terminal, is not locked.
+    The lock belongs to the descriptor, and ends when the descriptor is closed or the process ends. A new file
+    is accessible to its owner only. Special files, such as terminals, are not locked. Raises `FileIsLocked`
+    and `OSError`.
     """
     while True:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), OWNER_ONLY)
@@ -39,12 +39,13 @@ def open_locked(path: Path) -> int:
         except BaseException:
             os.close(file)
             raise
-        # The holder renamed or removed the file before it closed it: the name belongs to another file now.
+        # The previous holder renamed or removed the file before closing it, so the path names another file
+        # now.
         os.close(file)
 
 
 def is_at(file: int, path: Path) -> bool:
-    """Return whether an open file is the one that has this name."""
+    """Return True if an open file is the file at this path."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(path))
     except FileNotFoundError:
@@ -52,7 +53,7 @@ def is_at(file: int, path: Path) -> bool:
 
 
 def keep_to_owner(file: int) -> None:
-    """Close an ordinary file to all but its owner; raises `OSError`, such as for a file of another user."""
+    """Restrict an ordinary file to its owner; raises `OSError`, for example for a file of another user."""
     if _is_ordinary(file) and stat.S_IMODE(os.fstat(file).st_mode) != OWNER_ONLY and hasattr(os, "fchmod"):
         os.fchmod(file, OWNER_ONLY)
 

@@ -1,4 +1,4 @@
-"""Moments and spans of time in recordings: seconds with up to nine decimals, and dates."""
+"""Times and durations in recordings: seconds with up to nine decimals, and dates."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _DATE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z")
 
 
 def write_seconds(nanoseconds: int) -> str:
-    """Seconds as a JSON number, exactly: `0`, `3.2`, `0.000000001`."""
+    """Return seconds as an exact JSON number: `0`, `3.2`, `0.000000001`."""
     whole, fraction = divmod(nanoseconds, SECOND)
     return f"{whole}.{fraction:09d}".rstrip("0").rstrip(".")
 
 
 def read_seconds(value: object) -> int:
-    """Nanoseconds of seconds, as a number or as a duration (`"1h30m"`); raises `ValueError`."""
+    """Return the nanoseconds of a number of seconds or a duration (`"1h30m"`); raises `ValueError`."""
     if isinstance(value, str):
         span = parse_duration(value)
     elif isinstance(value, (int, Decimal)) and not isinstance(value, bool):
@@ -39,7 +39,7 @@ def read_seconds(value: object) -> int:
 
 
 def write_date(nanoseconds: int) -> str:
-    """A moment since 1970 as a date: `2026-11-20T14:16:18.5Z`."""
+    """Return a time in nanoseconds since 1970 as a date: `2026-11-20T14:16:18.5Z`."""
     whole, fraction = divmod(nanoseconds, SECOND)
     date = datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     digits = f".{fraction:09d}".rstrip("0").rstrip(".")
@@ -47,7 +47,7 @@ def write_date(nanoseconds: int) -> str:
 
 
 def read_date(text: str) -> int:
-    """Nanoseconds since 1970 of a date as `write_date` writes it; raises `ValueError`."""
+    """Return the nanoseconds since 1970 of a date in the form of `write_date`; raises `ValueError`."""
     match = _DATE.fullmatch(text)
     if match is None:
         raise ValueError(f"expected a date such as 2026-11-20T14:16:18.5Z, got {text!r}")

@@ -1,4 +1,4 @@
-"""What the core is told in a replay when it asks: as it was told when it was recorded."""
+"""Recorded answers and configurations, which replace those of live RMs in a replay."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from yunikorn.recording.recorded_entry import RecordedEntry
 from yunikorn.recording.recording_entries import GroupConfiguration, RecordedAnswer
 
 Place = tuple[str, str, str, str, bool]
-"""RM, application, allocation key, node, and whether to place it or to keep the node."""
+"""RM, application, allocation key, node, and True for an allocation or False for a reservation."""
 
 
 class Useless:
-    """Stands for an answer that was none; shown as it was shown."""
+    """Substitute for an invalid answer, with the same `repr`."""
 
     def __init__(self, shown: str) -> None:
         self._shown = shown
@@ -26,11 +26,11 @@ class Useless:
 
 
 class RecordedAnswers:
-    """The recorded answers of all RMs, each question's in their order; the last one of each holds on."""
+    """Recorded answers of all RMs, in order per question; the last answer to a question is repeated."""
 
     def __init__(self, lines: Iterable[RecordedEntry]) -> None:
         self.unknown = 0
-        """How many questions about a node have no answer in the recording: they are answered with yes."""
+        """Number of questions about nodes without a recorded answer; they are answered with yes."""
         self._nodes: dict[Place, deque[RecordedAnswer]] = defaultdict(deque)
         self._saves: dict[str, deque[RecordedAnswer]] = defaultdict(deque)
         for line in lines:
@@ -47,7 +47,7 @@ class RecordedAnswers:
     def refusals(
         self, rm_id: str, application: str, allocation: str, nodes: Iterable[str], allocate: bool
     ) -> Mapping[str, str] | Useless:
-        """The nodes that may not take a request; raises what was raised."""
+        """Return the nodes that must not take a request; raises the exception that was recorded instead."""
         refused: dict[str, str] = {}
         raised: RecordedAnswer | None = None
         for node in nodes:
@@ -64,7 +64,7 @@ class RecordedAnswers:
         return refused
 
     def save(self, rm_id: str) -> UpdateConfigurationResponse | Useless:
-        """Whether the RM saved a configuration; yes, where nothing is known. Raises what was raised."""
+        """Return the RM's answer to saving a configuration, by default a yes; raises a recorded exception."""
         answers = self._saves.get(rm_id)
         if not answers:
             return UpdateConfigurationResponse(True)
@@ -79,18 +79,18 @@ def _next(answers: deque[RecordedAnswer]) -> RecordedAnswer:
 
 
 def _what_was_wrong(answer: RecordedAnswer) -> Useless:
-    """Raise what was raised, under its name; or give what was no answer."""
+    """Raise a recorded exception under its name, or return the substitute for an invalid answer."""
     if answer.useless is not None:
         return Useless(answer.useless)
     raise recreated(answer.raised or "")
 
 
 class RaisedThen(Exception):
-    """Stands for an exception that was raised when it was recorded."""
+    """Substitute for an exception that was raised during the recording."""
 
 
 def recreated(raised: str) -> RaisedThen:
-    """An exception that reads like one that was recorded as `TYPE: TEXT`."""
+    """Return an exception with the type name and text of one that was recorded as `TYPE: TEXT`."""
     name, _, text = raised.partition(": ")
     kind = type(name if name.isidentifier() else "Exception", (RaisedThen,), {})
     error: RaisedThen = kind(text)
@@ -98,7 +98,7 @@ def recreated(raised: str) -> RaisedThen:
 
 
 class RecordedConfigurations(Configurations):
-    """The configurations of policy groups as the recording has them so far."""
+    """Configurations of policy groups, as recorded up to the current line."""
 
     def __init__(self, groups: Iterable[str], *, allow_rm_config: bool) -> None:
         self._known: dict[str, GroupConfiguration] = {}
@@ -108,7 +108,7 @@ class RecordedConfigurations(Configurations):
         )
 
     def learn(self, configuration: GroupConfiguration) -> None:
-        """From here on the group has this one."""
+        """Use this configuration for its group from now on."""
         self._known[configuration.group] = configuration
 
     def _text(self, group: str) -> str | bytes:
@@ -123,11 +123,11 @@ class RecordedConfigurations(Configurations):
 
 
 class OneConfiguration(Configurations):
-    """One configuration for all, whatever policy group they name and whatever they bring."""
+    """One configuration for all RMs, whatever policy group or configuration they send."""
 
     def __init__(self, text: str | bytes) -> None:
         super().__init__({"": text}, allow_rm_config=False)
 
     def find(self, group: str) -> str:
-        """The only one."""
+        """Return the only group."""
         return ""

@@ -1,4 +1,4 @@
-"""One line of a recording: what it says, checked and typed."""
+"""One line of a recording, checked and converted to typed data."""
 
 from __future__ import annotations
 
@@ -31,40 +31,40 @@ from yunikorn.suggestions import suggest
 
 Report = Callable[[Problem], None]
 Reading = Callable[[object, str, Report], Any]
-"""Reads the content of an entry; `str` is its path. Reports what is wrong."""
+"""Function that converts the content of an entry at a path, and reports problems."""
 
 _converter = make_converter()
 
 
 @attrs.define
 class RecordedEntry:
-    """An entry with its place in the file and in time."""
+    """Entry of a recording, with its position in the file and in time."""
 
     number: int
-    """In the file, from 1."""
+    """Line number in the file, from 1."""
     kind: str
     content: Any
-    """A message, a list of updates, a class of `entries`, a text, a number; as the kind has it."""
+    """Message, list of updates, class of `recording_entries`, text or number, depending on the kind."""
     rm_id: str = ""
     at: int = 0
-    """Nanoseconds since the recording began."""
+    """Nanoseconds since the start of the recorded core."""
     offered: tuple[str, ...] = ()
-    """The optional methods of the callback that comes with a registration."""
+    """Optional methods of the callback that is passed with a registration."""
     within: bool = False
-    """Whether a callback made this call, while it was called with the response of the line before."""
+    """True if a callback made this call while it processed the response on the previous line."""
     file: str = ""
-    """The file, if the recording has several."""
+    """File name, if the recording has several files."""
 
     @property
     def place(self) -> str:
-        """The place as messages name it."""
+        """Position for use in messages."""
         return f"{self.file}, line {self.number}" if self.file else f"line {self.number}"
 
 
 def read_line(document: object, number: int, report: Report) -> RecordedEntry | None:
-    """The line that a JSON object stands for; None if it says nothing that can be played.
+    """Convert the JSON object of a line; returns None for a line that cannot be played.
 
-    Its time is that of `at`, or -1 if there is none. Reports what is wrong, with the path in the line.
+    The time of the entry is -1 if the line has no `at`. Problems are reported with their path in the line.
     """
     if not isinstance(document, Mapping):
         report(Problem("", 'a line is an object, such as {"schedule": 10}'))
@@ -101,7 +101,7 @@ def _read_around(line: RecordedEntry, document: Mapping[str, object], report: Re
 
 
 AROUND = ("at", "rm", "callback", "within")
-"""What may stand beside the entry."""
+"""Keys that may accompany the key of the kind."""
 
 
 # -- contents ---------------------------------------------------------------------------------------------
@@ -253,9 +253,9 @@ KINDS: dict[str, Reading] = {
     "response": _message(_old.UpdateResponse, v0_11.from_update_response),
     "gap": _text,
 }
-"""Every kind of entry, and how its content is read."""
+"""Converter of the content by kind of entry."""
 
 UPDATES = ("update", "update_allocation", "update_application", "update_node")
-"""The kinds that bring updates, as a list in the order in which the core takes them."""
+"""Kinds with updates; the content is a list in the order in which the core processes the updates."""
 OF_NONE = ("recording", "part", "configuration", "schedule", "advance", "fire_timers", "close", "gap")
-"""The kinds that belong to no RM; all others belong to one."""
+"""Kinds that belong to no RM; every other kind belongs to one RM."""

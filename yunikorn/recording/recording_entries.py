@@ -1,54 +1,54 @@
-"""What a line of a recording may say, one class per kind; messages have those of `yunikorn.interface`."""
+"""Contents of recorded lines, one class per kind; messages use the classes of `yunikorn.interface`."""
 
 from __future__ import annotations
 
 import attrs
 
 VERSION = 1
-"""Of the format: a recording says which one it has."""
+"""Version of the recording format."""
 
 
 @attrs.frozen
 class Beginning:
-    """A core begins: at this moment, with these periods and policy groups."""
+    """Start of a core: its time, timeouts and policy groups."""
 
     version: int = VERSION
     start: str = "1970-01-01T00:00:00Z"
     yunikorn: str = ""
-    """The version that recorded."""
+    """Version of the program that made the recording."""
     groups: list[str] | None = None
-    """The policy groups that have a configuration; None if there are no groups at all."""
+    """Policy groups that have a configuration; None if the core has no policy groups."""
     allow_rm_config: bool = True
     periods: dict[str, str | None] = attrs.Factory(dict)
-    """Those that differ from the usual ones, as durations; None is never, or for ever."""
+    """Timeouts that differ from the defaults, as durations; None for no timeout."""
 
 
 @attrs.frozen
 class Part:
-    """A further file of the recording of a core begins."""
+    """Start of a further file in the recording of a core."""
 
     number: int
-    """Of the file, counted from 1 for the one with the core's beginning."""
+    """Number of the file; the file with the core's start has number 1."""
     start: str
-    """The moment at which the core began, as its beginning has it."""
+    """Start time of the core, as in its `Beginning`."""
     version: int = VERSION
 
 
 @attrs.frozen
 class GroupConfiguration:
-    """The configuration of a policy group, from here on."""
+    """Configuration of a policy group from this line on."""
 
     group: str = ""
     text: str | None = None
     hex: str | None = None
-    """The bytes, where they are no text."""
+    """Configuration in hexadecimal, if it is not UTF-8 text."""
     error: str | None = None
-    """Why it could not be read."""
+    """Reason why the configuration could not be read."""
 
 
 @attrs.frozen
 class FailedApplication:
-    """The RM has an application fail."""
+    """Request of an RM to fail an application."""
 
     application: str
     partition: str = ""
@@ -57,7 +57,7 @@ class FailedApplication:
 
 @attrs.frozen
 class QueueSwitch:
-    """A queue is stopped or started."""
+    """Stop or start of a queue."""
 
     queue: str
     partition: str = ""
@@ -65,14 +65,14 @@ class QueueSwitch:
 
 @attrs.frozen
 class PartitionSwitch:
-    """A partition is stopped or started."""
+    """Stop or start of a partition."""
 
     partition: str = ""
 
 
 @attrs.frozen
 class RecordedAnswer:
-    """What an RM answered when it was asked, or that it raised."""
+    """Answer of an RM to a question of the core, or the exception raised instead."""
 
     method: str
     allocation: str = ""
@@ -80,11 +80,11 @@ class RecordedAnswer:
     nodes: list[str] = attrs.Factory(list)
     allocate: bool = True
     refused: dict[str, str] = attrs.Factory(dict)
-    """The nodes that may not take the request, with the reasons."""
+    """Nodes that must not take the request, with reasons."""
     success: bool = True
     reason: str = ""
-    """Whether a configuration was saved, and why not."""
+    """Reason why a configuration was not saved."""
     raised: str | None = None
-    """`TYPE: TEXT` of what was raised."""
+    """`TYPE: TEXT` of the raised exception."""
     useless: str | None = None
-    """An answer that was none, as Python shows it."""
+    """`repr` of an invalid answer."""

@@ -1,4 +1,4 @@
-"""Reading a recording: every line checked, and everything that is wrong with the file said at once."""
+"""Reading of recordings, with checks of every line; all problems are reported at once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from yunikorn.recording.recorded_entry import OF_NONE, UPDATES, RecordedEntry, r
 from yunikorn.recording.recording_entries import Part
 
 SHOWN = 20
-"""So many problems are written out; the number of the others is said."""
+"""Maximum number of problems in an error's text; the number of further problems is added."""
 
 
 class RecordingError(YunikornError):
-    """A recording that cannot be played; carries every problem with its line."""
+    """Error for a recording that cannot be played, with every problem and its line."""
 
     def __init__(self, file: str, problems: Iterable[Problem]) -> None:
         self.file = file
@@ -35,15 +35,15 @@ class RecordingError(YunikornError):
 
 @attrs.frozen
 class Recording:
-    """The lines of a file, in their order, with their times."""
+    """Lines of a recording in order, with their times."""
 
     lines: list[RecordedEntry]
     remarks: list[str]
-    """What whoever plays it should know, such as a line that was cut off."""
+    """Remarks for the user, such as a truncated line."""
 
 
 def read_recording(*paths: Path) -> Recording:
-    """The recording in a file, or in several that follow each other.
+    """Read the recording in a file, or in several consecutive files.
 
     Raises `RecordingError`, or `UsageError` if a file cannot be read.
     """
@@ -59,7 +59,7 @@ def read_recording(*paths: Path) -> Recording:
 
 
 def parse_recording(data: bytes, file: str) -> Recording:
-    """The recording in these bytes; `file` is what messages call it. Raises `RecordingError`."""
+    """Parse the recording in `data`; `file` is its name in messages. Raises `RecordingError`."""
     reader = _Reader(has_parts=False)
     reader.read(data, file)
     return reader.finished()
@@ -77,29 +77,29 @@ def _check_named_once(paths: Iterable[Path]) -> None:
 
 
 class _Duplicate(Exception):
-    """A key that is there twice."""
+    """Error for a key that occurs twice in an object."""
 
 
 class _Reader:
     def __init__(self, *, has_parts: bool) -> None:
         self._has_parts = has_parts
-        """Whether there are several files."""
+        """True if the recording has several files."""
         self._file = ""
         self._lines: list[RecordedEntry] = []
         self._problems: list[Problem] = []
         self._remarks: list[str] = []
         self._at = 0
         self._rm_id = ""
-        """Whose a line is that names no RM: the one that registered last."""
+        """RM of lines that name no RM: the RM that registered last."""
         self._part: Part | None = None
-        """The part of a core's recording that is being read; None if no core has begun."""
+        """Part of a core's recording that is being read; None before the first core starts."""
         self._former: tuple[Part, int] | None = None
-        """The part, and its line, of a former core with which the first file starts, until a core begins."""
+        """Part, and its line, of an earlier core at the beginning of the first file, until a core starts."""
         self._cut_off = ""
-        """The file whose last line was cut off, if nothing was read after it."""
+        """File whose last line was truncated, if nothing has been read since."""
 
     def read(self, data: bytes, file: str) -> None:
-        """Read the next file; raises `RecordingError` with all that is wrong with it."""
+        """Read the next file; raises `RecordingError` with all of its problems."""
         self._file = file
         texts = data.split(b"\n")
         for number, text in enumerate(texts, 1):
@@ -120,14 +120,14 @@ class _Reader:
             raise RecordingError(file, self._problems)
 
     def finished(self) -> Recording:
-        """All that was read; raises `UsageError` if that is nothing."""
+        """Return the recording; raises `UsageError` if no line was read."""
         if not self._lines:
             text = f"{self._file}: is empty: a recording has at least a line that registers an RM"
             raise UsageError(text)
         return Recording(self._lines, self._remarks)
 
     def _was_cut_off(self, number: int, texts: list[bytes]) -> bool:
-        """Whether a line that is no JSON is one amid which the process that recorded was killed."""
+        """Return True if a line is invalid because the recording process was killed while writing."""
         if number < len(texts):
             return texts[number].startswith(b'{"at": 0, "recording"')
         return any(line.kind == "recording" for line in self._lines)
@@ -158,13 +158,13 @@ class _Reader:
         self._lines.append(line)
 
     def _leave_out(self, part: Part, number: int) -> None:
-        """Report that the lines above are of a core whose beginning is in no file."""
+        """Report that the previous lines are ignored, because their core starts in no file."""
         text = f"the lines above are left out: they are of the core that began at {part.start}"
         self._remarks.append(f"{self._file}:{number}: {text}, and its beginning is not there")
         self._former = None
 
     def _follow(self, part: Part | None, report: Any) -> None:
-        """Check that a part follows the one before it."""
+        """Check that a part follows the previous part."""
         before = self._part
         if part is None:
             return
@@ -209,7 +209,7 @@ class _Reader:
 
 
 def _orphan(part: Part, number: int) -> Problem:
-    """The problem of a part, at the line of this number, without the beginning of its core."""
+    """Return the problem of a part in this line whose core starts in no file."""
     text = f"is part {part.number} of a recording that began at {part.start}:"
     return Problem("part", f"{text} name the files before it as well, oldest first", number)
 
@@ -222,7 +222,7 @@ def _named(line: RecordedEntry) -> Iterator[str]:
 
 
 def _parse(text: bytes) -> tuple[object, str]:
-    """A JSON document, and why it is none."""
+    """Parse a JSON document; returns the document, or the reason why the text is not JSON."""
     try:
         return json.loads(text, parse_float=Decimal, object_pairs_hook=_once), ""
     except _Duplicate as error:

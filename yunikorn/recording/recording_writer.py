@@ -1,4 +1,4 @@
-"""Writing a recording: a tape that puts everything into a file, line by line, as it happens."""
+"""Writing of recordings: a recording sink that appends a line to a file for each event."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ from yunikorn.recording.recording_entries import VERSION
 Content = dict[str, Any]
 
 _HELD = ("register_resource_manager", "reload_configuration")
-"""The calls that read configurations: these are written before them, for whoever reads on."""
+"""Calls that read configurations; those are written before the call, because a replay needs them first."""
 
 
 UNSAYABLE = (MalformedMessage, *REFUSED)
-"""What an embedding program may hand over that is no message; it leaves a gap in the recording."""
+"""Errors for data of an embedding program that no message can contain; the recording has a gap there."""
 
 
 class RecordingWriter:
-    """A `RecordingSink` that is a file.
+    """`RecordingSink` that writes to a file.
 
-    Every line is handed to the operating system at once: when the process is killed, the last line may be
-    missing, and no more. A file that is there is continued, if it is a recording. It holds configurations
-    and whatever resource managers send, so its owner alone may read it; it is locked, since two writers
-    would mix their lines.
+    Every line is passed to the operating system at once, so a killed process loses at most its last line. An
+    existing file is continued if it is a recording. Recordings contain configurations and everything that
+    resource managers send, so only the owner may read them. The file is locked, because two writers would mix
+    their lines.
 
-    When the file cannot be written any more, `warn` is told once, and the core goes on without.
+    If the file cannot be written any more, `warn` is called once, and the core continues without a recording.
 
-    A file that has `largest` bytes is renamed to `PATH.1`, `PATH.2` and so on, and the recording goes on in
-    another one at the path. `reopen` does the same when another program has renamed the file.
+    A file of at least `largest` bytes is renamed to `PATH.1`, `PATH.2` and so on, and the recording continues
+    in a new file at the path. `reopen` does the same after another program has renamed the file.
     """
 
     def __init__(self, path: Path, warn: Callable[[str], None], largest: int | None = None) -> None:
         self.path = path
         self.lines = 0
-        """How many have been written."""
+        """Number of lines written."""
         self.failure = ""
-        """Why nothing is written any more; empty as long as it is."""
+        """Reason why the recording has ended; empty while the recording continues."""
         self._warn = warn
         self._start = 0
         self._held: tuple[int, Content] | None = None
@@ -66,21 +66,21 @@ class RecordingWriter:
         self._file: int | None = _open(path)
         self._size = os.fstat(self._file).st_size
         self._largest = largest
-        """Bytes after which another file is begun; None while there is no such limit."""
+        """Size in bytes from which the recording continues in another file; None for no limit."""
         self._part = 0
-        """Files of the core's recording so far; 0 while no core has begun."""
+        """Number of files of the core's recording so far; 0 before a core starts."""
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Write the last call, and close the file."""
         self._release()
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
-    # -- what it hears --------------------------------------------------------------------------------
+    # -- events of the core ---------------------------------------------------------------------------
 
     def on_begin(self, at: int, timeouts: Timeouts, configurations: Configurations | None) -> None:
-        """A core begins."""
+        """Record the start of a core."""
         self._release()
         self._start, self._texts, self._part = at, {}, 0
         content: Content = {"version": VERSION, "start": write_date(at), "yunikorn": __version__}
@@ -94,13 +94,13 @@ class RecordingWriter:
         self._part = 1
 
     def reopen(self, at: int) -> None:
-        """Go on in another file at the path if the one in use was renamed; for the core's thread."""
+        """Continue in a new file at the path if the current file was renamed. For the core's thread."""
         if self._file is not None and not is_at(self._file, self.path):
             self._release()
             self._go_on(at)
 
     def on_call(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:
-        """A call is about to be carried out."""
+        """Record a call that is about to be carried out."""
         self._release()
         try:
             content = _CALLS[method](*arguments)
@@ -114,7 +114,7 @@ class RecordingWriter:
             self._write(at, content)
 
     def on_answer(self, at: int, rm_id: str, method: str, question: object, answer: object) -> None:
-        """What the core was told when it asked."""
+        """Record an answer that the core received."""
         if method == "configuration":
             self._configuration(at, str(question), answer)
             return
@@ -130,7 +130,7 @@ class RecordingWriter:
         self._write(at, {"rm": rm_id, "answer": content})
 
     def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
-        """A response goes to a resource manager."""
+        """Record a response to a resource manager."""
         self._release()
         try:
             self._write(at, {"rm": rm_id, "response": to_json(v0_11.to_update_response(response))})
@@ -183,7 +183,7 @@ class RecordingWriter:
     # -- several files --------------------------------------------------------------------------------
 
     def _rotate(self, at: int) -> None:
-        """Rename the file, and go on in another one."""
+        """Rename the file, and continue in a new file."""
         try:
             os.rename(self.path, self.path.with_name(f"{self.path.name}.{_next_number(self.path)}"))
         except OSError as error:
@@ -195,7 +195,7 @@ class RecordingWriter:
             self._largest = None
 
     def _go_on(self, at: int) -> bool:
-        """Go on in another file at the path; returns False, with a warning, where that cannot be."""
+        """Continue in a new file at the path; returns False, with a warning, if that is not possible."""
         try:
             file = _open(self.path)
         except UsageError as error:
@@ -212,7 +212,7 @@ class RecordingWriter:
 
 
 def _next_number(path: Path) -> int:
-    """One more than that of any file of the recording: what is there is not overwritten."""
+    """Return the next unused number of the recording's files, so that no file is overwritten."""
     endings = (
         name[len(path.name) + 1 :] for name in os.listdir(path.parent) if name.startswith(f"{path.name}.")
     )
@@ -220,7 +220,7 @@ def _next_number(path: Path) -> int:
 
 
 def _open(path: Path) -> int:
-    """The file, locked and ready to be continued; raises `UsageError` where that cannot be."""
+    """Open and lock the file for appending; raises `UsageError` if that is not possible."""
     try:
         file = open_locked(path)
     except FileIsLocked as error:
@@ -249,7 +249,7 @@ def _continue(file: int, path: Path) -> None:
         raise UsageError(f"{path}: is there, and is no recording: name another file, or remove it")
     os.lseek(file, -1, os.SEEK_END)
     if os.read(file, 1) != b"\n":
-        # The process that wrote it was killed amid a line.
+        # The previous process was killed while it wrote a line.
         os.write(file, b"\n")
 
 
@@ -324,7 +324,7 @@ _CALLS: dict[str, Callable[..., Content]] = {
     "fire_timers": lambda: {"fire_timers": True},
     "close": lambda: {"close": True},
 }
-"""What each call is in a line."""
+"""Function that builds the content of a line, by the name of the call."""
 
 
 # -- questions and answers ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Whether a replay gives the responses that the recording has."""
+"""Comparison of the responses in a replay with those in the recording."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from yunikorn.recording.recorded_entry import RecordedEntry
 
 @attrs.frozen
 class Difference:
-    """The first place where a replay is not what was recorded."""
+    """First difference between a replay and its recording."""
 
     line: int
-    """In the recording; 0 behind its end."""
+    """Line number in the recording; 0 after its end."""
     what: str
     place: str = ""
-    """The line, with its file where there are several."""
+    """Position of the line, with its file if there are several."""
 
     def __str__(self) -> str:
         return f"{self.place}: {self.what}" if self.place else self.what
 
 
 class ReplayComparison:
-    """Compares response by response, up to the first difference: what follows differs for that reason."""
+    """Comparison by response, up to the first difference; later differences are its consequences."""
 
     def __init__(self, *, wanted: bool) -> None:
         self.wanted = wanted
-        """Whether there is any sense in comparing; not under another configuration."""
+        """True if the responses are compared; a what-if is expected to differ."""
         self.equal = 0
-        """Responses that were as recorded."""
+        """Number of responses that equal the recorded ones."""
         self.first: Difference | None = None
         self._extra: list[tuple[str, int]] = []
         self.beyond = 0
-        """Responses to the last line of a core that was recorded: the recording ends before them."""
+        """Number of responses to a core's last recorded line that a truncated recording may lack."""
         self.recorded = 0
-        """Responses in the recording that have been reached."""
+        """Number of recorded responses reached so far."""
 
     def on_response(
         self,
@@ -51,9 +51,9 @@ class ReplayComparison:
         *,
         cut_off: bool = False,
     ) -> None:
-        """The core gave a response where the recording has that one, or none.
+        """Compare a response with the recorded one; `recorded` is None if the recording has none here.
 
-        `cut_off` says that the process may have ended before it could write this response.
+        `cut_off` is True if the recording process may have ended before it wrote this response.
         """
         if recorded is None and cut_off:
             self.beyond += 1
@@ -76,19 +76,19 @@ class ReplayComparison:
             self.equal += 1
 
     def missed(self, recorded: RecordedEntry) -> None:
-        """The recording has a response that the core did not give."""
+        """Process a recorded response that the core did not give."""
         self.recorded += 1
         if not self._is_over():
             self._differ(recorded, f"the response to {recorded.rm_id} does not come any more")
 
     def ended(self) -> None:
-        """The recording is over."""
+        """Process the end of the recording."""
         if self.recorded and self._extra and not self._is_over():
             self._differ(None, _surplus(*self._extra[0]))
 
     @property
     def is_possible(self) -> bool:
-        """Whether the recording has responses to compare with."""
+        """True if there are recorded responses to compare with."""
         return self.wanted and self.recorded > 0
 
     def _is_over(self) -> bool:
@@ -103,7 +103,7 @@ def _surplus(rm_id: str, at: int) -> str:
 
 
 def differences(was: object, now: object, path: str = "") -> Iterator[tuple[str, str, str]]:
-    """The places where two JSON documents differ, with what is there."""
+    """Yield the paths at which two JSON documents differ, with both values as text."""
     if isinstance(was, dict) and isinstance(now, dict):
         for key in [*was, *(key for key in now if key not in was)]:
             inner = f"{path}.{key}" if path else key

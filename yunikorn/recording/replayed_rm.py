@@ -1,8 +1,9 @@
-"""Resource managers in a what-if: they say what they said, in the names that things have now.
+"""Resource managers in a what-if: their recorded updates, with the allocation ids of the replay.
 
-What was decided otherwise would leave a recorded RM talking of allocations that do not exist: an allocation
-is named when it is made, in the order of all. So the n-th allocation of an ask is taken for the n-th one
-then. And what is preempted, replaced or timed out now is confirmed at once, whatever was confirmed then.
+The id of an allocation depends on all earlier allocations, so recorded ids do not fit the decisions of a
+what-if. Instead, the n-th allocation of an ask in the replay stands for its n-th allocation in the recording.
+Preemptions, replacements and timeouts in the replay are confirmed at once, and recorded confirmations are
+ignored.
 """
 
 from __future__ import annotations
@@ -24,31 +25,31 @@ CONFIRMED = (
     TerminationType.PREEMPTED_BY_SCHEDULER,
     TerminationType.PLACEHOLDER_REPLACED,
 )
-"""Why the scheduler has allocations end, so that it waits for a confirmation."""
+"""Termination types for which the scheduler waits for a confirmation."""
 Ask = tuple[str, str, str, str]
-"""RM, partition, application and key."""
+"""RM, partition, application and allocation key."""
 
 
 class ReplayedRM:
-    """Stands in for all RMs of a recording."""
+    """Replacement for all RMs of a recording."""
 
     def __init__(self) -> None:
         self.unknown = 0
-        """Releases of allocations that are not there in the what-if, or not yet."""
+        """Number of released allocations that do not exist in the what-if, or not yet."""
         self._then: dict[tuple[str, str], tuple[Ask, int]] = {}
         self._counts: dict[Ask, int] = defaultdict(int)
         self._now: dict[Ask, list[str]] = defaultdict(list)
         self._to_confirm: list[UpdateRequest] = []
 
     def was_told(self, rm_id: str, response: UpdateResponse) -> None:
-        """What an RM was told then."""
+        """Process a recorded response to an RM."""
         for one in response.new_allocations:
             ask = (rm_id, one.partition_name, one.application_id, one.allocation_key)
             self._then[rm_id, one.uuid] = (ask, self._counts[ask])
             self._counts[ask] += 1
 
     def is_told(self, rm_id: str, response: UpdateResponse) -> None:
-        """What an RM is told now."""
+        """Process a response of the replay to an RM."""
         for one in response.new_allocations:
             ask = (rm_id, one.partition_name, one.application_id, one.allocation_key)
             self._now[ask].append(one.uuid)
@@ -57,15 +58,15 @@ class ReplayedRM:
             self._to_confirm.append(UpdateRequest(rm_id, releases=AllocationReleasesRequest(ended)))
 
     def confirmations(self) -> list[UpdateRequest]:
-        """What is to be confirmed now."""
+        """Return the updates that confirm releases, each once."""
         waiting, self._to_confirm = self._to_confirm, []
         return waiting
 
     def says(self, request: UpdateRequest) -> UpdateRequest:
-        """What the RM said, in the names of now."""
+        """Return a recorded update with the allocation ids of the replay."""
         for node in request.new_schedulable_nodes:
             for one in node.existing_allocations:
-                # It reports this under its own name, so that name is in use here, too.
+                # The RM reports this allocation under its recorded id, so the replay uses that id as well.
                 self._then.pop((request.rm_id, one.uuid), None)
         releases = request.releases
         if not releases.allocations_to_release:

@@ -1,9 +1,9 @@
-"""Playing a recording into a fresh core on a virtual clock.
+"""Replay of a recording in new cores on a virtual clock.
 
-A file that was recorded says when timers fired and how many decisions were taken when: played under the
-configuration it was recorded under, the core does exactly what it did. Under another configuration (a
-what-if), and in a file written by hand, timers fire when they are due. A file without any `schedule` is
-scheduled as far as possible after each line.
+A recorded file contains the times at which timers fired and decisions were taken. Under its own
+configuration, the core repeats the recorded behaviour exactly. Under another configuration (a what-if), and
+in a file written by hand, timers fire when they are due. In a file without any `schedule` line, the core
+schedules as much as possible after each line.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ from yunikorn.recording.replayed_rm import ReplayedRM
 from yunikorn.registry import Registry
 
 OWN = "update_configuration", "reload"
-"""The kinds that bring a configuration, which a what-if leaves out."""
+"""Kinds that bring a configuration, which a what-if ignores."""
 
 
 class Listener(Protocol):
-    """Whoever wants to know what happens in a replay, as it happens; times are ns since the beginning."""
+    """Observer of a replay; times are in ns since the start of the core."""
 
     def on_begin(self, at: int, entry: RecordedEntry | None) -> None:
-        """A core begins; `entry` is its beginning in the recording, if it has one."""
+        """Process the start of a core; `entry` is its line in the recording, if there is one."""
         ...
 
     def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
-        """The core gave a response."""
+        """Process a response of the core."""
         ...
 
     def on_refused(self, at: int, entry: RecordedEntry, reason: str) -> None:
-        """The core did not do what a line says."""
+        """Process a line that the core refused."""
         ...
 
     def on_note(self, at: int, entry: RecordedEntry, remark: str) -> None:
-        """Something that a replay cannot do."""
+        """Process a remark about something that a replay cannot do."""
         ...
 
 
 class Replay:
-    """One run of a recording through fresh cores."""
+    """One run of a recording in new cores."""
 
     def __init__(
         self,
@@ -74,26 +74,26 @@ class Replay:
         listener: Listener,
         config: str | bytes | None = None,
     ) -> None:
-        """With `config` it is a what-if: everybody has that configuration."""
+        """Prepare the run; with `config`, the run is a what-if in which all RMs use this configuration."""
         self._lines, self._registry, self._listener, self._config = entries, registry, listener, config
         self.comparison = ReplayComparison(wanted=config is None)
         self.answers = RecordedAnswers(entries)
         self._next = 0
-        """The first line that has not been played."""
+        """Index of the next line."""
         self._news: list[Callable[[], None]] = []
-        """What the listener has to be told."""
+        """Calls of the listener that are still to be made."""
         self._failure: BaseException | None = None
         self._clock = ManualClock()
         self._start = 0
         self._configurations: Configurations | None = None
         self._core: Scheduler | None = None
         self._recorded = False
-        """Whether this core was recorded: then it is known when timers fired and decisions were taken."""
+        """True if the core was recorded, so that the times of its timers and decisions are in the file."""
         self._freely = not any(entry.kind == "schedule" for entry in entries)
         self.replayed_rm = ReplayedRM() if config is not None else None
 
     def run(self) -> None:
-        """Play all lines; raises what a bug of the core raises."""
+        """Play all lines; raises the errors of bugs in the core."""
         while self._next < len(self._lines):
             entry = self._lines[self._next]
             self._next += 1
@@ -106,7 +106,7 @@ class Replay:
         self.comparison.ended()
 
     def _hand_out(self) -> None:
-        """Tell the listener; not in the core's calls, which would take its failures for those of an RM."""
+        """Call the listener outside the core's calls, where its failures would count as those of an RM."""
         if self._failure is not None:
             raise self._failure
         news, self._news = self._news, []
@@ -114,7 +114,7 @@ class Replay:
             tell()
 
     def failed(self, error: BaseException) -> None:
-        """Something of ours failed in a callback, where the core contains it: end when it has returned."""
+        """Store an error of the replay in a callback, which the core contains, so that `run` raises it."""
         self._failure = self._failure or error
 
     @property
@@ -182,12 +182,12 @@ class Replay:
 
     @property
     def core(self) -> Scheduler:
-        """The core that is playing."""
+        """Core that plays the current line."""
         assert self._core is not None
         return self._core
 
     def note(self, entry: RecordedEntry, remark: str) -> None:
-        """Tell of something that cannot be played."""
+        """Report something that cannot be played to the listener."""
         now = self._now
         self._news.append(lambda: self._listener.on_note(now, entry, remark))
 
@@ -195,11 +195,11 @@ class Replay:
 
     @property
     def _exactly(self) -> bool:
-        """Whether what is played is what was recorded, to the moment of each timer."""
+        """True if the replay repeats the recording exactly, including the times of timers."""
         return self._recorded and self._config is None
 
     def _pass_to(self, at: int, *, firing: bool = True) -> None:
-        """Let time pass; timers that become due on the way fire, if they may."""
+        """Advance the clock; timers that become due on the way fire if `firing` is True."""
         moment = max(self._clock.now(), self._start + at)
         while firing and (due := self.core.next_timer()) is not None and due <= moment:
             self._clock.set(max(due, self._clock.now()))
@@ -209,7 +209,7 @@ class Replay:
         self._clock.set(moment)
 
     def _follow(self, *, decide: bool = False) -> None:
-        """Do what follows by itself: decisions where nobody says when, confirmations in a what-if."""
+        """Decide if the file does not say when, and confirm releases in a what-if."""
         while True:
             if decide or (self._freely and not self._recorded):
                 self.core.schedule()
@@ -221,29 +221,32 @@ class Replay:
             decide = decide or self._recorded
 
     def advance(self, entry: RecordedEntry) -> None:
-        """`advance`: let so much time pass."""
+        """Play `advance`: advance the clock by this time."""
         self._pass_to(self._now + entry.content)
 
     def schedule(self, entry: RecordedEntry) -> None:
-        """`schedule`: take so many decisions. A live core asks again as long as there are as many."""
+        """Play `schedule`: take up to this number of decisions.
+
+        A what-if repeats this while the number is reached, as a live core does.
+        """
         most: int | None = entry.content
         again = self._recorded and not self._exactly and most
         while self.core.schedule(most) == most and again:
             pass
 
     def update(self, entry: RecordedEntry) -> None:
-        """Updates, as they were, or as they would be now."""
+        """Play updates, in a what-if with the allocation ids of the replay."""
         for request in entry.content:
             self.core.update(request if self.replayed_rm is None else self.replayed_rm.says(request))
 
     # -- what the callbacks of the RMs do ---------------------------------------------------------------
 
     def callback(self, entry: RecordedEntry, offered: Iterable[str]) -> _ReplayedCallback:
-        """The callback of an RM, with the methods that it had."""
+        """Return the callback of an RM, with the optional methods that were recorded."""
         return _ReplayedCallback(self, entry.rm_id, offered)
 
     def heard(self, rm_id: str, response: UpdateResponse) -> None:
-        """A response is given: compare it with the one that was recorded here, and do what followed."""
+        """Compare a response with the recorded one, and play the calls that were made within the callback."""
         now = self._now
         self._news.append(lambda: self._listener.on_response(now, rm_id, response))
         if self.replayed_rm is not None:
@@ -265,10 +268,10 @@ class Replay:
         return self._next < len(self._lines) and self._lines[self._next].kind == kind
 
     def _ends_here(self) -> bool:
-        """Return whether the recording of this core ends with the line that is being played."""
+        """Return True if the recording of this core ends with the line that is being played."""
         played = self._lines[self._next - 1]
         is_last = self._next == len(self._lines) or self._is_here("recording")
-        # Nothing is recorded as `advance`: whoever wrote it had the process's end behind them.
+        # `advance` is never recorded. A file that ends with it was written by hand, and is not truncated.
         return self._recorded and is_last and played.kind != "advance"
 
     def _raise_as_then(self, rm_id: str) -> None:
@@ -281,7 +284,7 @@ class Replay:
 
 
 class _ReplayedCallback:
-    """An RM that answers as it did; it has only the methods that it had."""
+    """Callback that gives the recorded answers, and has only the recorded optional methods."""
 
     def __init__(self, replay: Replay, rm_id: str, offered: Iterable[str]) -> None:
         self._replay, self._rm_id = replay, rm_id
@@ -317,7 +320,7 @@ class _ReplayedCallback:
 
 
 def _say_nothing(_: object) -> None:
-    """What is told and wants no answer."""
+    """Ignore a notice that needs no answer."""
 
 
 def _register(replay: Replay, entry: RecordedEntry) -> None:
@@ -368,4 +371,4 @@ _CALLS: dict[str, Callable[[Replay, RecordedEntry], object]] = {
     "unregister_plugin": _plugin,
     "close": lambda replay, _: replay.core.close(),
 }
-"""What each kind of line does."""
+"""Function that plays a line, by kind."""

@@ -1,4 +1,4 @@
-"""A response in words: one line for each thing that it says."""
+"""Text form of responses: one line per entry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from yunikorn.resources import describe
 
 
 def tell(response: UpdateResponse) -> Iterator[str]:
-    """What a response says, in the order of its parts."""
+    """Yield a response as text, one line per entry, in the order of its parts."""
     for line in _tell(response):
         yield printable(line)
 
