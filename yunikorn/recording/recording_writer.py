@@ -32,7 +32,7 @@ from yunikorn.recording.recording_entries import VERSION
 Content = dict[str, Any]
 
 _HELD = ("register_resource_manager", "reload_configuration")
-"""Calls that read configurations; those are written before the call, because a replay needs them first."""
+"""Calls that read configurations; a replay needs the configurations before the call."""
 
 
 UNSAYABLE = (MalformedMessage, *REFUSED)

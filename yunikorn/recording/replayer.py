@@ -239,7 +239,7 @@ class Replay:
         for request in entry.content:
             self.core.update(request if self.replayed_rm is None else self.replayed_rm.says(request))
 
-    # -- what the callbacks of the RMs do ---------------------------------------------------------------
+    # -- callbacks of the RMs ---------------------------------------------------------------------------
 
     def callback(self, entry: RecordedEntry, offered: Iterable[str]) -> _ReplayedCallback:
         """Return the callback of an RM, with the optional methods that were recorded."""

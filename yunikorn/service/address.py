@@ -17,7 +17,7 @@ UNIX = "unix:"
 
 @attrs.frozen
 class Address:
-    """An address to listen at."""
+    """Address at which a service listens."""
 
     target: str
     """Address in the form that gRPC expects."""

@@ -56,13 +56,12 @@ class AskCount:
                 self._dropped.update(asks)
 
     def _owner(self, at: PartitionScheduler | None, app_id: str, key: str) -> Application | None:
-        """Return the application whose asks a release drops; without an id, the first that still has one."""
+        """Return the application whose asks a release drops; without an id, the first with such an ask."""
         if at is None:
             return None
         if app_id:
             return at.partition.applications.get(app_id)
-        # A release never needs the applications that an earlier release passed over, so iterators do not
-        # restart.
+        # No release matches an application that an earlier release passed over, so iterators never restart.
         owners = self._owners.get((at.name, key))
         if owners is None:
             owners = self._owners[at.name, key] = iter(at.asks.index.find_all(key) if key else ())

@@ -45,7 +45,7 @@ class RMAdmission:
     def admission_limits(self, core: Scheduler, update: UpdateRequest) -> UpdateResponse | None:
         """Remove the entries beyond the limits from an update; returns their refusal, or None."""
         if core.session_state(self._rm_id) != RUNNING:
-            return None  # the core refuses the whole update
+            return None  # the core ignores the update, and sends RESYNC
         refused = UpdateResponse()
         update.new_applications = self._applications(core, update, refused)
         self._limit_asks(core, update, refused)
