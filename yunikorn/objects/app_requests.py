@@ -58,7 +58,7 @@ class Run:
 class Requests:
     """Pending requests of one application, and the pending classes that are schedulable."""
 
-    __slots__ = ("_heads", "_only", "_parked", "_runs", "bits")
+    __slots__ = ("_heads", "_only", "_runs", "_unschedulable", "bits")
 
     def __init__(self) -> None:
         self._runs: dict[int, Run] = {}
@@ -68,7 +68,7 @@ class Requests:
         """The run if there is only one; its entry in `_heads` and its `order` may then be outdated."""
         self.bits = 0
         """Bits of the pending classes with waiting requests, except unschedulable requests."""
-        self._parked: dict[int, int] = {}
+        self._unschedulable: dict[int, int] = {}
 
     def __iter__(self) -> Iterator[Ask]:
         for run in self._runs.values():
@@ -155,25 +155,25 @@ class Requests:
 
     def keep(self, ask: Ask) -> None:
         """Add a waiting request that is not to be scheduled yet."""
-        self._parked[ask.priority] = self._parked.get(ask.priority, 0) + 1
+        self._unschedulable[ask.priority] = self._unschedulable.get(ask.priority, 0) + 1
 
     def forget_unschedulable(self, ask: Ask) -> None:
         """Remove an unschedulable request that no longer waits or is about to be added again with `add`."""
-        left = self._parked[ask.priority] - 1
+        left = self._unschedulable[ask.priority] - 1
         if left:
-            self._parked[ask.priority] = left
+            self._unschedulable[ask.priority] = left
         else:
-            del self._parked[ask.priority]
+            del self._unschedulable[ask.priority]
 
     @property
     def unschedulable(self) -> int:
         """Number of unschedulable requests."""
-        return sum(self._parked.values())
+        return sum(self._unschedulable.values())
 
     @property
     def any_wait(self) -> bool:
         """True if any request waits, including unschedulable requests."""
-        return bool(self._runs or self._parked)
+        return bool(self._runs or self._unschedulable)
 
     def runs(self) -> list[list[Ask]]:
         """Return the schedulable requests grouped by pending class; groups and requests are in order."""
@@ -193,7 +193,7 @@ class Requests:
     @property
     def priority(self) -> int:
         """Highest priority of the waiting requests, unschedulable ones included; -2^31 if there are none."""
-        best = max(self._parked) if self._parked else INT32_MIN
+        best = max(self._unschedulable) if self._unschedulable else INT32_MIN
         if self._heads:
             foremost: Run = self._heads[0][-1]
             best = max(best, foremost.asks[foremost.head].priority)

@@ -48,13 +48,13 @@ class AskExtras:
     """`AllocationAccounting.changes` at the latest preemption attempt for the ask, or -1 before the first."""
     reserved: Node | None
     """The node reserved for the ask."""
-    parked: bool
+    unschedulable: bool
     """True if the ask is not scheduled until something changes (see `scheduling.unschedulable_queue`)."""
     refusals: Mapping[str, int]
     """Reasons why nodes with room refused this particular ask, with counts."""
     tries: int
     """Number of times the ask was marked unschedulable."""
-    held: bool
+    gang_blocked: bool
     """True if the ask is not scheduled because of its gang; it is then unschedulable as well."""
     gang: AtomicGang | None
     """The atomic gang that this ask represents with all its members; None for an ordinary ask."""

@@ -178,7 +178,7 @@ class AtomicGang:
         ask_class = pending_classes.ask_classes.of(amount, classes=self._classes(), kind=GangClass)
         assert isinstance(ask_class, GangClass)
         ask_class.members = tuple(dict.fromkeys(ask.ask_class for ask, _ in self.members))
-        request.pending_class = pending_classes.of(ask_class, self.app.owner, insists=self.insists)
+        request.pending_class = pending_classes.of(ask_class, self.app.owner, force_visit=self.force_visit)
         request.ensure_extras().gang = self
         self.request = request
         self._accounting.pending_accounting.offer(request)
@@ -220,7 +220,7 @@ class AtomicGang:
         return ("gang", tuple(counts.items()), self.app.id if self._alone else "")
 
     @property
-    def insists(self) -> bool:
+    def force_visit(self) -> bool:
         """True if the gang must be tried even if similar gangs found no room.
 
         A failed attempt applies to all gangs of the same ask class and owner, so that only one of them is
@@ -229,7 +229,7 @@ class AtomicGang:
         """
         return self.deadline is None or self.overdue
 
-    def insist(self, *, wanted: bool) -> None:
+    def set_force_visit(self, *, wanted: bool) -> None:
         """Set whether the request must be tried, by moving the request to another pending class."""
         request = self.request
         if request is not None and request.pending_class.force_visit != wanted:
@@ -238,7 +238,7 @@ class AtomicGang:
                 self._accounting.pending_classes,
             )
             pending_accounting.withdraw(request)
-            request.pending_class = pending_classes.of(request.ask_class, self.app.owner, insists=wanted)
+            request.pending_class = pending_classes.of(request.ask_class, self.app.owner, force_visit=wanted)
             pending_accounting.offer(request)
 
     def _withdraw(self) -> None:

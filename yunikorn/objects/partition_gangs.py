@@ -63,7 +63,7 @@ class PartitionGangs:
 
     # -- asks ---------------------------------------------------------------------------------------
 
-    def max_apps_events(self, ask: Ask) -> bool:
+    def is_gang_blocked(self, ask: Ask) -> bool:
         """Return True if an ask of a task group must not be scheduled because of its gang."""
         app = ask.app
         if app.atomic is not None:

@@ -80,7 +80,7 @@ class PendingAccounting:
         app = ask.app
         if not app.has_waiting:
             _count(app, 1)
-        if ask.task_group and self.gangs.max_apps_events(ask):
+        if ask.task_group and self.gangs.is_gang_blocked(ask):
             extras = ask.ensure_extras()
             extras.gang_blocked = extras.unschedulable = True
             app.requests.keep(ask)

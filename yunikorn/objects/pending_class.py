@@ -40,7 +40,7 @@ class PendingClass:
     __slots__ = ("ask_class", "asks", "bit", "bits", "force_visit", "over_limit", "owner")
 
     def __init__(
-        self, ask_class: AskClass, owner: tuple[UsageTracker, ...], bit: int, *, insists: bool
+        self, ask_class: AskClass, owner: tuple[UsageTracker, ...], bit: int, *, force_visit: bool
     ) -> None:
         self.ask_class = ask_class
         self.owner = owner
@@ -50,8 +50,8 @@ class PendingClass:
         """Number of waiting requests."""
         self.over_limit = False
         """True if a limit on resources leaves no room."""
-        self.force_visit = insists
-        """True if the requests must be tried even if there is no room (see `AtomicGang.insists`)."""
+        self.force_visit = force_visit
+        """True if the requests must be tried even if there is no room (see `AtomicGang.force_visit`)."""
 
 
 class PendingClasses:
@@ -72,13 +72,13 @@ class PendingClasses:
         ask_classes.on_drop.append(self._drop)
 
     def of(
-        self, ask_class: AskClass, owner: tuple[UsageTracker, ...], *, insists: bool = False
+        self, ask_class: AskClass, owner: tuple[UsageTracker, ...], *, force_visit: bool = False
     ) -> PendingClass:
         """Return the pending class of requests of `ask_class` by `owner`.
 
-        Gangs with `insists` have a pending class of their own.
+        Gangs with `force_visit` have a pending class of their own.
         """
-        key = (*owner, None) if insists else owner
+        key = (*owner, None) if force_visit else owner
         pending_class = ask_class.pending_classes.get(key)
         if pending_class is None:
             if self._idle >= IDLE_PENDING_CLASSES and self._idle * 2 > self._pending_classes:
@@ -90,7 +90,7 @@ class PendingClasses:
                 bit = 1 << 2 * self._used
                 self._used += 1
             pending_class = ask_class.pending_classes[key] = PendingClass(
-                ask_class, owner, bit, insists=insists
+                ask_class, owner, bit, force_visit=force_visit
             )
             for tracker in owner:
                 tracker.pending_classes[bit] = pending_class

@@ -32,11 +32,11 @@ class UsageTracker:
         "pending_classes",
     )
 
-    def __init__(self, kind: str, name: str, path: str, settle: Callable[[], None]) -> None:
+    def __init__(self, kind: str, name: str, path: str, flush: Callable[[], None]) -> None:
         self.kind = kind
         self.name = name
         self.path = path
-        self.flush = settle
+        self.flush = flush
         """Callback that adds usage not booked yet; without effect for limited users and groups."""
         self._usage: Tally = {}
         self._applications: dict[str, None] = {}

@@ -76,7 +76,7 @@ class AtomicGangs:
     def _apply_backpressure(self, gang: AtomicGang, cause: Queue | UsageTracker) -> bool:
         """Apply back-pressure until the search ends; False if the gang is not overdue or can never run."""
         holds_back = gang.overdue and self._may_ever_run(gang)
-        gang.insist(wanted=holds_back)
+        gang.set_force_visit(wanted=holds_back)
         if not holds_back:
             return False
         if cause is self._root:
@@ -239,7 +239,7 @@ class AtomicGangs:
             return
         gang.overdue = True
         self._gangs.overdue[gang.app.id] = gang
-        gang.insist(wanted=True)
+        gang.set_force_visit(wanted=True)
 
     def _tell(self, gang: AtomicGang, why: str) -> None:
         event_recorder, request = self._partition.event_recorder, gang.request

@@ -113,7 +113,7 @@ class Cycle:
         """Apply a stop or start of queues or of the partition."""
         self._stopped = STOPPED in (self._root.state, self._partition.state)
         if not self._stopped:
-            self._switches = self._cluster.stop_starts
+            self._stop_starts = self._cluster.stop_starts
             # Preemption may have been refused because of the stopped queue: the start counts as a change.
             self._accounting.changes += 1
             self.reservations.give_up_stopped()

@@ -212,9 +212,9 @@ class NodeOrder:
         if unfit:
             # The node is new in the block, or has more room: bits of ask classes that now fit must be
             # cleared.
-            cramped = self._ask_classes.refresh_unfit(node)
-            block.unfit &= cramped
-            group.unfit &= cramped
+            unfit = self._ask_classes.refresh_unfit(node)
+            block.unfit &= unfit
+            group.unfit &= unfit
 
     def catch_up(self, log: Sequence[Change]) -> None:
         """Apply the log of changed nodes to an order for one ask class.

@@ -99,11 +99,11 @@ def _queue_positions(leaf: Queue, now: int) -> Iterable[QueuePosition]:
 def in_order(queue: Queue, members: Iterable[Any], now: int) -> list[Any]:
     """Return `members` of `queue` in the order of a decision at `now`; changes nothing."""
     order = queue.order
-    anew = queue.sorted_members.version != queue.cluster.version or order.would_be_due(now)
+    renewed = queue.sorted_members.version != queue.cluster.version or order.would_be_due(now)
     sort_keys: list[SortKey] = []
     found: list[Any] = []
     for member in members:
-        current = None if anew or member.is_dirty else member.sort_key
+        current = None if renewed or member.is_dirty else member.sort_key
         sort_key = order.sort_key(member, quiet=True) if current is None else current
         try:
             at = bisect_left(sort_keys, sort_key)

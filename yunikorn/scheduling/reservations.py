@@ -93,9 +93,9 @@ class Reservations:
         ask_class = ask.ask_class
         if ask_class not in self._waiting:
             self._waiting.add(ask_class)
-            self._partition.timers.at(due, lambda: self._come_of_age(ask_class))
+            self._partition.timers.at(due, lambda: self._become_eligible(ask_class))
 
-    def _come_of_age(self, ask_class: AskClass) -> None:
+    def _become_eligible(self, ask_class: AskClass) -> None:
         self._waiting.discard(ask_class)
         self._retry(ask_class)
 
@@ -171,7 +171,7 @@ class Reservations:
         for node in hosts:
             if predicates and predicates.judge(ask, node, reserve=True) is not None:
                 continue
-            looser = misfit(ask_class, node)
+            looser = excess(ask_class, node)
             if best is None or looser <= spare:
                 lacking = shortfall(ask_class, node)
                 if best is None or looser < spare or lacking < lack:
@@ -281,7 +281,7 @@ def _is_making_room(ask: Ask) -> bool:
     return ask.eviction is not None and bool(ask.eviction.outstanding)
 
 
-def misfit(ask_class: AskClass, node: Node) -> float:
+def excess(ask_class: AskClass, node: Node) -> float:
     """Return how loosely a request fits `node`: 0 for an exact or too small fit, larger if looser.
 
     This is `Resource.FitInScore` of YuniKorn 1.9: the sum over all resource types of the share of the node's

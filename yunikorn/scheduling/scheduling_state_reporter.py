@@ -96,7 +96,7 @@ class SchedulingStateReporter:
         """Stop counting a FAILED request against its quotas."""
         count = self._failed.pop(ask, 0)
         if count:
-            self._pending_class(ask, -count)
+            self._count_against_quotas(ask, -count)
             self._moves += 1
 
     def reserved(self, ask: Ask, node: Node) -> None:
@@ -122,7 +122,7 @@ class SchedulingStateReporter:
         self._claimed.clear()
         self._moves += 1
         for ask, count in self._failed.items():
-            self._pending_class(ask, count)
+            self._count_against_quotas(ask, count)
 
     def stop(self) -> None:
         """Stop reporting; the partition is being removed."""
@@ -139,7 +139,7 @@ class SchedulingStateReporter:
             elif self._found_no_node(ask):
                 del self._open[ask]
                 self._failed[ask] = count = self._fitting(ask)
-                self._pending_class(ask, count)
+                self._count_against_quotas(ask, count)
                 self._tell(ask, FAILED, self._why(ask, rooms))
 
     def _why(self, ask: Ask, rooms: dict[AskClass, bool]) -> str:
@@ -196,7 +196,7 @@ class SchedulingStateReporter:
     def _fitting(self, ask: Ask) -> int:
         return min((self._room(holder, ask) for holder in self._holders(ask)), default=ask.pending)
 
-    def _pending_class(self, ask: Ask, count: int) -> None:
+    def _count_against_quotas(self, ask: Ask, count: int) -> None:
         for holder in self._holders(ask):
             claimed = self._claimed.setdefault(holder, {})
             grow(claimed, ask.ask_class.resource, count)

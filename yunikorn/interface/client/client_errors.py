@@ -35,7 +35,7 @@ class OutOfStep(Interrupted):
     """Request of the scheduler for a full report, by RESYNC."""
 
 
-HOPELESS = {
+FINAL_CODES = {
     grpc.StatusCode.INVALID_ARGUMENT,
     grpc.StatusCode.UNIMPLEMENTED,
     grpc.StatusCode.PERMISSION_DENIED,
@@ -54,6 +54,6 @@ def judge(code: grpc.StatusCode, text: str, what: str) -> Exception:
         if text.startswith(RESYNC):
             return OutOfStep(said)
         return TakenOver(f"{what}: {said}")
-    if code in HOPELESS:
+    if code in FINAL_CODES:
         return Refused(f"{what}: {said} ({code.name})")
     return Interrupted(f"{what}: {said or 'the connection was lost'} ({code.name})")

@@ -99,8 +99,8 @@ class Pool:
             heapq.heapify(self._heap)
         elif self._changed:
             entries = [entry for entry in self._heap if entry[1] not in self._changed]
-            anew = (self._entry(node) for node in self._changed.values() if fits(node))
-            self._heap = [*entries, *filter(None, anew)]
+            renewed = (self._entry(node) for node in self._changed.values() if fits(node))
+            self._heap = [*entries, *filter(None, renewed)]
             heapq.heapify(self._heap)
         self._changed.clear()
         return list(self._heap)

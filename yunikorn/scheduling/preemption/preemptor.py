@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 10
 """Maximum number of requests of one queue that are tried per round, as in YuniKorn 1.9."""
-IN_VAIN = 20
+MOST_FAILURES = 20
 """Number of failed attempts, over all queues, after which the remaining queues wait for the next round."""
-CROWDED = SECOND
+CROWDED_PAUSE = SECOND
 """Time (ns) between attempts while victims of other requests are still ending."""
-HOPELESS = SECOND
+PRECHECK_PAUSE = SECOND
 """Time (ns) before a queue without prospects is checked again after a change."""
 
 
-class _Look:
+class _Round:
     """State of one round for one queue: attempts made, and the time of the next round."""
 
     def __init__(self, now: int, delay: int, changes: int) -> None:
@@ -65,15 +65,15 @@ class _Look:
         self.retry = NEVER
 
     @property
-    def in_vain(self) -> int:
+    def failures(self) -> int:
         """Number of failed attempts."""
         return len(self._failed)
 
     def may_try(self, ask: Ask) -> bool:
         """Return True if `ask` may be tried now; False also rules out the requests after it in its run."""
-        of_age = ask.created + self._delay
-        if of_age > self._now:
-            self.eligible_at = min(self.eligible_at, of_age)
+        eligible_at = ask.created + self._delay
+        if eligible_at > self._now:
+            self.eligible_at = min(self.eligible_at, eligible_at)
             return False
         if ask.ask_class in self._failed and self._failed[ask.ask_class] >= ask.priority:
             return False
@@ -189,13 +189,13 @@ class Preemptor:
         now = self._partition.clock.now()
         due = self._schedule.due(now)
         precheck = PreemptionPrecheck(self._partition.ask_classes)
-        in_vain = 0
+        failures = 0
         for entry in due:
             subject = entry.subject
             if isinstance(subject, Queue):
-                if in_vain < IN_VAIN:
+                if failures < MOST_FAILURES:
                     # The remaining queues stay due, and the caller returns at once for them.
-                    in_vain += self._look_at_queue(entry, subject, precheck, now)
+                    failures += self._look_at_queue(entry, subject, precheck, now)
             else:
                 self._look_at_node(entry, subject, now)
         if due or self._schedule.is_due(now):
@@ -209,9 +209,9 @@ class Preemptor:
             self._schedule.drop(leaf)
             return 0
         if precheck.cannot_help(leaf):
-            self._schedule.looked(entry, eligible_at=NEVER, retry=now + HOPELESS)
+            self._schedule.looked(entry, eligible_at=NEVER, retry=now + PRECHECK_PAUSE)
             return 0
-        look = _Look(now, leaf.settings.preemption_delay, self._partition.accounting.changes)
+        attempts = _Round(now, leaf.settings.preemption_delay, self._partition.accounting.changes)
         for run in self._runs(leaf):
             for ask in run:
                 if not ask.may_preempt or ask.ask_class.required:
@@ -219,21 +219,22 @@ class Preemptor:
                 until = self.evictor.waits_until(ask)
                 if until > now:
                     # The time counts as well as a change, because the reserved node may be gone by then.
-                    look.eligible_at = min(look.eligible_at, until)
+                    attempts.eligible_at = min(attempts.eligible_at, until)
                 else:
-                    if not look.may_try(ask):
+                    if not attempts.may_try(ask):
                         break
-                    if not self._attempt(ask, look):
-                        look.failed(ask, now + (CROWDED if any(self.evictor.promised()) else RETRY_INTERVAL))
+                    if not self._attempt(ask, attempts):
+                        pause = CROWDED_PAUSE if any(self.evictor.promised()) else RETRY_INTERVAL
+                        attempts.failed(ask, now + pause)
                         break
-                    look.success = True
+                    attempts.success = True
                 # Once this replica is served, the next may follow at once.
-                look.retry = now
-        if look.eligible_at == look.retry == NEVER:
+                attempts.retry = now
+        if attempts.eligible_at == attempts.retry == NEVER:
             # No request may be tried: the queue is stopped, or its applications may not start yet.
-            look.retry = now + HOPELESS
-        self._schedule.looked(entry, eligible_at=look.eligible_at, retry=look.retry)
-        return look.in_vain
+            attempts.retry = now + PRECHECK_PAUSE
+        self._schedule.looked(entry, eligible_at=attempts.eligible_at, retry=attempts.retry)
+        return attempts.failures
 
     def _runs(self, leaf: Queue) -> Iterator[list[Ask]]:
         """Yield the pending requests in order, grouped by application and pending class."""
@@ -261,12 +262,12 @@ class Preemptor:
 
     # -- attempts -----------------------------------------------------------------------------------
 
-    def _attempt(self, ask: Ask, look: _Look) -> bool:
+    def _attempt(self, ask: Ask, attempts: _Round) -> bool:
         """Find victims for `ask` and evict them; returns True if there were any."""
-        plan = self._plan(ask, look)
+        plan = self._plan(ask, attempts)
         if plan is None:
             return False
-        look.takes(plan, ask)
+        attempts.takes(plan, ask)
         if plan.node is not None:
             for other in [other for other in plan.node.reservations if other is not ask]:
                 self._partition.accounting.node_reservations.unreserve(other)
@@ -275,7 +276,7 @@ class Preemptor:
         self.evictor.evict_for(ask, plan.node, plan.victims)
         return True
 
-    def _plan(self, ask: Ask, look: _Look) -> PreemptionPlan | None:
+    def _plan(self, ask: Ask, attempts: _Round) -> PreemptionPlan | None:
         if not all(tracker.has_room(ask.ask_class.pairs) for tracker in ask.app.owner):
             return None
         leaf = ask.app.chain[0]
@@ -289,20 +290,20 @@ class Preemptor:
         if snapshot.has_room(own, ask.ask_class.pairs):
             for entitled in entitlements(ask, snapshot):
                 plan = self._search(
-                    ask, PreemptionSnapshot(self.evictor.promised()), look, has_room, entitled
+                    ask, PreemptionSnapshot(self.evictor.promised()), attempts, has_room, entitled
                 )
                 if plan is not None:
                     return plan
         settings = leaf.settings
         if settings.preempts_by_priority or settings.preempts_within:
-            return self._search(ask, PreemptionSnapshot(self.evictor.promised()), look, has_room, None)
+            return self._search(ask, PreemptionSnapshot(self.evictor.promised()), attempts, has_room, None)
         return None
 
     def _search(
         self,
         ask: Ask,
         snapshot: PreemptionSnapshot,
-        look: _Look,
+        attempts: _Round,
         has_room: bool,
         entitled: Entitlement | None,
     ) -> PreemptionPlan | None:
@@ -316,7 +317,7 @@ class Preemptor:
                 ask, snapshot, outside=settings.preempts_by_priority, inside=settings.preempts_within
             )
         snapshot.come(ask.app, ask.resource)
-        pool = look.pool(ask, eligible, entitled is not None)
+        pool = attempts.pool(ask, eligible, entitled is not None)
 
         def fits(node: Node) -> bool:
             return (
@@ -363,17 +364,17 @@ class Preemptor:
             return
         node = self._partition.nodes.get(node_id)
         ready = [ask for ask in asks if not (ask.gang_blocked or self.evictor.is_waiting(ask))]
-        look = _Look(now, 0, self._partition.accounting.changes)
+        attempts = _Round(now, 0, self._partition.accounting.changes)
         if node is None or not ready:
-            look.retry = now
+            attempts.retry = now
         else:
             for ask in sorted(ready, key=lambda ask: ask.order):
                 if now < ask.barred_until:
-                    look.passed_over(ask)
+                    attempts.passed_over(ask)
                 else:
                     self._make_room(ask, node)
-                    look.attempted(ask, now + RETRY_INTERVAL)
-        self._schedule.looked(entry, eligible_at=look.eligible_at, retry=look.retry)
+                    attempts.attempted(ask, now + RETRY_INTERVAL)
+        self._schedule.looked(entry, eligible_at=attempts.eligible_at, retry=attempts.retry)
 
     def _make_room(self, ask: Ask, node: Node) -> None:
         pairs, app = ask.ask_class.pairs, ask.app
