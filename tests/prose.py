@@ -61,13 +61,13 @@ def slips_of_python(path: str, source: str) -> Iterator[Slip]:
 
 
 def slips_of_page(path: str, text: str) -> Iterator[Slip]:
-    """Slips in a page of the documentation, blocks of code left out."""
+    """Slips in a page of the documentation, code left out."""
     inside = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
             inside = not inside
         elif not inside:
-            yield from _phrases(path, number, line)
+            yield from _phrases(path, number, re.sub(r"`[^`]+`", "`code`", line))
 
 
 def _phrases(path: str, first: int, text: str) -> Iterator[Slip]:
