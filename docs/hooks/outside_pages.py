@@ -40,7 +40,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Have every link lead to where its file stands in the site, and show state machines as pictures."""
+    """Point each link to the place of its file in the site, and replace state diagrams by pictures."""
     here = page.file.src_uri
     markdown = _DIAGRAM.sub(lambda diagram: _picture(diagram["name"], posixpath.dirname(here)), markdown)
     origin = next((path for path, name in outside().items() if name == here), f"docs/{here}")

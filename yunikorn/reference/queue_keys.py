@@ -90,10 +90,10 @@ QUEUE = KeySection(
             "who administers it, and may submit",
             ACL,
             field="admin_acl",
-            default="nobody",
+            default="no user",
             example='" operators"',
         ),
-        Key("submitacl", "who may submit", ACL, field="submit_acl", default="nobody", example='"*"'),
+        Key("submitacl", "who may submit", ACL, field="submit_acl", default="no user", example='"*"'),
         Key(
             "childtemplate",
             "the [child template](#child-templates) of a parent",
