@@ -1,4 +1,4 @@
-"""`python -m yunikorn`: the same command line as `yunikorn`."""
+"""Entry point of `python -m yunikorn`, the same command line as `yunikorn`."""
 
 from __future__ import annotations
 

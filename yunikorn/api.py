@@ -1,13 +1,14 @@
-"""All that a plugin author imports: base classes, read-only views, and `hookimpl`.
+"""Public API for plugin authors: base classes, read-only views of the scheduler's objects, and `hookimpl`.
 
-A plugin is an ordinary class with a `name`. Its options are its typed attributes; write it with
-`attrs.frozen` (attrs comes with this package) and the configuration is checked against them. Objects
-of the scheduler reach a plugin as the read-only views below: read what you need, change nothing.
+A plugin is an ordinary class with a `name`. Its typed attributes are its options. Write the class with
+`attrs.frozen` (attrs is a dependency of this package), and the configuration is checked against the types
+of the attributes. The scheduler passes its objects to a plugin as the read-only views below; a plugin must
+not modify them.
 
-"No" is an answer: return the reason. An exception is a bug: it is reported with the plugin's name,
-distribution and version, and scheduling goes on without that answer.
+A refusal is a normal answer: a plugin returns the reason as text. An exception is a bug in the plugin: the
+scheduler reports it with the plugin's name, distribution and version, and continues without that answer.
 
-Units: `vcore` in milli-cores, `memory` in bytes, times in nanoseconds since 1970 unless said otherwise.
+Units: `vcore` in milli-vcores, `memory` in bytes, times in nanoseconds since 1970 unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -46,482 +47,491 @@ hookimpl = pluggy.HookimplMarker("yunikorn")
 """Marks a function of a plugin module as the implementation of a hook (see `yunikorn.hookspecs`)."""
 
 
-# -- what plugins are given ---------------------------------------------------------------------------
+# -- views handed to plugins --------------------------------------------------------------------------
 
 
 class Queue(Protocol):
-    """A queue, as policies see it."""
+    """Read-only view of a queue."""
 
     @property
     def path(self) -> str:
-        """The full lower-case name, `root.a.b`."""
+        """Full path in lower case, such as `root.a.b`."""
         ...
 
     @property
     def guaranteed(self) -> Mapping[str, int]:
-        """What the configuration guarantees; empty when nothing."""
+        """Guaranteed resources from the configuration; empty if there are none."""
         ...
 
     @property
     def max(self) -> Mapping[str, int] | None:
-        """The quota, None when there is none; a type that is missing is unlimited."""
+        """Quota from the configuration, or None; a resource type that is missing is unlimited."""
         ...
 
     @property
     def fair_max(self) -> Mapping[str, int]:
-        """Cluster size overlaid by the quotas on the way down (facts §2.6): what shares are taken of."""
+        """Cluster size, overlaid by the quotas of the queues from root down to this one.
+
+        Fair shares are computed relative to this amount.
+        """
         ...
 
     @property
     def total(self) -> Mapping[str, int]:
-        """The size of the cluster: what all nodes of the partition have together."""
+        """Total capacity of all nodes of the partition."""
         ...
 
     @property
     def allocated(self) -> Mapping[str, int]:
-        """What runs in it and below it, placeholders included."""
+        """Resources allocated in this queue and below, including placeholders."""
         ...
 
     @property
     def pending(self) -> Mapping[str, int]:
-        """What waits in it and below it."""
+        """Resources of the pending asks in this queue and below; computed on every access."""
         ...
 
     @property
     def demand(self) -> Mapping[str, int]:
-        """What is allocated and what is pending, together: at hand, while `pending` is worked out anew."""
+        """Sum of `allocated` and `pending`; kept up to date, so cheaper to read than `pending`."""
         ...
 
     @property
     def recent(self) -> Mapping[str, float]:
-        """What was allocated lately, times the seconds for which it was, of each type.
+        """Decayed usage of this queue: allocated resources times seconds, per resource type.
 
-        Of this sum half is forgotten every `half_life` of the policy that orders this queue among its
-        siblings; empty where that policy has none.
+        Half of the sum decays every `half_life` seconds of the policy that orders this queue among its
+        siblings. Empty if that policy has no `half_life`.
         """
         ...
 
     @property
     def priority(self) -> int:
-        """The priority its parent sees: of what waits in it, with its own policy and offset applied."""
+        """Priority that the parent uses: that of the pending asks, after this queue's policy and offset."""
         ...
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Its effective properties."""
+        """Effective properties, including those inherited from the queues above."""
         ...
 
     @property
     def parent(self) -> Queue | None:
-        """The queue above, None for root."""
+        """Parent queue; None for root."""
         ...
 
 
 class Application(Protocol):
-    """An application, as policies and rules see it."""
+    """Read-only view of an application."""
 
     @property
     def id(self) -> str:
-        """Its identifier, unique in the partition."""
+        """Identifier, unique in the partition."""
         ...
 
     @property
     def user(self) -> str:
-        """Its owner."""
+        """Name of the user who submitted the application."""
         ...
 
     @property
     def groups(self) -> Sequence[str]:
-        """The owner's groups, the primary one first."""
+        """Groups of the user, the primary group first."""
         ...
 
     @property
     def queue_name(self) -> str:
-        """The queue it asked for at submission, as written."""
+        """Queue requested at submission, as written."""
         ...
 
     @property
     def queue(self) -> Queue | None:
-        """The queue it runs in; None while it is being placed."""
+        """Queue the application is placed in; None during placement."""
         ...
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """What the resource manager said about it."""
+        """Tags set by the resource manager."""
         ...
 
     @property
     def state(self) -> str:
-        """Its state: `New`, `Accepted`, `Starting`, `Running`, ..."""
+        """State, such as `New`, `Accepted`, `Starting` or `Running`; see `docs/states.md`."""
         ...
 
     @property
     def submitted(self) -> int:
-        """When it was submitted: arrival in the core, or the earliest creation time of its asks (ns)."""
+        """Submission time: arrival in the core, or the earliest creation time of its asks (ns)."""
         ...
 
     @property
     def priority(self) -> int:
-        """The highest priority of its waiting asks; the least int32 when nothing waits."""
+        """Highest priority of the pending asks; the lowest int32 if there are none."""
         ...
 
     @property
     def allocated(self) -> Mapping[str, int]:
-        """What it holds, placeholders included."""
+        """Allocated resources, including placeholders."""
         ...
 
     @property
     def pending(self) -> Mapping[str, int]:
-        """What it waits for."""
+        """Resources of the pending asks; computed on every access."""
         ...
 
     @property
     def demand(self) -> Mapping[str, int]:
-        """What is allocated and what is pending, together: at hand, while `pending` is worked out anew."""
+        """Sum of `allocated` and `pending`; kept up to date, so cheaper to read than `pending`."""
         ...
 
     @property
     def fair_total(self) -> Mapping[str, int]:
-        """What its share is taken of: its queue's guaranteed per type, else the partition's total."""
+        """Denominator of the fair share: per type, the queue's guarantee, else the partition's total."""
         ...
 
     @property
     def waiting_since(self) -> int:
-        """When it last got something, or was submitted if it never did (ns)."""
+        """Time of the last allocation, or of submission if there is no allocation yet (ns)."""
         ...
 
 
 class Ask(Protocol):
-    """A request for resources, as predicates see it."""
+    """Read-only view of a request for resources."""
 
     @property
     def key(self) -> str:
-        """Its identifier, unique in the application."""
+        """Identifier, unique in the application."""
         ...
 
     @property
     def app(self) -> Application:
-        """The application that asks."""
+        """Application that the request belongs to."""
         ...
 
     @property
     def resource(self) -> Resource:
-        """The amount that each of its allocations takes."""
+        """Resources of each allocation made for the request."""
         ...
 
     @property
     def priority(self) -> int:
-        """Higher is more urgent."""
+        """Priority; a higher value is more urgent."""
         ...
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """What the resource manager said about it."""
+        """Tags set by the resource manager."""
         ...
 
     @property
     def created(self) -> int:
-        """When it was made (ns)."""
+        """Creation time (ns)."""
         ...
 
 
 class AskClass(Protocol):
-    """What a whole class of requests has in common, as node sorting sees it."""
+    """Common properties of a class of equivalent requests, for node sorting."""
 
     @property
     def resource(self) -> Resource:
-        """The amount that each of them takes."""
+        """Resources of each request of the class."""
         ...
 
 
 class Node(Protocol):
-    """A node, as policies and predicates see it."""
+    """Read-only view of a node."""
 
     @property
     def id(self) -> str:
-        """Its identifier."""
+        """Identifier, unique in the partition."""
         ...
 
     @property
     def attributes(self) -> Mapping[str, str]:
-        """What the resource manager said about it."""
+        """Attributes set by the resource manager."""
         ...
 
     @property
     def capacity(self) -> Mapping[str, int]:
-        """All it has; no zero entries."""
+        """Total resources; contains no zero entries."""
         ...
 
     @property
     def allocated(self) -> Mapping[str, int]:
-        """What our allocations take."""
+        """Resources of the allocations that this scheduler made or recovered."""
         ...
 
     @property
     def occupied(self) -> Mapping[str, int]:
-        """What others take."""
+        """Resources used by anything that this scheduler did not place."""
         ...
 
     @property
     def available(self) -> Mapping[str, int]:
-        """What is left: capacity less allocated and occupied; may be negative after a shrink."""
+        """Capacity minus allocated and occupied; may be negative after the node has shrunk."""
         ...
 
 
 @attrs.frozen(slots=True)
 class Event:
-    """Something that happened, in the terms of the event catalogue (facts §12)."""
+    """Event of the scheduler, with the fields of YuniKorn's event protocol."""
 
     type: str
-    """`REQUEST`, `APP`, `NODE`, `QUEUE` or `USERGROUP`; ours is `PLUGIN`, when one did wrong."""
+    """`REQUEST`, `APP`, `NODE`, `QUEUE`, `USERGROUP`, or `PLUGIN` (not in YuniKorn) for a plugin failure."""
     object_id: str
-    """The ask's key, the application's, node's or user's identifier, the queue's path, or the plugin."""
+    """Key of the ask, id of the application, node or user, path of the queue, or name of the plugin."""
     reference_id: str = ""
     message: str = ""
     change: str = "NONE"
     """`NONE`, `SET`, `ADD` or `REMOVE`."""
     detail: str = "DETAILS_NONE"
-    """The change in detail, such as `APP_ALLOC`."""
+    """Detail of the change, such as `APP_ALLOC`."""
     resource: Mapping[str, int] | None = None
     timestamp: int = 0
-    """When it happened (ns)."""
+    """Time of the event (ns)."""
     reason: str = ""
-    """Why, in one word such as `InsufficientQueueResources`, where `detail` says nothing."""
+    """Machine-readable reason such as `InsufficientQueueResources`, for events whose `detail` gives none."""
 
 
 class ResourceManager(Protocol):
-    """The resource manager that a partition belongs to, reached through its callback.
+    """Resource manager of a partition, called through its callback.
 
-    What the callback does not implement is not asked: it refuses nothing, and events are lost on it. What
-    it raises comes out of these methods, and names the resource manager when it is reported.
+    An operation that the callback does not implement is skipped: it refuses nothing, and events are dropped.
+    An exception of the callback propagates from these methods. The report of the failure names the resource
+    manager.
     """
 
     @property
     def answers_at_once(self) -> bool:
-        """Whether it wants to be asked about many nodes at once."""
+        """True if the callback prefers one call for many nodes."""
         ...
 
     def refusal(self, ask: Ask, node: Node, *, allocate: bool) -> str | None:
-        """None if it lets the request be placed on the node, or kept for it, else its reason."""
+        """Return None if the callback accepts the request on the node, else its reason.
+
+        `allocate` is True for an allocation, False for a reservation.
+        """
         ...
 
     def refusals(self, ask: Ask, nodes: Sequence[Node], *, allocate: bool) -> Sequence[str | None]:
-        """The same for several nodes: one answer for each, in order."""
+        """Return the answers of `refusal` for several nodes, one per node, in order."""
         ...
 
     def send_events(self, batch: Sequence[Event]) -> None:
-        """Hand events over to it, oldest first."""
+        """Send events to the callback, oldest first."""
         ...
 
 
 def _tell_nobody(operation: str, cause: BaseException | str) -> None:
-    """What a context reports to where no scheduler is, as in a test of the plugin alone."""
+    """Ignore a report; the default where there is no scheduler, as in a unit test of a plugin."""
 
 
 @attrs.frozen(slots=True)
 class Context:
-    """Where a plugin object works: handed to `opened` and `reloaded`."""
+    """Environment of a plugin object, passed to `opened` and `reloaded`."""
 
     partition: str
-    """The partition's name in the configuration; empty for what is not of one partition."""
+    """Name of the partition in the configuration; empty for plugins that serve no single partition."""
     now: Callable[[], int]
-    """The core's clock (ns); use no other."""
+    """Clock of the core (ns). Plugins must not read any other clock, or replays and simulations differ."""
     rm: ResourceManager | None = None
-    """Whose partition it is; None where there is no resource manager, as in a test of the plugin alone."""
+    """Resource manager of the partition; None if there is none, as in a unit test of a plugin."""
     report: Callable[[str, BaseException | str], None] = _tell_nobody
-    """`report("reading the file again", error)`: say what went wrong and you have dealt with.
+    """Reports a failure that the plugin has handled, as in `report("reading the file again", error)`.
 
-    It is counted each time, logged where it differs from the last time, and the first time an event, under
-    the name of the plugin, as if it had been raised. May be called from any thread.
+    Every call is counted under the name of the plugin, like an exception. The failure is logged when it
+    differs from the previous one, and the first one is also sent as an event. Thread-safe.
     """
 
 
-# -- what plugins are ---------------------------------------------------------------------------------
+# -- base classes of plugins --------------------------------------------------------------------------
 
 
 class Plugin:
-    """The base of all kinds: a name, options as attributes, and an optional life cycle."""
+    """Base class of all kinds of plugins: a name, options as attributes, and an optional life cycle."""
 
     name: ClassVar[str]
-    """By which a configuration names it."""
+    """Name in the configuration."""
 
     def opened(self, context: Context) -> None:
-        """Called once before first use."""
+        """Prepare for use; called once, before any other call."""
 
     def reloaded(self, context: Context) -> None:
-        """Called when a configuration was loaded in which this object stays as it is."""
+        """Handle a configuration reload in which this object and its options stay in use."""
 
     def closed(self) -> None:
-        """Called once after last use."""
+        """Release resources; called once, after the last use."""
 
 
 class AppSortPolicy(Plugin):
-    """Orders the applications of a leaf queue."""
+    """Base class of policies that order the applications of a leaf queue."""
 
     @property
     def refresh_every(self) -> float | None:
-        """Seconds after which all keys are computed anew, for a key that depends on the time; else None.
+        """Seconds after which all keys are recomputed, for keys that depend on the time; None for never.
 
-        Looked at once, when the order is made. A policy that always needs the same writes
-        `refresh_every = 60.0`.
+        Read once, when the order is created. A policy with a constant value writes `refresh_every = 60.0`.
         """
         return None
 
     def key(self, app: Application) -> Any:
-        """Where `app` stands: smallest first, anything that compares; ties go by arrival.
+        """Return the sort key of `app`, any comparable value.
 
-        Computed anew whenever the application changes and there is another to compare it with.
+        The smallest key is first; ties are broken by arrival. The core recomputes the key whenever the
+        application changes, unless the application is the only one in its queue.
         """
         raise TypeError(f"{type(self).__name__} has no key(app)")
 
     def admission_class(self, app: Application) -> Hashable:
-        """The admission class `app` drives in, for a policy that lets only some take part (with
-        `admission_limits`).
+        """Return the class under which `admission_limits` counts `app`.
+
+        Only for policies that schedule a limited number of applications at a time; see
+        `docs/decisions/0041`.
         """
         return None
 
     def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
-        """How many of each admission class take part, from the front, given how many are in each; None is
-        all.
+        """Return how many applications of each admission class may be scheduled, first in order; None is all.
 
-        An admission class that the answer lacks takes part as a whole.
+        `counts` has the number of applications of each class. A class that is missing in the result is not
+        limited.
         """
         return {}
 
 
 class QueueSortPolicy(Plugin):
-    """Orders the children of a parent queue."""
+    """Base class of policies that order the children of a parent queue."""
 
     @property
     def refresh_every(self) -> float | None:
-        """Seconds after which all keys are computed anew, for a key that depends on the time; else None.
+        """Seconds after which all keys are recomputed, for keys that depend on the time; None for never.
 
-        Looked at once, when the order is made. A policy that always needs the same writes
-        `refresh_every = 60.0`.
+        Read once, when the order is created. A policy with a constant value writes `refresh_every = 60.0`.
         """
         return None
 
     @property
     def half_life(self) -> float | None:
-        """Seconds after which half of a queue's usage is forgotten, for a key on `queue.recent`; else None.
+        """Seconds in which half of a queue's recorded usage decays, for keys on `queue.recent`; else None.
 
-        Usage is counted from when the first configuration with such a policy is in use, and goes on being
-        counted as long as the half-life stays.
+        Recording starts with the first configuration that uses such a policy, and continues across reloads
+        that do not change the half-life.
         """
         return None
 
     def key(self, queue: Queue) -> Any:
-        """Where `queue` stands: smallest first, anything that compares; ties go by name."""
+        """Return the sort key of `queue`, any comparable value; the smallest is first, ties are by name."""
         raise TypeError(f"{type(self).__name__} has no key(queue)")
 
 
 class NodeSortPolicy(Plugin):
-    """Orders the nodes of a partition."""
+    """Base class of policies that order the nodes of a partition."""
 
     @property
     def refresh_every(self) -> float | None:
-        """Seconds after which all scores are computed anew, for a score that depends on the time; else None.
+        """Seconds after which all scores are recomputed, for scores that depend on the time; None for never.
 
-        Looked at once, when the order is made. A policy that always needs the same writes
-        `refresh_every = 60.0`.
+        Read once, when the order is created. A policy with a constant value writes `refresh_every = 60.0`.
         """
         return None
 
     score: ClassVar[Callable[..., float]]
-    """`score(node)`, or `score(node, ask_class)` to look at the request too: lowest first, ties by node
-    id.
+    """Method `score(node)`, or `score(node, ask_class)` for an order that depends on the request.
+
+    The lowest score is first; ties are broken by node id.
     """
 
 
 class PlacementRule(Plugin):
-    """Chooses the queue of an application."""
+    """Base class of rules that choose the queue of an application."""
 
     def place(self, app: Application) -> str | None:
-        """The queue's name, or None for "no match, try the next rule".
+        """Return the name of the queue, or None for "no match, try the next rule".
 
-        A name that starts with `root.`, in any case, is complete; `root.` alone is root itself. Any other
-        goes below the queue of the parent rule, or below root; a dot in it separates levels. Use `dotless`
-        for text that is one level.
+        A name that starts with `root.`, in any case, is a full path; `root.` alone is root itself. Any
+        other name is relative to the queue of the parent rule, or to root. A dot separates levels; use
+        `dotless` for text that is a single level.
         """
         raise TypeError(f"{type(self).__name__} has no place(app)")
 
 
 class Predicate(Plugin):
-    """Says whether a node may take a request, beyond room.
+    """Base class of conditions that a node must meet for a request, in addition to free resources.
 
-    To be asked once per class instead of once per request and node, say what the answer depends on:
-    implement `ask_class`, and `node_class` if it depends on nothing else of the node. With `ask_class`
-    alone it may depend on what runs on the node, too; an answer that depends on anything beyond the
-    request and that one node, such as what runs on other nodes, must declare neither.
+    By default a predicate is called for every pair of request and node. A predicate that declares classes is
+    called once per class: implement `ask_class` if the answer depends only on the class of the request and
+    on this node, and also `node_class` if it depends on nothing else of the node. A predicate whose answer
+    depends on anything else, such as allocations on other nodes, must implement neither.
     """
 
     def check(self, ask: Ask, node: Node) -> str | None:
-        """None if the node may take the request, else the reason why not."""
+        """Return None if the request may be allocated on the node, else the reason why not."""
         raise TypeError(f"{type(self).__name__} has no check(ask, node)")
 
     def check_reservation(self, ask: Ask, node: Node) -> str | None:
-        """None if the node may be kept for the request until it has room there, else the reason why not.
+        """Return None if the node may be reserved for the request, else the reason why not.
 
-        By default as `check`. A predicate that tells the two apart is asked about every request and node,
-        whatever it declares.
+        Calls `check` by default. A predicate that overrides this method is called for every pair of request
+        and node; its class declarations are ignored.
         """
         return self.check(ask, node)
 
     def check_nodes(self, ask: Ask, nodes: Sequence[Node], *, allocate: bool) -> Sequence[str | None]:
-        """Several nodes at once, for a predicate whose answers are far away: one answer for each, in order.
+        """Return the answers for several nodes, one per node, in order.
 
-        `allocate` is True for what `check` answers, False for `check_reservation`. If it is implemented it
-        is asked instead of them, also about nodes that may turn out not to be needed.
+        Override for predicates that ask a remote service. The core then calls this method instead of `check`
+        (`allocate` is True) and `check_reservation` (`allocate` is False), also for nodes whose answer may
+        turn out not to be needed.
         """
         one = self.check if allocate else self.check_reservation
         return [one(ask, node) for node in nodes]
 
     @property
     def asks_ahead(self) -> bool:
-        """Whether `check_nodes` is asked; looked at when the object is made and when it was opened."""
+        """True if the core calls `check_nodes`; read after construction and after `opened`."""
         return type(self).check_nodes is not Predicate.check_nodes
 
     @property
     def refresh_every(self) -> float | None:
-        """Seconds after which what it refused is tried again although nothing has changed; else None.
+        """Seconds after which a refusal is checked again although nothing has changed; None for never.
 
-        For an answer that depends on the world outside, of a predicate that declares no class. Looked at
-        when the object is made and when it was opened.
+        For predicates that depend on external state and declare no classes. Read after construction and after
+        `opened`.
         """
         return None
 
     def ask_class(self, ask: Ask) -> Hashable:
-        """Requests with equal classes get equal answers."""
+        """Return the class of a request; requests of equal classes get equal answers."""
         return None
 
     def node_class(self, node: Node) -> Hashable:
-        """Nodes with equal classes get equal answers; may depend on the node's attributes only."""
+        """Return the class of a node, from its attributes only; nodes of equal classes get equal answers."""
         return None
 
     def wanted(self, ask: Ask) -> str | None:
-        """What a node must have for this request, in words such as `attribute zone=b`; None if unsaid.
+        """Return the requirement as text, such as `attribute zone=b`, or None.
 
-        Only for whoever asks why a request waits; no decision depends on it.
+        The text only explains why a request is pending; no scheduling decision depends on it.
         """
         return None
 
 
 class EventSink(Plugin):
-    """Receives events."""
+    """Base class of receivers of events."""
 
     def send(self, batch: Sequence[Event]) -> None:
-        """Take these events, oldest first. A sink that raises is switched off and reported."""
+        """Receive events, oldest first. A sink that raises an exception is disabled and reported."""
         raise TypeError(f"{type(self).__name__} has no send(batch)")
 
 
 class UserGroupResolver(Plugin):
-    """Finds the groups of a user."""
+    """Base class of resolvers that look up the groups of a user."""
 
     def groups(self, user: str) -> Sequence[str] | None:
-        """The user's groups, the primary one first; None if there is no such user."""
+        """Return the groups of a user, the primary group first, or None if there is no such user."""
         raise TypeError(f"{type(self).__name__} has no groups(user)")
 
 
 def dotless(name: str) -> str:
-    """`name` as one level of a queue path: every dot becomes `_dot_` (seed: placement rules)."""
+    """Return `name` as one level of a queue path: every dot becomes `_dot_`."""
     return name.replace(".", "_dot_")

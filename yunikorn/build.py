@@ -1,4 +1,4 @@
-"""Which build of the scheduler this is: pure Python, or with the modules that decide compiled (setup.py)."""
+"""Detection of the build of the scheduler: pure Python, or with its core modules compiled (see setup.py)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from importlib.util import find_spec
 
 PURE, COMPILED = "pure Python", "compiled"
 DECIDES = "yunikorn.scheduling.cycle"
-"""A module that is compiled if any is."""
+"""Module that is compiled in every compiled build."""
 
 
 def kind_of_build() -> str:
-    """`PURE` or `COMPILED`."""
+    """Return `PURE` or `COMPILED`."""
     spec = find_spec(DECIDES)
     file = (spec.origin if spec is not None else None) or ""
     return COMPILED if file.endswith(tuple(EXTENSION_SUFFIXES)) else PURE

@@ -1,7 +1,7 @@
-"""Time as a value that is passed: clocks and the one heap of timers.
+"""Clocks, and the timers of a scheduler.
 
-All times are integer nanoseconds since the epoch of the clock. Nothing in the core reads the wall
-clock; a service passes `SystemClock`, tests and the simulation pass `ManualClock`.
+All times are integer nanoseconds since the epoch of the clock. Nothing in the core reads the wall clock: a
+service passes a `SystemClock`, tests and simulations pass a `ManualClock`.
 """
 
 from __future__ import annotations
@@ -13,55 +13,52 @@ from collections.abc import Callable
 from typing import Protocol
 
 SECOND = 1_000_000_000
-"""Nanoseconds in a second."""
 MILLISECOND = 1_000_000
-"""Nanoseconds in a millisecond."""
 MICROSECOND = 1_000
-"""Nanoseconds in a microsecond."""
 
 ROOMY = 64
-"""Entries of a heap that are kept before those that do not hold any more are looked for."""
+"""Minimum number of heap entries before cancelled entries are removed."""
 
 
 class Clock(Protocol):
-    """Where the core takes the time from."""
+    """Time source of the core."""
 
     def now(self) -> int:
-        """The present, in nanoseconds."""
+        """Return the current time in nanoseconds."""
         ...
 
 
 class SystemClock:
-    """The machine's own clock, for a running service."""
+    """Clock of the operating system, for a running service."""
 
     def now(self) -> int:
-        """Nanoseconds since 1970."""
+        """Return the current time in nanoseconds since 1970."""
         return time.time_ns()
 
 
 class ManualClock:
-    """A clock that stands still until it is told to move."""
+    """Clock that changes only when it is set, for tests and simulations."""
 
     def __init__(self, start: int = 0) -> None:
         self._now = start
 
     def now(self) -> int:
-        """The time it was last set to, in nanoseconds."""
+        """Return the time last set, in nanoseconds."""
         return self._now
 
     def set(self, moment: int) -> None:
-        """Move to `moment`; the past stays where it is (raises `ValueError`)."""
+        """Set the time to `moment` (ns). Raises `ValueError` if that is in the past."""
         if moment < self._now:
             raise ValueError(f"the clock stands at {self._now} ns and cannot go back to {moment} ns")
         self._now = moment
 
     def advance(self, seconds: float) -> None:
-        """Move `seconds` forward."""
+        """Advance the time by `seconds`."""
         self.set(self._now + round(seconds * SECOND))
 
 
 class Timer:
-    """A call that is due at a time; `cancel()` makes it never happen."""
+    """Scheduled call; `call` is None after the call or after `cancel()`."""
 
     __slots__ = ("call", "due")
 
@@ -70,15 +67,15 @@ class Timer:
         self.call: Callable[[], None] | None = call
 
     def cancel(self) -> None:
-        """Forget the call; harmless when it has already happened."""
+        """Cancel the call; no effect after it was made."""
         self.call = None
 
 
 class Timers:
-    """All timers of one scheduler; equal due times fire in the order they were set.
+    """Timers of a scheduler; timers with equal due times fire in the order in which they were set.
 
-    Each partition has a `branch` of its own, so that its timers end with it. Setting and firing a timer takes
-    no longer when there are more branches.
+    Each partition has a `branch`, so that closing the branch cancels the timers of the partition. The cost of
+    setting and firing a timer does not depend on the number of branches.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -86,37 +83,37 @@ class Timers:
         self._numbers = itertools.count(1)
         self._heap: list[tuple[int, int, Timer]] = []
         self._roomy = ROOMY
-        """So many entries are kept before cancelled ones are looked for."""
+        """Size of `_heap` at which cancelled entries are removed."""
         self._earliest = _Earliest()
         self._listed = 0
-        """The number of the timer by which `_earliest` lists this branch; 0 if it does not."""
+        """Number of the timer under which `_earliest` lists this branch; 0 if it is not listed."""
         self._fires: Callable[[], object] | None = None
         self._closed = False
 
     def branch(self, fires: Callable[[], object] | None = None) -> Timers:
-        """Timers that fire among all others, until they are closed; `fires` is called before each of them."""
+        """Return timers that fire in common order with all others; `fires` is called before each of them."""
         made = Timers(self._clock)
         made._numbers, made._earliest, made._fires = self._numbers, self._earliest, fires
         return made
 
     def close(self) -> None:
-        """Forget every timer of this branch; one that is set from now on never fires."""
+        """Cancel all timers of this branch; timers set later never fire."""
         self._closed = True
         self._heap.clear()
         self._listed, self._fires = 0, None
 
     def after(self, delay: int, call: Callable[[], None]) -> Timer:
-        """Have `call` happen `delay` nanoseconds from now."""
+        """Schedule `call` in `delay` nanoseconds."""
         return self.at(self._clock.now() + delay, call)
 
     def at(self, due: int, call: Callable[[], None]) -> Timer:
-        """Have `call` happen at the moment `due` (nanoseconds)."""
+        """Schedule `call` at the time `due` (ns)."""
         timer = Timer(due, call)
         if self._closed:
             timer.cancel()
             return timer
         if len(self._heap) >= self._roomy:
-            # Limits that are cancelled long before they are due would pile up otherwise.
+            # Timers that are cancelled long before they are due would accumulate otherwise.
             self._heap = [entry for entry in self._heap if entry[2].call is not None]
             heapq.heapify(self._heap)
             self._roomy = max(ROOMY, 2 * len(self._heap))
@@ -131,12 +128,12 @@ class Timers:
         return len(self._heap)
 
     def next_due(self) -> int | None:
-        """When the earliest live timer of the scheduler is due, or None."""
+        """Return the due time of the scheduler's earliest active timer (ns), or None."""
         first = self._earliest.branch()
         return first._heap[0][0] if first is not None else None
 
     def fire_due(self) -> int:
-        """Fire all timers of the scheduler that are due by now, in order; returns their number."""
+        """Fire all due timers of the scheduler, in order, and return their number."""
         fired = 0
         now = self._clock.now()
         while (first := self._earliest.branch()) is not None and first._heap[0][0] <= now:
@@ -151,9 +148,9 @@ class Timers:
 
 
 class _Earliest:
-    """The branches that have timers, as a heap by the earliest timer of each.
+    """Heap of the branches that have timers, by the earliest timer of each.
 
-    Entries that do not hold any more are dropped when they come first, or when too many have come together.
+    Outdated entries are removed when they reach the top, or when there are too many of them.
     """
 
     def __init__(self) -> None:
@@ -161,7 +158,7 @@ class _Earliest:
         self._roomy = ROOMY
 
     def put(self, due: int, number: int, branch: Timers) -> None:
-        """List a branch by a timer of it that is due before all others of it."""
+        """Add `branch` under a timer that is due before all others of the branch."""
         if len(self._heap) >= self._roomy:
             listed = {entry[1]: entry for entry in self._heap if entry[2]._listed == entry[1]}
             self._heap = [entry for entry in listed.values() if not entry[2]._closed]
@@ -170,7 +167,7 @@ class _Earliest:
         heapq.heappush(self._heap, (due, number, branch))
 
     def branch(self) -> Timers | None:
-        """The branch with the earliest live timer, which is the first of its heap."""
+        """Return the branch with the earliest active timer; that timer is on top of the branch's heap."""
         heap = self._heap
         while heap:
             _, number, branch = heap[0]

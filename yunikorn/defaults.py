@@ -1,8 +1,8 @@
-"""The default plugins, by name: the core never imports them, it is told where they are.
+"""Modules of the default plugins; the core loads them by name and never imports them.
 
-Their order is fixed here, and they need no entry points, so they work from a bare checkout and cannot
-be half-installed. In a checkout they live in two source roots, `plugins/` and `policies/`, beside this
-package; installed, all packages lie next to each other.
+Their order is fixed here. They need no entry points, so they work in a checkout without installation. In a
+checkout they are in two source roots, `plugins/` and `policies/`, beside this package; once installed, all
+packages are in the same directory.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ SOURCE_ROOTS = {"yunikorn_plugins": "plugins", "yunikorn_policies": "policies"}
 
 
 def import_default(module: str) -> ModuleType:
-    """The default plugin's module; raises what importing it raises.
+    """Import the module of a default plugin; exceptions of the import propagate.
 
-    In a checkout that is not installed its source root is put on the import path first, so that
-    `python -m yunikorn` and `import yunikorn` need no preparation, and so that the defaults come
-    from the same checkout as the core even where another version is installed.
+    In a checkout the plugin's source root is first put on the import path. Hence `python -m yunikorn` and
+    `import yunikorn` need no preparation, and the default plugins are those of the same checkout even where
+    another version is installed.
     """
     package = module.partition(".")[0]
     root = Path(__file__).parent.parent / SOURCE_ROOTS[package]

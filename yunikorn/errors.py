@@ -1,4 +1,4 @@
-"""What can go wrong, as types: every error of ours is a `YunikornError`."""
+"""Exceptions of this package, all of them subclasses of `YunikornError`."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import attrs
 
 
 def printable(text: str) -> str:
-    """The text with everything escaped that is no character: what strangers write may move a cursor."""
+    """Return `text` with non-printable characters escaped, since foreign text may contain terminal codes."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 CONTAINED = (Exception, SystemExit)
-"""What a plugin may raise while scheduling without taking anything down: `sys.exit` is no way out either."""
+"""Exceptions of plugins that the scheduler handles; includes `SystemExit`, so that no plugin can exit."""
 
 
 class YunikornError(Exception):
-    """The base of all errors that this package raises on purpose."""
+    """Base class of all errors that this package raises on purpose."""
 
 
 @attrs.frozen
 class Problem:
-    """One thing that is wrong in a configuration, with its place.
+    """Problem of a configuration, with its position.
 
-    `path` is the key (`partitions[0].queues[1].name`), `line` and `column` count from 1 and are 0
-    where no text position is known.
+    `path` is the key (`partitions[0].queues[1].name`). `line` and `column` count from 1; they are 0 if the
+    position in the text is not known.
     """
 
     path: str
@@ -41,7 +41,7 @@ class Problem:
 
 
 class ConfigError(YunikornError):
-    """A configuration that cannot be used; carries every problem found, not only the first."""
+    """Invalid configuration; `problems` has all problems found, not only the first."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
@@ -49,7 +49,7 @@ class ConfigError(YunikornError):
 
 
 class OptionError(YunikornError):
-    """Options that do not fit a plugin class: a list of (path below the options, message)."""
+    """Invalid options of a plugin class; `failures` has pairs of the path below the options and a message."""
 
     def __init__(self, failures: Iterable[tuple[str, str]]) -> None:
         self.failures: tuple[tuple[str, str], ...] = tuple(failures)
@@ -59,14 +59,14 @@ class OptionError(YunikornError):
 
 
 class UnknownPlugin(YunikornError):
-    """A name that no plugin of this kind offers; the text suggests, lists, and says what failed to load."""
+    """Unknown plugin name; the message has suggestions, known names, and plugins that failed to load."""
 
 
 class PluginError(YunikornError):
-    """A plugin did what it must not: the text names it, its distribution and version, and the operation."""
+    """Failure of a plugin; the message names the plugin, its distribution and version, and the operation."""
 
     called = "plugin "
-    """What stands before the name in the text."""
+    """Prefix of the name in the message."""
 
     def __init__(self, plugin: str, operation: str, cause: BaseException | str) -> None:
         what = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
@@ -77,18 +77,18 @@ class PluginError(YunikornError):
 
 
 class CallbackError(PluginError):
-    """The callback of a resource manager raised, or gave an answer of no use: the text says whose."""
+    """Failure of a resource manager's callback: an exception or an invalid answer."""
 
     called = "callback of "
 
 
 class StateError(YunikornError):
-    """An event that the object's state does not allow; the text names object, state and event."""
+    """Event that is invalid in the state of an object; the message names object, state and event."""
 
 
 class QuantityError(YunikornError):
-    """A resource quantity that cannot be read or does not fit 64 bits."""
+    """Resource quantity that is malformed or does not fit into 64 bits."""
 
 
 class UsageError(YunikornError):
-    """A request that cannot be served as it is: the text says what is wrong and what to do."""
+    """Invalid request of a user; the message names the cause and the correction."""

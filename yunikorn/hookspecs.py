@@ -1,11 +1,11 @@
-"""The hooks: how a plugin hands its classes to the scheduler.
+"""Hook specifications, through which plugins register their classes with the scheduler.
 
-Each hook is called once, when a plugin is registered, and returns *classes*. A class has a `name`, by
-which a configuration names it, and typed attributes, which are its options. The core makes one object
-per place in the configuration and keeps its bound methods; no hook is ever called while scheduling.
+Each hook is called once, when a plugin is registered, and returns *classes*. A class has a `name`, which
+the configuration refers to, and typed attributes, which are its options. The core creates one object per
+place in the configuration and keeps its bound methods. No hook is called during scheduling.
 
-A plugin is a module or an object with functions marked `@yunikorn.api.hookimpl`. Packages announce
-theirs through the entry-point group `yunikorn`.
+A plugin is a module or an object with functions marked `@yunikorn.api.hookimpl`. Packages announce their
+plugins through the entry-point group `yunikorn`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ hookspec = pluggy.HookspecMarker("yunikorn")
 
 @hookspec
 def yunikorn_app_sort_policies() -> list[type[AppSortPolicy]]:  # type: ignore[empty-body]
-    """Ways to order the applications inside a leaf queue.
+    """Return the policies that order the applications of a leaf queue.
 
     Named in YAML by the queue property `application.sort.policy: NAME`; options are further
     properties, `application.sort.policy.OPTION: VALUE`.
 
-    The core calls `key(app)`, smallest first. A policy that lets only some applications take part
-    also has `admission_class(app)` and `admission_limits(counts)`.
+    The core calls `key(app)`; the smallest key is first. A policy that limits how many applications are
+    scheduled at a time also has `admission_class(app)` and `admission_limits(counts)`.
 
     :returns: the classes, each a subclass of `AppSortPolicy`.
     """
@@ -44,12 +44,12 @@ def yunikorn_app_sort_policies() -> list[type[AppSortPolicy]]:  # type: ignore[e
 
 @hookspec
 def yunikorn_queue_sort_policies() -> list[type[QueueSortPolicy]]:  # type: ignore[empty-body]
-    """Ways to order the children of a parent queue.
+    """Return the policies that order the children of a parent queue.
 
     Named in YAML by the property `queue.sort.policy: NAME` of a parent queue; options are
     `queue.sort.policy.OPTION: VALUE`. The default is `fair`.
 
-    The core calls `key(queue)`, smallest first.
+    The core calls `key(queue)`; the smallest key is first.
 
     :returns: the classes, each a subclass of `QueueSortPolicy`.
     """
@@ -57,13 +57,13 @@ def yunikorn_queue_sort_policies() -> list[type[QueueSortPolicy]]:  # type: igno
 
 @hookspec
 def yunikorn_node_sort_policies() -> list[type[NodeSortPolicy]]:  # type: ignore[empty-body]
-    """Ways to order the nodes that a request is tried on.
+    """Return the policies that order the nodes on which a request is tried.
 
     Named in YAML by a partition's `nodesortpolicy: {type: NAME, OPTION: VALUE}`, and by the named
     alternatives in `nodesortpolicies`.
 
-    The core calls `score(node)`, lowest first, or `score(node, ask_class)` for a policy that looks at
-    the request too.
+    The core calls `score(node)`, or `score(node, ask_class)` for a policy that depends on the request; the
+    lowest score is first.
 
     :returns: the classes, each a subclass of `NodeSortPolicy`.
     """
@@ -71,12 +71,13 @@ def yunikorn_node_sort_policies() -> list[type[NodeSortPolicy]]:  # type: ignore
 
 @hookspec
 def yunikorn_placement_rules() -> list[type[PlacementRule]]:  # type: ignore[empty-body]
-    """Rules that choose the queue of an application.
+    """Return the rules that choose the queue of an application.
 
     Named in YAML by a partition's `placementrules: [{name: NAME, create: BOOL, filter: ..., parent:
     ..., OPTION: VALUE}]`. Rule names ignore case.
 
-    The core calls `place(app)`. Chain, filter, parent, create, ACLs and qualification are its own.
+    The core calls `place(app)`. The core itself evaluates the chain of rules, filters, parent rules, the
+    creation of queues, ACLs, and the completion of relative names.
 
     :returns: the classes, each a subclass of `PlacementRule`.
     """
@@ -84,11 +85,11 @@ def yunikorn_placement_rules() -> list[type[PlacementRule]]:  # type: ignore[emp
 
 @hookspec
 def yunikorn_predicates() -> list[type[Predicate]]:  # type: ignore[empty-body]
-    """Conditions that a node must meet for a request, beyond room.
+    """Return the conditions that a node must meet for a request, in addition to free resources.
 
     Named in YAML by a partition's `predicates: [NAME]` or `[{name: NAME, OPTION: VALUE}]`.
 
-    The core calls `check(ask, node)`, only for nodes with room.
+    The core calls `check(ask, node)`, and only for nodes with enough free resources.
 
     :returns: the classes, each a subclass of `Predicate`.
     """
@@ -96,11 +97,11 @@ def yunikorn_predicates() -> list[type[Predicate]]:  # type: ignore[empty-body]
 
 @hookspec
 def yunikorn_event_sinks() -> list[type[EventSink]]:  # type: ignore[empty-body]
-    """Receivers of the scheduler's events.
+    """Return the receivers of the scheduler's events.
 
     Named in YAML by the top-level `events: {sinks: [NAME]}` or `[{name: NAME, OPTION: VALUE}]`.
 
-    The core calls `send(batch)` after each update or round of decisions that had events.
+    The core calls `send(batch)` after each update and each scheduling cycle that produced events.
 
     :returns: the classes, each a subclass of `EventSink`.
     """
@@ -108,11 +109,11 @@ def yunikorn_event_sinks() -> list[type[EventSink]]:  # type: ignore[empty-body]
 
 @hookspec
 def yunikorn_user_group_resolvers() -> list[type[UserGroupResolver]]:  # type: ignore[empty-body]
-    """Ways to find the groups of a user whose application came without any.
+    """Return the resolvers that find the groups of a user whose application was submitted without groups.
 
     Named in YAML by a partition's `usergroupresolver: {type: NAME, OPTION: VALUE}`.
 
-    The core calls `groups(user)` and remembers the answer for a while.
+    The core calls `groups(user)` and caches the answer for a limited time.
 
     :returns: the classes, each a subclass of `UserGroupResolver`.
     """

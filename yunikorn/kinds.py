@@ -1,4 +1,4 @@
-"""The kinds of plugin: what each is called, the hook that hands it over, and what a class must have."""
+"""Kinds of plugins, each with its name, its hook, and the requirements on its classes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from yunikorn import api
 
 @attrs.frozen
 class NameForm:
-    """The form of a plugin's name."""
+    """Syntax of a plugin's name."""
 
     pattern: re.Pattern[str]
     text: str
-    """How messages describe it."""
+    """Description of the syntax in messages."""
 
 
 ANY_NAME = NameForm(re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z"), "letters, digits, '-', '_' and '.'")
@@ -25,26 +25,26 @@ RULE_NAME = NameForm(re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z"), "a letter, then let
 
 @attrs.frozen
 class Kind:
-    """A kind of plugin."""
+    """Kind of plugin."""
 
     id: str
-    """How commands and `plugins.disable` name it."""
+    """Name in commands and in `plugins.disable`."""
     title: str
-    """How messages name one of its members."""
+    """Name of one plugin of this kind in messages."""
     hook: str
     base: type[api.Plugin]
     method: str
-    """The method that a class of this kind must have."""
+    """Method that a class of this kind must have."""
     arguments: tuple[str, ...]
-    """What the core passes to it."""
+    """Arguments that the core passes to `method`."""
     reserved: tuple[str, ...] = ()
-    """Keys beside the options in the configuration, which therefore cannot be options."""
+    """Configuration keys that the core reads itself; a plugin option must not have the same name."""
     ignore_case: bool = False
-    """Whether names are matched in any case (decision 5)."""
+    """True if names are compared without regard to case; see `docs/decisions/0005`."""
     name_form: NameForm = ANY_NAME
 
     def normal(self, name: str) -> str:
-        """`name` as names of this kind are compared."""
+        """Return `name` in the form in which names of this kind are compared."""
         return name.lower() if self.ignore_case else name
 
 

@@ -1,4 +1,4 @@
-"""What plugins offer: a class under a name, its options, where it comes from; and what was left out."""
+"""Classes that plugins offer, with name, options and origin, and plugins that were left out."""
 
 from __future__ import annotations
 
@@ -15,58 +15,58 @@ from yunikorn.kinds import Kind
 
 
 class Unfit(YunikornError):
-    """A plugin that breaks the rules of its kind; the text says which class and what to do."""
+    """Violation of the rules of a plugin's kind; the message names the class and the correction."""
 
 
 @attrs.frozen
 class Option:
-    """An option of a plugin class: a typed attribute."""
+    """Option of a plugin class, declared as a typed attribute."""
 
     name: str
     type: str
     default: Any = attrs.NOTHING
-    """`attrs.NOTHING` when it must be given."""
+    """Default value; `attrs.NOTHING` if the option is required."""
     annotation: Any = attrs.field(default=None, eq=False, repr=False)
-    """The type itself."""
+    """Type object; `type` is its name."""
 
     @property
     def required(self) -> bool:
-        """Whether a configuration must give it."""
+        """True if a configuration must set the option."""
         return self.default is attrs.NOTHING
 
 
 @attrs.frozen
 class Offer:
-    """A class that a plugin offers under a name."""
+    """Class that a plugin offers under a name."""
 
     kind: Kind
     name: str
     cls: type[Any]
     plugin: str
-    """The plugin's name: the entry point's, or the module's of a default plugin."""
+    """Name of the plugin: that of its entry point, or of the module of a default plugin."""
     distribution: str
     version: str
 
     @property
     def origin(self) -> str:
-        """Name, plugin, distribution and version, as errors name it."""
+        """Name, plugin, distribution and version, as printed in errors."""
         return f"{self.name} of {describe_origin(self.plugin, self.distribution, self.version)}"
 
     @property
     def summary(self) -> str:
-        """The first line of the class's own documentation; empty when it has none."""
+        """First line of the docstring of the class itself; empty if there is none."""
         own = self.cls.__dict__.get("__doc__")
         return inspect.cleandoc(own).partition("\n")[0] if own else ""
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """The typed attributes that a configuration may set, in the order of the class."""
+        """Typed attributes that a configuration may set, in the order of the class."""
         return options_of(self.cls)
 
 
 @attrs.frozen
 class Broken:
-    """A plugin that was left out, and why."""
+    """Plugin that was left out, and the reason."""
 
     plugin: str
     distribution: str
@@ -78,17 +78,17 @@ class Broken:
 
 
 def describe_origin(plugin: str, distribution: str, version: str) -> str:
-    """`NAME (DIST VERSION)`, or the bare name when it comes from no distribution."""
+    """Return `NAME (DIST VERSION)`, or only the name if the plugin has no distribution."""
     return f"{plugin} ({f'{distribution} {version}'.strip()})" if distribution else plugin
 
 
 def has_options(cls: type[Any]) -> bool:
-    """Whether `cls` declares its options: an attrs class or a dataclass."""
+    """Return True if `cls` declares options, which needs an attrs class or a dataclass."""
     return attrs.has(cls) or dataclasses.is_dataclass(cls)
 
 
 def options_of(cls: type[Any]) -> tuple[Option, ...]:
-    """The options of a plugin class, in the order of the class."""
+    """Return the options of a plugin class, in the order of the class."""
     if attrs.has(cls):
         return tuple(
             Option(
@@ -107,7 +107,7 @@ def options_of(cls: type[Any]) -> tuple[Option, ...]:
 
 
 def check_class(kind: Kind, cls: Any) -> str:
-    """The name under which `cls` is offered; raises `Unfit` for a class that is not of its kind."""
+    """Return the name under which `cls` is offered. Raises `Unfit` if the class is not valid for its kind."""
     if not isinstance(cls, type):
         raise Unfit(f"{kind.hook} returned {cls!r}, which is not a class; return the class itself")
     if not issubclass(cls, kind.base):
@@ -146,13 +146,13 @@ def _check_method(kind: Kind, cls: Any) -> None:
     try:
         inspect.signature(method).bind(*given)
     except TypeError:
-        # A policy that looks at the request too: score(node, ask class).
+        # The request is an optional second argument: score(node, ask_class).
         if kind.method == "score" and _binds(method, [*given, "ask_class"]):
             return
         signature = inspect.signature(method)
         raise Unfit(f"{cls.__qualname__}.{kind.method}{signature} does not fit: {wanted} is wanted") from None
     except ValueError:
-        return  # written in C without a signature: believed until it is called
+        return  # extension types may have no signature; wrong arguments show up at the first call
 
 
 def _binds(method: Any, given: list[str]) -> bool:
@@ -185,7 +185,7 @@ def _check_options(kind: Kind, cls: Any) -> None:
 
 
 def type_name(annotation: Any) -> str:
-    """A type as a user reads it: `str`, `list[str]`, `int | None`, `any`."""
+    """Return the name of a type for users, such as `str`, `list[str]`, `int | None` or `any`."""
     if annotation is None or annotation is Any:
         return "any"
     if annotation is type(None):
@@ -209,7 +209,7 @@ def type_name(annotation: Any) -> str:
 
 def _attrs_default(default: Any) -> Any:
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
-        # What depends on the other attributes has no value of its own, but need not be given.
+        # A default computed from other attributes has no fixed value, but makes the option optional.
         return None if default.takes_self else default.factory()
     return default
 

@@ -1,7 +1,7 @@
-"""What pytest loads where this package is installed: the fixture `scheduler`.
+"""Pytest plugin of this package, with the fixture `scheduler`.
 
-Every run of pytest in such an environment imports this file, so that it imports as little as can be: what
-a test needs is imported when it asks for the fixture.
+Every run of pytest in an environment with this package imports this module. To keep such runs fast, the
+module imports other code only when a test requests the fixture.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def scheduler() -> Iterator[MakeScheduler]:
-    """Makes clusters with a real scheduler: `scheduler(YAML, node("n1", vcore=4), plugins=[Mine])`.
+    """Return a factory of clusters: `scheduler(YAML, node("n1", vcore=4), plugins=[Mine])`.
 
-    A test in which a plugin does what it must not fails at its end, whatever it asserts, unless the cluster
-    was made with `faults="expected"`.
+    The scheduler of a cluster is the real one. A test in which a plugin fails is reported as failed at its
+    end, unless the cluster was created with `faults="expected"`.
     """
     from yunikorn.testing import Clusters
 

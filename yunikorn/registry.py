@@ -1,9 +1,9 @@
-"""Finding, checking, blaming and making plugins.
+"""Registry of plugins: discovery, validation, and construction of plugin objects.
 
-A `Registry` is a value: make one, pass it on. Default plugins are registered first, in the fixed
-order of `DEFAULT_PLUGINS`; third parties follow through the entry-point group `yunikorn`. A plugin
-that cannot be used is left out whole and remembered in `broken`, so that the user who names it reads
-why, and nobody else is stopped.
+A `Registry` is a plain value without global state. Default plugins are registered first, in the fixed
+order of `DEFAULT_PLUGINS`, then third-party plugins from the entry-point group `yunikorn`. A plugin that
+cannot be used is left out as a whole and listed in `broken`. A configuration that names such a plugin gets
+the reason; all other configurations are not affected.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ GROUP = "yunikorn"
 
 
 class Registry:
-    """All plugins that were found, by kind and name."""
+    """Plugins by kind and name."""
 
     def __init__(self) -> None:
         self._pm = _plugin_manager()
         self._beneath: Registry | None = None
-        """What this one extends."""
+        """Registry that this one extends, or None."""
         self._offers: dict[tuple[str, str], Offer] = {}
         self._disabled: frozenset[str] = frozenset()
         self._plain = make_converter()
@@ -84,7 +84,7 @@ class Registry:
 
     @classmethod
     def load(cls, *, third_party: bool = True) -> Registry:
-        """The default plugins, and those of installed third parties."""
+        """Return a registry of the default plugins and the installed third-party plugins."""
         registry = cls()
         for module in DEFAULT_PLUGINS:
             registry._load(module, DISTRIBUTION, __version__, partial(import_default, module))
@@ -101,12 +101,12 @@ class Registry:
             return
         self.register(plugin, name, distribution, version)
 
-    # -- taking in ----------------------------------------------------------------------------------
+    # -- registration -------------------------------------------------------------------------------
 
     def register(self, plugin: object, name: str, distribution: str = "", version: str = "") -> bool:
-        """Take in what `plugin` (a module or an object with hookimpls) offers, whole or not at all.
+        """Register all classes that `plugin`, a module or an object with hookimpls, offers, or none of them.
 
-        Returns whether it was taken; if not, the reason is the last of `broken`.
+        Returns False if the plugin is not usable; the reason is then the last entry of `broken`.
         """
         taken = self._pm.get_plugin(name)
         try:
@@ -127,11 +127,11 @@ class Registry:
         return True
 
     def has_plugin(self, name: str) -> bool:
-        """Whether a plugin of this name is registered, here or in what this one extends."""
+        """Return True if a plugin of this name is registered, here or in the extended registry."""
         return self._pm.has_plugin(name) or (self._beneath is not None and self._beneath.has_plugin(name))
 
     def unregister(self, name: str) -> None:
-        """Forget the plugin called `name` and all that it offered; it must have been registered here."""
+        """Remove a plugin and its classes; `name` must be registered in this registry."""
         self._pm.unregister(name=name)
         self._offers = {key: offer for key, offer in self._offers.items() if offer.plugin != name}
 
@@ -190,27 +190,27 @@ class Registry:
             origin = describe_origin(other.plugin, other.distribution, other.version)
             raise Unfit(f"{offer.kind.title} '{offer.name}' is already offered by {origin}")
 
-    # -- looking up ---------------------------------------------------------------------------------
+    # -- look-up ------------------------------------------------------------------------------------
 
     def extended(self) -> Registry:
-        """The same plugins, and room for more, which only the answer knows: those of a resource manager."""
+        """Return a registry with the same plugins, to which a resource manager's own plugins can be added."""
         other = self.without(())
         other._pm, other._beneath = _plugin_manager(), self
         return other
 
     def own_plugin(self, name: str) -> object | None:
-        """The plugin of this name that was registered here, not in what this registry extends."""
+        """Return the plugin registered here under `name`; the extended registry is not searched."""
         found: object | None = self._pm.get_plugin(name)
         return found
 
     def own_offers(self, kind: Kind) -> list[Offer]:
-        """What is offered besides what this registry extends; empty if it extends none."""
+        """Return the offers that the extended registry does not have; empty if there is no such registry."""
         if self._beneath is None:
             return []
         return [offer for offer in self.offers(kind) if self._pm.has_plugin(offer.plugin)]
 
     def without(self, names: Iterable[str]) -> Registry:
-        """The same plugins less those called `names` (see `names_to_disable`); this one stays as it is."""
+        """Return a copy without the plugins called `names` (see `names_to_disable`)."""
         other = Registry.__new__(Registry)
         other._pm, other._plain, other._comma = self._pm, self._plain, self._comma
         other._beneath = self._beneath
@@ -220,10 +220,11 @@ class Registry:
         return other
 
     def names_to_disable(self) -> list[str]:
-        """Every name that `without` understands, sorted.
+        """Return all names that `without` accepts, sorted.
 
-        They are: plugins (`yunikorn_plugins.events`), what they offer (`fair`: of every kind), and
-        one of one kind (`app-sort:fair`); broken plugins too, to say that one knows.
+        A name is that of a plugin (`yunikorn_plugins.events`), of an offer of any kind (`fair`), or of an
+        offer of one kind (`app-sort:fair`). Broken plugins are included, so that their reports can be
+        silenced.
         """
         names = {broken.plugin for broken in self.broken}
         for offer in self._offers.values():
@@ -231,7 +232,7 @@ class Registry:
         return sorted(names)
 
     def offers(self, kind: Kind | None = None) -> list[Offer]:
-        """What is offered and not disabled, in order of registration; of one kind if given."""
+        """Return the offers that are not disabled, in order of registration; of one kind if given."""
         return [
             offer
             for offer in list(self._offers.values())
@@ -242,7 +243,7 @@ class Registry:
         return bool(self._disabled) and not self._disabled.isdisjoint(_disabling(offer))
 
     def find(self, kind: Kind, name: str) -> Offer:
-        """The offer called `name`; raises `UnknownPlugin` with suggestion, known names, and what failed."""
+        """Return the offer called `name`. Raises `UnknownPlugin`."""
         offer = self._offers.get((kind.id, kind.normal(name)))
         if offer is None:
             raise UnknownPlugin(self._unknown(kind, name))
@@ -260,14 +261,14 @@ class Registry:
             text += "; not loaded: " + "; ".join(str(broken) for broken in self.broken)
         return text
 
-    # -- making -------------------------------------------------------------------------------------
+    # -- construction -------------------------------------------------------------------------------
 
     def make(self, kind: Kind, name: str, options: Mapping[str, Any], *, comma_lists: bool = False) -> Any:
-        """An object of the class called `name`, with its options structured from text.
+        """Return a new object of the class called `name`, with options converted from text.
 
-        `comma_lists` splits a text where a list is wanted (options in queue properties). Raises
-        `UnknownPlugin`, `OptionError` (paths are below the options), or `PluginError` when the class
-        itself refuses to be made with an unexpected exception.
+        `comma_lists` splits texts at commas where an option is a list, as in queue properties. Raises
+        `UnknownPlugin`, `OptionError` (with paths below the options), or `PluginError` if the class raises
+        an unexpected exception.
         """
         offer = self.find(kind, name)
         if not has_options(offer.cls):
@@ -296,12 +297,12 @@ def _entry_order(entry: metadata.EntryPoint) -> tuple[str, str, str]:
 
 
 def _distribution_of(entry: metadata.EntryPoint) -> tuple[str, str]:
-    # Metadata that somebody damaged has neither; its plugin may still be sound.
+    # Damaged metadata has no name and version, but the plugin may still work.
     return (entry.dist.name or "", entry.dist.version or "") if entry.dist else ("", "")
 
 
 MARKS = ("wrapper", "hookwrapper", "tryfirst", "trylast", "optionalhook")
-"""Options of `@hookimpl` that mean nothing where no hook is called for all plugins at once."""
+"""Options of `@hookimpl` without effect here, because hooks are called for one plugin at a time."""
 
 
 def _refuse_marks(hook: str, impl: pluggy.HookImpl) -> None:
@@ -316,7 +317,7 @@ def _refuse_marks(hook: str, impl: pluggy.HookImpl) -> None:
 
 def _classes(kind: Kind, answer: object) -> Iterable[Any]:
     if isinstance(answer, (set, frozenset)):
-        # Its order depends on where in memory the classes are.
+        # The order of a set depends on memory addresses.
         return sorted(answer, key=lambda cls: (str(getattr(cls, "name", "")), repr(cls)))
     if not isinstance(answer, (list, tuple)):
         raise Unfit(f"{kind.hook} returned {answer!r}; it must return a list of classes")

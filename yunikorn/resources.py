@@ -1,13 +1,12 @@
-"""Amounts of resources: sparse maps from a type's name to a 64-bit quantity.
+"""Amounts of resources: sparse mappings from the name of a resource type to a 64-bit quantity.
 
-`vcore` counts milli-cores and `memory` bytes by convention; every other type is a plain count. A type
-that is missing reads as 0 in sums. In a quota a missing type means *unlimited* and 0 means *none*.
-Source: facts §2.
+By convention `vcore` is in milli-vcores and `memory` in bytes; every other type is a plain count. In sums a
+missing type counts as 0. In a quota a missing type is *unlimited*, and 0 allows *none*.
 
-Two forms. `Resource` is the immutable value of messages, configuration and objects. A *tally* is a
-plain `dict[str, int]` that the books keep and change in place; it holds no zero entries. Values
-saturate at the borders of int64 as in the facts; tallies are exact, so that what was added can be
-taken away again.
+There are two representations. `Resource` is the immutable value in messages, configuration and objects. A
+*tally* is a plain `dict[str, int]` that the accounting updates in place; it contains no zero entries.
+`Resource` values saturate at the limits of int64, as in YuniKorn. Tallies are exact, so that subtracting an
+amount always reverts its addition.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ Tally = dict[str, int]
 
 
 def saturate(value: int) -> int:
-    """`value`, held within int64."""
+    """Return `value` limited to the range of int64."""
     return INT64_MAX if value > INT64_MAX else INT64_MIN if value < INT64_MIN else value
 
 
 class Resource(dict[str, int]):
-    """An immutable amount of resources, such as `Resource(memory=2**30, vcore=500)`.
+    """Immutable amount of resources, such as `Resource(memory=2**30, vcore=500)`.
 
-    Reads like any mapping; `get(name, 0)` is how a missing type is read. Equality is by entries: a
-    missing type and one of 0 differ.
+    It is read like any mapping; use `get(name, 0)` for a type that may be missing. Equality compares the
+    entries: a missing type and an entry of 0 are different.
     """
 
     __slots__ = ("_hash",)
@@ -62,12 +61,12 @@ NOTHING = Resource()
 
 
 def describe(amount: Mapping[str, int]) -> str:
-    """`memory 10, vcore 500`, by name; `nothing` when empty."""
+    """Return text such as `memory 10, vcore 500`, sorted by name; `nothing` if empty."""
     return ", ".join(f"{name} {value}" for name, value in sorted(amount.items())) or "nothing"
 
 
 def add(left: Mapping[str, int], right: Mapping[str, int]) -> Resource:
-    """Sum over the union of types (facts §2.2)."""
+    """Return the sum over the union of types."""
     total = dict(left)
     for name, value in right.items():
         total[name] = saturate(total.get(name, 0) + value)
@@ -75,7 +74,7 @@ def add(left: Mapping[str, int], right: Mapping[str, int]) -> Resource:
 
 
 def subtract(left: Mapping[str, int], right: Mapping[str, int]) -> Resource:
-    """Difference over the union of types; may go negative (facts §2.2)."""
+    """Return the difference over the union of types; entries may be negative."""
     total = dict(left)
     for name, value in right.items():
         total[name] = saturate(total.get(name, 0) - value)
@@ -83,12 +82,12 @@ def subtract(left: Mapping[str, int], right: Mapping[str, int]) -> Resource:
 
 
 def multiply(amount: Mapping[str, int], factor: int) -> Resource:
-    """Every type times `factor`; times 0 is nothing (facts §2.1)."""
+    """Return every entry times `factor`; a factor of 0 gives an empty amount."""
     return Resource({name: saturate(value * factor) for name, value in amount.items()} if factor else {})
 
 
 def smaller_of(left: Mapping[str, int], right: Mapping[str, int]) -> Resource:
-    """The smaller of both per type, over the union; a type only one side has is taken from it."""
+    """Return the minimum per type over the union; a type that only one side has is taken from there."""
     total = dict(left)
     for name, value in right.items():
         total[name] = min(total[name], value) if name in total else value
@@ -96,14 +95,14 @@ def smaller_of(left: Mapping[str, int], right: Mapping[str, int]) -> Resource:
 
 
 def without_zeros(amount: Mapping[str, int]) -> Resource:
-    """The same amount without its zero entries; the very same value if it has none."""
+    """Return the amount without zero entries; the same object if there are none."""
     if 0 not in amount.values() and type(amount) is Resource:
         return amount
     return Resource({name: value for name, value in amount.items() if value})
 
 
 def sum_of(amounts: Iterable[Mapping[str, int]]) -> Resource:
-    """All of them added."""
+    """Return the sum of all amounts."""
     total: Tally = {}
     for amount in amounts:
         grow(total, amount)
@@ -111,7 +110,7 @@ def sum_of(amounts: Iterable[Mapping[str, int]]) -> Resource:
 
 
 def grow(tally: Tally, amount: Mapping[str, int], times: int = 1) -> None:
-    """Add `amount`, `times` over, to a tally in place; entries that become 0 go."""
+    """Add `amount` times `times` to a tally in place; entries that become 0 are removed."""
     for name, value in amount.items():
         total = tally.get(name, 0) + value * times
         if total:
@@ -121,17 +120,17 @@ def grow(tally: Tally, amount: Mapping[str, int], times: int = 1) -> None:
 
 
 def shrink(tally: Tally, amount: Mapping[str, int], times: int = 1) -> None:
-    """Take `amount`, `times` over, out of a tally in place; entries that become 0 go."""
+    """Subtract `amount` times `times` from a tally in place; entries that become 0 are removed."""
     grow(tally, amount, -times)
 
 
 def less(whole: Mapping[str, int], part: Mapping[str, int]) -> Tally:
-    """What is left of `whole` without `part`, of the types of `whole`; exact, like the books."""
+    """Return `whole` minus `part`, for the types of `whole` only; not saturated."""
     return {name: amount - part.get(name, 0) for name, amount in whole.items()}
 
 
 def fits(room: Mapping[str, int], amount: Mapping[str, int]) -> bool:
-    """Whether `amount` fits `room`, where a missing type has no room and less than 0 counts as 0 (§2.3)."""
+    """Return True if `amount` fits into `room`; a missing type and a negative entry count as 0."""
     for name, value in amount.items():
         if value > 0 and value > room.get(name, 0):
             return False
@@ -139,7 +138,7 @@ def fits(room: Mapping[str, int], amount: Mapping[str, int]) -> bool:
 
 
 def fits_quota(quota: Mapping[str, int], amount: Mapping[str, int]) -> bool:
-    """Whether `amount` fits `quota`, where a missing type is unlimited (facts §2.3, "MaxUndef")."""
+    """Return True if `amount` fits into `quota`; a missing type is unlimited."""
     for name, value in amount.items():
         if value > 0 and name in quota and value > quota[name]:
             return False
@@ -147,12 +146,12 @@ def fits_quota(quota: Mapping[str, int], amount: Mapping[str, int]) -> bool:
 
 
 def is_zero(amount: Mapping[str, int]) -> bool:
-    """Whether every entry is 0."""
+    """Return True if every entry is 0."""
     return not any(amount.values())
 
 
 def has_negative(amount: Mapping[str, int]) -> bool:
-    """Whether any entry is below 0."""
+    """Return True if any entry is below 0."""
     for value in amount.values():
         if value < 0:
             return True
@@ -160,12 +159,15 @@ def has_negative(amount: Mapping[str, int]) -> bool:
 
 
 def above_zero(amount: Mapping[str, int]) -> bool:
-    """Whether no entry is below 0 and at least one above (facts §2.4, "StrictlyGreaterThanZero")."""
+    """Return True if no entry is below 0 and at least one is above."""
     return not has_negative(amount) and any(value > 0 for value in amount.values())
 
 
 def shares(amount: Mapping[str, int], total: Mapping[str, int]) -> list[float]:
-    """Per type of `amount` its part of `total`, ascending; a type that `total` lacks counts raw (§2.5)."""
+    """Return the entries of `amount` as fractions of `total`, ascending.
+
+    An entry whose type is missing in `total` is returned as it is.
+    """
     return sorted(
         0.0 if not value else value / total[name] if total.get(name) else float(value)
         for name, value in amount.items()
