@@ -20,7 +20,7 @@ def scheduler() -> Iterator[MakeScheduler]:
     """Return a factory of clusters: `scheduler(YAML, node("n1", vcore=4), plugins=[Mine])`.
 
     The scheduler of a cluster is the real one. A test in which a plugin fails is reported as failed at its
-    end, unless the cluster was created with `faults="expected"`.
+    end, unless the cluster was created with `failures="expected"`.
     """
     from yunikorn.testing import Clusters
 

@@ -1,7 +1,7 @@
-"""Access control lists: who may submit to a queue, or administer it.
+"""Access control lists of queues, for submission and administration.
 
-The text is `*` for everybody, or `USER,USER GROUP,GROUP`; a leading blank means groups only, and an
-empty text means nobody. Source: facts §1.9, §20.7.
+The text is `*` for all users, or `USER,USER GROUP,GROUP`. A leading blank means that there are only groups.
+An empty text allows no user. See `docs/decisions/0013`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from yunikorn.config.names import ACL_GROUP, ACL_USER, WILDCARD
 
 @attrs.frozen
 class Acl:
-    """Who is let in; names are case-sensitive."""
+    """Parsed access control list; names are case-sensitive."""
 
     everybody: bool = False
     users: frozenset[str] = frozenset()
@@ -24,11 +24,10 @@ class Acl:
 
     @classmethod
     def parse(cls, text: str) -> Acl:
-        """Read an ACL text; raises `ValueError` when it has more than users and groups.
+        """Parse an ACL. Raises `ValueError` if the text has more than a list of users and a list of groups.
 
-        Blanks around and between the two lists may repeat: 1.9 lets such texts pass its check and then
-        fails on them (facts §20.7), here they mean what they look like. Names that no user or group can
-        have are left out, as in 1.9; `unknown_releases` tells them.
+        Repeated blanks are ignored; YuniKorn 1.9 accepts such texts in its check and then fails on them.
+        Names that are not legal for users or groups are left out, as in 1.9; `unknown_releases` returns them.
         """
         fields = text.split()
         if len(fields) > 2:
@@ -45,7 +44,7 @@ class Acl:
         return cls(False, _named(users, ACL_USER), _named(groups, ACL_GROUP))
 
     def allows(self, user: str, groups: Iterable[str]) -> bool:
-        """Whether this user, or one of these groups, is let in."""
+        """Return True if the user or one of the groups is allowed."""
         return self.everybody or user in self.users or any(group in self.groups for group in groups)
 
 
@@ -54,7 +53,7 @@ NOBODY = Acl()
 
 
 def unknown_releases(text: str) -> tuple[str, ...]:
-    """The names in an ACL text that no user or group can have, and that are therefore ignored."""
+    """Return the names in an ACL that are not legal for users or groups, and are therefore ignored."""
     known = Acl.parse(text)
     if known.everybody:
         return ()

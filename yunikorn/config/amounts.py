@@ -1,4 +1,4 @@
-"""Resources as a configuration writes them, with the place of each type for later checks."""
+"""Resources in the text of a configuration, with the position of each type for later checks."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from yunikorn.resources import Resource
 
 @attrs.define(eq=False)
 class Amount:
-    """A resource in the text."""
+    """Resource mapping as parsed, with its position in the text."""
 
     holder: Table
-    """What it stands in, or is missing in."""
+    """Mapping that contains the resource, or lacks it."""
     key: str = ""
-    """Under which key; empty when it cannot be there either."""
+    """Key of the resource in `holder`; empty if `holder` cannot have a resource."""
     value: dict[str, int] = attrs.field(factory=dict)
-    """What could be read of it, zeros included."""
+    """Valid entries, including zeros."""
     given: bool = False
     faulty: bool = False
-    """Whether something of it was refused."""
+    """True if an entry, or the whole mapping, was refused."""
     table: Table | None = None
 
     @property
     def spot(self) -> Spot:
-        """Where it stands, or where it is missing."""
+        """Position of the resource, or of the mapping that lacks it."""
         return self.holder.spot(self.key) if self.key else self.holder.here()
 
     @property
     def names_types(self) -> bool:
-        """Whether the mapping is there and has an entry; `{}` sets nothing."""
+        """True if the mapping exists and has an entry; `{}` sets nothing."""
         return self.table is not None and bool(self.table.node.entries)
 
     @property
     def texts(self) -> dict[str, str]:
-        """What could be read of it, as it is written."""
+        """Entries as written, without those that are no scalars."""
         entries = self.table.node.entries if self.table else {}
         return {
             name: "" if node.is_null else node.text
@@ -49,21 +49,21 @@ class Amount:
         }
 
     def at(self, name: str) -> Spot:
-        """Where the resource type `name` stands."""
+        """Return the position of the resource type `name`."""
         return self.table.spot(name) if self.table else self.spot
 
     def setting(self) -> Resource | None:
-        """What the scheduler gets: nothing at all when no type is above 0 (facts §5.5)."""
-        # Nothing that is read is below 0.
+        """Return the checked resource, or None if no entry is above 0."""
+        # Negative quantities are refused by the parser.
         return Resource(self.value) if any(self.value.values()) else None
 
     def over(self, bound: Mapping[str, int]) -> Iterator[str]:
-        """The types that are larger here than in `bound`; a type that it lacks is not bounded."""
+        """Yield the types that exceed `bound`; a type missing in `bound` is not bounded."""
         return (name for name, amount in self.value.items() if name in bound and amount > bound[name])
 
 
 def read_amount(table: Table, key: str, *, skip_empty: bool = False) -> Amount:
-    """The resource under `key`; `skip_empty` ignores types without a quantity, as templates do."""
+    """Read the resource under `key`; `skip_empty` ignores types without a quantity, as in templates."""
     amount = Amount(table, key)
     if table.get(key) is None:
         return amount
@@ -83,13 +83,13 @@ def read_amount(table: Table, key: str, *, skip_empty: bool = False) -> Amount:
         except QuantityError as error:
             amount.faulty = True
             table.findings.problem(amount.table.spot(name), str(error))
-    # Entries that are no text were reported while they were read.
+    # Entries that are not texts were reported by each_text and not counted.
     amount.faulty = amount.faulty or texts < len(amount.table.node.entries)
     return amount
 
 
 def smaller(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    """The smaller of both per type; a type that only one has is taken from it."""
+    """Return the minimum per type; a type that only one side has is taken from there."""
     return {
         name: min(one.get(name, amount), other.get(name, amount)) for name, amount in {**one, **other}.items()
     }

@@ -1,7 +1,7 @@
-"""From text to types, strictly: the one converter for configuration and plugin options.
+"""Strict conversion from text to types, for the configuration and for plugin options.
 
-YAML scalars stay text until their target type is known (decision 1), so every number and boolean is
-read here, and what does not fit is refused instead of bent: `"false"` never becomes true.
+YAML scalars stay text until their type is known (see `docs/decisions/0001`), so all numbers and booleans are
+converted here. A value that does not fit is refused and never coerced: `"false"` never becomes True.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INTEGER = re.compile(r"[+-]?\d+\Z")
 
 
 def to_int(value: object, _: Any = None) -> int:
-    """An integer from an integer or its decimal text; raises `ValueError`."""
+    """Convert an integer or its decimal text. Raises `ValueError`."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and _INTEGER.match(value):
@@ -33,7 +33,7 @@ def to_int(value: object, _: Any = None) -> int:
 
 
 def to_float(value: object, _: Any = None) -> float:
-    """A finite number from a number or its text; raises `ValueError`."""
+    """Convert a finite number or its text. Raises `ValueError`."""
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -45,7 +45,7 @@ def to_float(value: object, _: Any = None) -> float:
 
 
 def to_bool(value: object, _: Any = None) -> bool:
-    """True or false from a boolean or one of the texts `TRUE` and `FALSE`, any case; raises `ValueError`."""
+    """Convert a boolean, or a text in `TRUE` or `FALSE` in any case. Raises `ValueError`."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in TRUE | FALSE:
@@ -54,14 +54,14 @@ def to_bool(value: object, _: Any = None) -> bool:
 
 
 def to_text(value: object, _: Any = None) -> str:
-    """Text, and nothing but text; raises `ValueError`."""
+    """Return `value` if it is text. Raises `ValueError`."""
     if isinstance(value, str):
         return value
     raise ValueError(f"expected text, got {show(value)}")
 
 
 def show(value: object) -> str:
-    """`value` as a message names it."""
+    """Return the description of `value` in messages."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, (list, tuple)):
@@ -70,9 +70,9 @@ def show(value: object) -> str:
 
 
 def make_converter(*, comma_lists: bool = False) -> cattrs.Converter:
-    """A strict converter: unknown keys are errors, scalars must fit.
+    """Return a strict converter: unknown keys are errors, and scalars must fit.
 
-    `comma_lists` reads a text as a comma-separated list where a list is wanted (queue properties).
+    `comma_lists` splits a text at commas where a list is expected, as in queue properties.
     """
     converter = cattrs.Converter(forbid_extra_keys=True)
     for target, hook in ((int, to_int), (float, to_float), (bool, to_bool), (str, to_text)):
@@ -94,7 +94,7 @@ _LISTS: dict[Any, Callable[[Any], Any]] = {
     abc.Iterable: tuple,
     abc.Set: frozenset,
 }
-"""What a list may be wanted as, and what is made; a text is none of them."""
+"""List types that options may have, and the type of the result. A text is never taken as a list."""
 
 
 def _is_list(kind: Any) -> bool:
@@ -175,7 +175,7 @@ def _class_hook(converter: cattrs.Converter, cls: Any) -> Callable[[Any, Any], A
 
 
 def faults(error: Exception) -> list[tuple[str, str]]:
-    """What a failed `structure` found, as (path, message); a path is like `.teams[0].name`."""
+    """Return the errors of a failed `structure` as (path, message); a path looks like `.teams[0].name`."""
     found: list[tuple[str, str]] = []
     _collect(error, "", found)
     return found

@@ -1,8 +1,8 @@
-"""A YAML text as a tree of located nodes: scalars stay text, every node knows its line and column.
+"""Parser of YAML into a tree of nodes with line and column; scalars stay text.
 
-What a scalar means is decided where its type is known (decision 1), so `name: no`, `vcore: 4` and
-`t: 1:30` are all just text here. Only the first document of a text is read. Duplicate keys are refused;
-merge keys (`<<`) and aliases work, but neither endless nor explosive ones.
+Scalars such as `name: no`, `vcore: 4` and `t: 1:30` are all text here. The reader of a key converts them,
+since it knows the type (see `docs/decisions/0001`). Only the first document of a text is read. Duplicate keys
+are refused. Merge keys (`<<`) and aliases are supported, within limits on recursion and expansion.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from yunikorn.errors import ConfigError, Problem
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 MAX_DEPTH = 250
-"""How deep mappings and lists may nest; what reads the tree recurses over it."""
+"""Maximum nesting of mappings and lists; the readers of the tree are recursive."""
 MAX_ALIASED = 500_000
-"""How many nodes aliases may add to those that are written."""
+"""Maximum number of nodes that aliases may add to the nodes of the text."""
 
 _TAG = "tag:yaml.org,2002:"
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-"""Texts that, without quotes, stand for nothing."""
+"""Unquoted texts that mean null."""
 
 
 @attrs.define(eq=False)
 class YamlNode:
-    """A part of the text, with its place (counted from 1)."""
+    """Node of the tree; line and column count from 1."""
 
     line: int
     column: int
@@ -37,41 +37,41 @@ class YamlNode:
 
 @attrs.define(eq=False)
 class Scalar(YamlNode):
-    """A single text."""
+    """Scalar value as text."""
 
     text: str
     plain: bool
-    """Written without quotes, so it may stand for a number, a boolean or nothing."""
+    """True if written without quotes; only such a text may be a number, a boolean or null."""
 
     @property
     def is_null(self) -> bool:
-        """Whether it stands for nothing: `~`, `null`, or no text at all."""
+        """True if the scalar is null: `~`, `null`, or empty."""
         return self.plain and self.text in NULLS
 
 
 @attrs.define(eq=False)
 class Listing(YamlNode):
-    """A list."""
+    """List of nodes."""
 
     items: list[YamlNode] = attrs.field(factory=list)
 
 
 @attrs.define(eq=False)
 class Mapping(YamlNode):
-    """A mapping with text keys, in the order of the text; merged keys come last."""
+    """Mapping with text keys, in the order of the text; merged keys come last."""
 
     entries: dict[str, YamlNode] = attrs.field(factory=dict)
     marks: dict[str, Any] = attrs.field(factory=dict)
-    """Where the keys stand, as the parser says it; few are ever asked for."""
+    """Positions of the keys as marks of the parser; converted on demand, because few are ever used."""
 
     def key(self, name: str) -> YamlNode:
-        """The place of a key."""
+        """Return the position of a key."""
         mark = self.marks[name]
         return YamlNode(mark.line + 1, mark.column + 1)
 
 
 def decode(data: bytes) -> str:
-    """The text of a file: UTF-8, or UTF-16 with a byte order mark. Raises `ConfigError`."""
+    """Decode a file: UTF-8, or UTF-16 with a byte order mark. Raises `ConfigError`."""
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         return data.decode(encoding)
@@ -84,9 +84,9 @@ def decode(data: bytes) -> str:
 
 
 def compose(text: str) -> tuple[YamlNode | None, list[Problem]]:
-    """The first document of `text` (None if there is none), and the problems inside it.
+    """Return the first document of `text` (None if there is none) and its problems.
 
-    Raises `ConfigError` when the text is no YAML at all.
+    Raises `ConfigError` if the text is not valid YAML.
     """
     _check_characters(text)
     loader = _Loader(text)
@@ -102,14 +102,14 @@ def compose(text: str) -> tuple[YamlNode | None, list[Problem]]:
 
 
 def show(node: YamlNode) -> str:
-    """A node as a message names it."""
+    """Return the description of a node in messages."""
     if isinstance(node, Scalar):
         return "nothing" if node.is_null else quote(node.text)
     return "a list" if isinstance(node, Listing) else "a mapping"
 
 
 def quote(text: str) -> str:
-    """A text of the user in a message: quoted, and not longer than it helps."""
+    """Return a user's text for a message, quoted and limited to 80 characters."""
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
@@ -117,23 +117,23 @@ def quote(text: str) -> str:
 
 
 _SPECIAL = NULLS | {"<<"}
-"""Keys that may mean something else."""
+"""Keys that are not plain texts: null and the merge key."""
 
 
 @attrs.define(eq=False)
 class _Anchored:
-    """What an alias can name."""
+    """Node with an anchor, the target of aliases."""
 
     node: YamlNode
     weight: int = 1
-    """How many nodes it holds, aliases followed."""
+    """Number of nodes in the subtree, with aliases expanded."""
     height: int = 1
     is_open: bool = False
-    """Whether it is a collection whose end has not come yet."""
+    """True if the node is a collection whose end was not parsed yet."""
 
 
 class _Composer:
-    """Builds the tree from the parser's events: one call deeper for each level, of which there are few."""
+    """Builder of the tree from parser events; recursive, which `MAX_DEPTH` bounds."""
 
     def __init__(self, next_event: Callable[[], Any]) -> None:
         self.problems: list[Problem] = []
@@ -146,15 +146,15 @@ class _Composer:
         }
         self._anchors: dict[str, _Anchored] = {}
         self._depth = 0
-        """Collections that are open."""
+        """Number of open collections."""
         self._nodes = 0
-        """Nodes that are written."""
+        """Number of nodes in the text."""
         self._aliased = 0
-        """Nodes that aliases have added to them."""
+        """Number of nodes added by aliases."""
         self._before = 0
-        """Both of them, when the innermost open collection began."""
+        """Sum of `_nodes` and `_aliased` at the start of the innermost open collection."""
         self._height = 1
-        """The levels of the node that was built last."""
+        """Height of the subtree built last."""
 
     def compose(self) -> YamlNode | None:
         root = None
@@ -216,7 +216,7 @@ class _Composer:
         return mapping
 
     def _odd_pair(self, mapping: Mapping, event: Any, merged: YamlNode | None) -> YamlNode | None:
-        """A key that may not be a text, or not a new one, and its value; returns what is to be merged."""
+        """Read a pair with an invalid, duplicate or merge key; return the value to merge, if any."""
         key = self._takes[event.__class__](event)
         height = self._height
         refused = not isinstance(key, Scalar) or key.is_null
@@ -289,7 +289,7 @@ class _Composer:
 
 
 def _is_plain(event: Any) -> bool:
-    """Whether a scalar with a tag may stand for a number, a boolean or nothing."""
+    """Return True if a scalar with a tag may be a number, a boolean or null."""
     if not event.tag.startswith(_TAG):
         return not event.style
     kind = event.tag[len(_TAG) :]
@@ -328,7 +328,7 @@ def _explain(text: str, error: yaml.MarkedYAMLError) -> Problem:
 
 
 def _check_characters(text: str) -> None:
-    # Asked in this way first, as it is many times faster, and few texts have anything else.
+    # Fast path for nearly all texts: these string methods are much faster than the regular expression.
     if text.isascii() and text.replace("\n", "").isprintable():
         return
     strange = yaml.reader.Reader.NON_PRINTABLE.search(text)

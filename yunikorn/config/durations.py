@@ -1,4 +1,4 @@
-"""Durations as Go writes them, such as `1h30m` or `500ms`, in nanoseconds (facts §1.10)."""
+"""Durations in Go syntax, such as `1h30m` or `500ms`, in nanoseconds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PART = re.compile("([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)
 
 
 def parse_duration(text: str) -> int:
-    """Nanoseconds of a duration; below 0 with a leading `-`. Raises `ValueError`."""
+    """Return a duration in nanoseconds, negative with a leading `-`. Raises `ValueError`."""
     body = text[1:] if text[:1] in ("+", "-") else text
     if body == "0":
         return 0
@@ -37,12 +37,12 @@ def parse_duration(text: str) -> int:
 
 
 def describe_duration(nanoseconds: int) -> str:
-    """A duration as a message says it, in seconds: `90s`, `0.5s`."""
+    """Return a duration in seconds for messages, such as `90s` or `0.5s`."""
     return f"{nanoseconds / _UNITS['s']:.12g}s"
 
 
 def spell_duration(nanoseconds: int) -> str:
-    """A duration as it can be read again, exactly: `1h2m0.5s`, `10m`, `0s`."""
+    """Return a duration that `parse_duration` reads back exactly, such as `1h2m0.5s`, `10m` or `0s`."""
     minutes, rest = divmod(nanoseconds, _UNITS["m"])
     hours, minutes = divmod(minutes, 60)
     whole, fraction = divmod(rest, _UNITS["s"])
@@ -54,5 +54,5 @@ def spell_duration(nanoseconds: int) -> str:
 
 def _amount(number: str, unit: int) -> int:
     whole, _, fraction = number.partition(".")
-    # Longer numbers make no difference (a fraction) or cannot fit (a whole); Python refuses to read them.
+    # Further digits do not matter (fraction) or cannot fit (whole), and int() refuses very long texts.
     return int(Fraction(f"{whole.lstrip('0')[:20] or '0'}.{fraction[:30] or '0'}") * unit)

@@ -1,9 +1,9 @@
-"""Whom a placement rule is for: the filter of a rule.
+"""Filters of placement rules, by user and group.
 
-Without any entry a filter lets everybody in (`allow`) or nobody (`deny`). A single entry is a literal name
-if it is a legal one: users may end in `$`, groups may not. Otherwise a single entry with one of the marks
-``^$*+?()[{}|`` is a regular expression (RE2 syntax) that is searched anywhere in the name. Several entries
-are always literal names. See "Filters" in docs/placement.md.
+A filter without entries matches all users (`allow`) or none (`deny`). A single entry is a literal name
+if it is a legal name; names of users may end in `$`, names of groups may not. Any other single entry with one
+of the characters ``^$*+?()[{}|`` is a regular expression (RE2 syntax) that is searched anywhere in the name.
+Several entries are always literal names. See "Filters" in `docs/placement.md`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from yunikorn.config.names import is_expression, is_group_name, is_user_name
 
 @attrs.frozen
 class FilterConfig:
-    """Lets users through, or keeps them out, by their name or one of their groups."""
+    """Filter that matches users by name or group."""
 
     allow: bool = True
     users: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class FilterConfig:
         object.__setattr__(self, "_is_group", _matcher(self.groups, is_group_name))
 
     def allows(self, user: str, groups: Iterable[str]) -> bool:
-        """Whether the rule is for this user, who is in these groups."""
+        """Return True if the rule applies to a user with these groups."""
         if not self.users and not self.groups:
             return self.allow
         if self._is_user(user) or any(self._is_group(group) for group in groups):
@@ -39,7 +39,7 @@ class FilterConfig:
 
 
 def expression_fault(entry: str) -> str | None:
-    """Why `entry` is no regular expression (RE2 syntax), or None when it is one."""
+    """Return the error of `entry` as a regular expression (RE2 syntax), or None if it is valid."""
     try:
         _compile(entry)
     except ValueError as error:
@@ -55,7 +55,7 @@ def _matcher(entries: tuple[str, ...], is_name: Callable[[str], bool]) -> Callab
 
 
 def _compile(entry: str):  # type: ignore[no-untyped-def]
-    # Imported here: the library costs start-up time that only filters with expressions need.
+    # Imported here because the library slows down the start, and only filters with expressions need it.
     import re2
 
     options = re2.Options()

@@ -1,4 +1,4 @@
-"""One place for each queue name in all partitions. Source: the core design document, decision 8."""
+"""Check that a queue name has the same path in all partitions; see `docs/decisions/0008`."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from yunikorn.config.reading import Findings
 
 KEY = "samehierarchy"
 NAMED = 3
-"""Other places that a message names; of the rest it gives the number."""
+"""Maximum number of other paths in a message; the remaining paths are only counted."""
 
 
 @attrs.define(eq=False)
 class _Places:
-    """Where queues of one name stand, in the partitions looked at so far."""
+    """Paths of the queues with the same name, in the partitions visited so far."""
 
     partitions: int = 0
-    """Partitions that have the name."""
+    """Number of partitions with a queue of this name."""
     last: int = -1
-    """The last of them."""
+    """Index of the last such partition."""
     at: dict[str, tuple[int, int]] = attrs.field(factory=dict)
-    """By path: how many partitions have it, and the last of them."""
+    """By path, the number of partitions with a queue there, and the index of the last one."""
 
     def lacking(self, path: str, number: int) -> bool:
-        """Whether a partition before `number` has the name, but not at `path`."""
+        """Return True if a partition before `number` has the name, but not at `path`."""
         with_name = self.partitions - (self.last == number)
         holders, last = self.at.get(path, (0, -1))
         return with_name > holders - (last == number)
 
     def elsewhere(self, path: str) -> str:
-        """The other places as a message lists them; empty if there is none."""
+        """Return the other paths as text for a message; empty if there are none."""
         others = len(self.at) - (path in self.at)
         some: list[str] = []
         for other in self.at:
@@ -42,7 +42,7 @@ class _Places:
         return f"{', '.join(sorted(some))}{rest}"
 
     def add(self, path: str, number: int) -> None:
-        """A queue of the name stands at `path` in partition `number`."""
+        """Record a queue at `path` in partition `number`."""
         if self.last != number:
             self.partitions, self.last = self.partitions + 1, number
         holders, last = self.at.get(path, (0, -1))
@@ -50,10 +50,10 @@ class _Places:
 
 
 def check_hierarchy(roots: list[QueueDraft], enforced: bool, findings: Findings) -> None:
-    """Each queue name has one place: in all partitions, and in each of them.
+    """Check that each queue name has a single path, within each partition and across partitions.
 
-    A queue may be missing in a partition. Not enforced, only a name whose places in two partitions have
-    nothing in common is reported, as a warning.
+    A queue may be missing in a partition. If the check is not `enforced`, the only finding is a warning
+    about a queue name that another partition has at other paths only.
     """
     if len(roots) < 2 and not enforced:
         return

@@ -1,7 +1,7 @@
-"""Limits: what users and groups may use in a queue and below. Source: facts §1.7.
+"""Limits on the usage of users and groups in a queue and below.
 
-An entry names users, groups or both, and limits resources, running applications or both. Below, a queue may
-only tighten what a queue above allows the same user or group, or `*`.
+An entry names users, groups or both, and limits resources, running applications or both. A queue further
+down may only tighten the limits that a queue above sets for the same user or group, or for `*`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @attrs.define(eq=False)
 class LimitDraft:
-    """An entry as it is written."""
+    """Limit entry as parsed, with its position in the text."""
 
     table: Table
     limit: str
@@ -40,12 +40,12 @@ class LimitDraft:
     groups: Named
     resources: Amount
     max_applications: int | None
-    """None when it was refused."""
+    """None if the value was refused."""
     nameless: bool = False
-    """Whether it is known already that users or groups cannot be read."""
+    """True if a problem with the users or groups was already reported."""
 
     def build(self) -> LimitConfig:
-        """What the scheduler gets."""
+        """Return the checked limit."""
         return LimitConfig(
             limit=self.limit,
             users=tuple(name for name, _ in self.users),
@@ -55,13 +55,13 @@ class LimitDraft:
         )
 
     def as_written(self) -> tuple[object, ...]:
-        """What two entries are compared by: their texts."""
+        """Return the texts of the entry, for comparison with another entry."""
         users, groups = [name for name, _ in self.users], [name for name, _ in self.groups]
         return self.limit, users, groups, self.resources.texts, self.max_applications
 
 
 def read_limits(table: Table, key: str) -> list[LimitDraft]:
-    """The entries under `key` of a queue or a partition."""
+    """Read the entries under `key` of a queue or a partition."""
     drafts = []
     for entry in table.tables(key):
         entry.only(KEYS)
@@ -82,14 +82,14 @@ def read_limits(table: Table, key: str) -> list[LimitDraft]:
 
 
 def check_limits(root: QueueDraft, findings: Findings) -> None:
-    """Every entry of every queue in itself, and against the queues above it."""
+    """Check each limit of each queue by itself, and against the limits of the queues above."""
     _check_queue(root, findings, is_root=True)
     for kind in ("users", "groups"):
         _check_resources_below(root, kind, {}, findings)
         _check_applications_below(root, kind, {}, findings)
 
 
-# -- an entry in itself -------------------------------------------------------------------------------
+# -- single entries -----------------------------------------------------------------------------------
 
 
 def _check_queue(queue: QueueDraft, findings: Findings, *, is_root: bool = False) -> None:
@@ -152,7 +152,7 @@ def _names(draft: LimitDraft, kind: str) -> Named:
 
 
 def _above(name: str, carried: Mapping[str, T]) -> tuple[str, T] | None:
-    """Whose setting of the queues above binds `name`: its own, else that of `*`."""
+    """Return the name and value of the setting above that binds `name`: its own, else that of `*`."""
     if name in carried:
         return name, carried[name]
     return (WILDCARD, carried[WILDCARD]) if WILDCARD in carried else None
@@ -160,10 +160,10 @@ def _above(name: str, carried: Mapping[str, T]) -> tuple[str, T] | None:
 
 @contextmanager
 def _carrying(carried: dict[str, T], own: Mapping[str, T]) -> Iterator[None]:
-    """Have `carried` hold what a queue sets itself, too, while the queues below it are checked.
+    """Add a queue's own settings to `carried` while the queues below it are checked.
 
-    Only the names of that queue are entered and taken out again: a queue above may name thousands, which need
-    not be copied for each queue below.
+    The settings are added and removed in place. A copy for each queue below would be expensive, because a
+    queue above may name thousands of users.
     """
     before = {name: carried[name] for name in own if name in carried}
     carried.update(own)

@@ -1,4 +1,4 @@
-"""From the text of a queues.yaml to a checked configuration, or to everything that is wrong with it."""
+"""Conversion of the text of a queues.yaml to a checked configuration, or to all its problems."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from yunikorn.registry import Registry
 from yunikorn.suggestions import suggest
 
 OWN_KEYS = ("events", "plugins", "priorityclasses", SAME_HIERARCHY)
-"""Keys that YuniKorn 1.9 does not have (decision 4)."""
+"""Keys that YuniKorn 1.9 does not have; see `docs/decisions/0004`."""
 KEYS = ("partitions", "checksum", *OWN_KEYS)
 INT32 = (-(2**31), 2**31 - 1)
 
@@ -36,37 +36,37 @@ partitions:
       - name: root
         submitacl: '*'
 """
-"""What holds when a resource manager registers with no configuration at all (facts §1.1)."""
+"""Configuration of a resource manager that registers without any."""
 
 _CHECKSUM = re.compile("checksum: .{0,64}")
 
 
 @attrs.frozen
 class Outcome:
-    """What checking a text came to."""
+    """Result of checking the text of a configuration."""
 
     config: SchedulerConfig | None
-    """None when there are problems."""
+    """Configuration, or None if there are problems."""
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
-    """What is valid but hardly meant."""
+    """Findings that are valid but probably mistakes."""
     notes: tuple[Problem, ...] = ()
-    """What is fine here and makes YuniKorn 1.9 refuse the text, or do something else."""
+    """Findings that are valid here, but that YuniKorn 1.9 refuses or treats in another way."""
 
     @property
     def valid(self) -> bool:
-        """Whether the text can be used."""
+        """True if the configuration is usable."""
         return self.config is not None
 
     def strictly(self) -> Outcome:
-        """The same, where what YuniKorn 1.9 would not do is a problem."""
+        """Return the outcome with all notes turned into problems."""
         if not self.notes:
             return self
         return Outcome(None, _in_order([*self.problems, *self.notes]), self.warnings)
 
 
 def check_config(text: str | bytes, registry: Registry) -> Outcome:
-    """Read a configuration; bad input never raises, all that is wrong with it is in the outcome."""
+    """Read a configuration. Invalid input never raises; all problems are in the outcome."""
     findings = Findings()
     try:
         whole = decode(text) if isinstance(text, bytes) else text
@@ -90,7 +90,7 @@ def check_config(text: str | bytes, registry: Registry) -> Outcome:
 
 
 def load_config(text: str | bytes, registry: Registry) -> SchedulerConfig:
-    """Read a configuration; raises `ConfigError` with all its problems."""
+    """Read a configuration. Raises `ConfigError` with all its problems."""
     outcome = check_config(text, registry)
     if outcome.config is None:
         raise ConfigError(outcome.problems)
@@ -98,7 +98,7 @@ def load_config(text: str | bytes, registry: Registry) -> SchedulerConfig:
 
 
 def checksum_of(text: str) -> str:
-    """SHA-256 of the text less its own `checksum:` entry, in upper-case hex (facts §1.12)."""
+    """Return the SHA-256 of the text without its own `checksum:` entry, in upper-case hex."""
     own = _CHECKSUM.search(text)
     return hashlib.sha256((text.replace(own[0], "") if own else text).encode()).hexdigest().upper()
 
@@ -170,6 +170,6 @@ def _read_priority_classes(table: Table) -> dict[str, int]:
 
 
 def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    # Aliases can make the same problem appear several times at the same place under the same path.
+    # Aliases can repeat a problem at the same position under the same path.
     unique = dict.fromkeys(problems)
     return tuple(sorted(unique, key=lambda problem: (problem.line, problem.column)))

@@ -1,4 +1,7 @@
-"""How the nodes of a partition are ordered, by default and by choice. Source: facts §3.6, decision 10."""
+"""Reader of node orders: the default of a partition, and its named alternatives.
+
+See `docs/decisions/0010`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ WEIGHTS = "resourceweights"
 
 
 def read_node_sort(partition: Table, plugins: PluginCheck) -> PluginRef:
-    """The partition's own node order, `nodesortpolicy`."""
+    """Read `nodesortpolicy`, the default node order of the partition."""
     key = "nodesortpolicy"
     node = partition.get(key)
     if isinstance(node, Scalar):
@@ -32,7 +35,7 @@ def read_node_sort(partition: Table, plugins: PluginCheck) -> PluginRef:
 
 
 def read_node_sorts(partition: Table, plugins: PluginCheck) -> dict[str, PluginRef]:
-    """The named alternatives, `nodesortpolicies`."""
+    """Read `nodesortpolicies`, the named alternatives."""
     found: dict[str, PluginRef] = {}
     for table in partition.tables("nodesortpolicies"):
         ref = _read(table, plugins, ("name", "type"))
@@ -51,7 +54,7 @@ def read_node_sorts(partition: Table, plugins: PluginCheck) -> dict[str, PluginR
 def _read(table: Table, plugins: PluginCheck, core: tuple[str, ...]) -> PluginRef:
     name = table.text("type") or DEFAULT
     options = plugins.known_options(NODE_SORT, name, table, core)
-    # Nothing given means the default weights, also where it is written out (facts §1.2).
+    # An empty mapping means the default weights, as in YuniKorn 1.9.
     if WEIGHTS in options and not (weights := _read_weights(table)):
         del options[WEIGHTS]
     elif WEIGHTS in options:

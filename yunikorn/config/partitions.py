@@ -1,4 +1,4 @@
-"""A partition of the configuration: reading it, in the order of facts §1.3, with all its problems."""
+"""Reader of a partition of the configuration; reports all problems of the partition."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from yunikorn.kinds import PREDICATE, RESOLVER
 
 DEFAULT_NAME = "default"
 OWN_KEYS = ("predicates", "nodesortpolicies", PERIODS)
-"""Keys that YuniKorn 1.9 does not have (decision 4)."""
+"""Keys that YuniKorn 1.9 does not have; see `docs/decisions/0004`."""
 SHRUNK_NODES = "shrunknodes"
-"""Our own key of `preemption` (decision 36)."""
+"""Key of `preemption` that YuniKorn 1.9 does not have; see `docs/decisions/0036`."""
 KEYS = (
     "name",
     "queues",
@@ -39,7 +39,7 @@ NO_RESOLVER = ("", "none")
 
 @attrs.define(eq=False)
 class PartitionDraft:
-    """A partition as it is written."""
+    """Partition as parsed, with its position in the text."""
 
     table: Table
     name: str
@@ -53,7 +53,7 @@ class PartitionDraft:
     periods: dict[str, int | None]
 
     def build(self) -> PartitionConfig:
-        """What the scheduler gets."""
+        """Return the checked partition."""
         return PartitionConfig(
             name=self.name,
             root=self.root.build(),
@@ -68,7 +68,7 @@ class PartitionDraft:
 
 
 def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
-    """Read a partition and check all of it."""
+    """Read and check a partition."""
     findings = plugins.findings
     table.only(KEYS, _REMOVED)
     for key in OWN_KEYS:
@@ -122,7 +122,7 @@ def _read_resolver(partition: Table, plugins: PluginCheck) -> PluginRef | None:
     try:
         plugins.registry.find(RESOLVER, name)
     except UnknownPlugin as error:
-        # Not an error of the text: what is installed where the scheduler starts decides (decision 3).
+        # Only a warning: the host that runs the scheduler may have the plugin (docs/decisions/0003).
         without = "the scheduler will not start" if ref.name == "ldap" else "groups are not resolved"
         plugins.findings.warning(table.spot("type"), f"{error}; without it {without}")
         return ref

@@ -1,4 +1,4 @@
-"""The `periods` of a partition: how long the scheduler's own delays are there (a key of ours)."""
+"""Reader of `periods`, the delays of the scheduler in a partition; YuniKorn 1.9 does not have this key."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ FIELDS = {
     "gangpatience": "gang_patience",
     "cleanup": "cleanup",
 }
-"""Key, and the field of `yunikorn.objects.timeouts.Timeouts` that it sets."""
+"""Fields of `yunikorn.objects.timeouts.Timeouts`, by key."""
 NEVER = "never"
 MAY_BE_NEVER = ("reservation",)
 
 
 def read_periods(partition: Table) -> dict[str, int | None]:
-    """The delays that are set, by field, in nanoseconds; None is never."""
+    """Return the delays that are set, by field, in nanoseconds; None means never."""
     table = partition.table(KEY, FIELDS)
     found: dict[str, int | None] = {}
     for key, field in FIELDS.items():

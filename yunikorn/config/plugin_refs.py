@@ -1,7 +1,7 @@
-"""Plugins that a configuration names: reading them, and trying whether they can be made.
+"""References to plugins in the configuration, and their validation.
 
-A plugin is made once and thrown away, so that an unknown name, an option that does not fit and a broken
-plugin are found when the text is checked, with their place in it.
+Each plugin is constructed once on trial. Unknown names, invalid options and broken plugins are therefore
+reported by the check of the configuration, with their position in the text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ORIGINAL: Mapping[str, frozenset[str]] = {
     NODE_SORT.id: frozenset({"fair", "binpacking"}),
     PLACEMENT.id: frozenset({"provided", "user", "fixed", "tag"}),
 }
-"""The names that YuniKorn 1.9 knows, of the kinds where it refuses all others."""
+"""Names that YuniKorn 1.9 knows, for the kinds where it refuses all other names."""
 ORIGINAL_OPTIONS: Mapping[str, frozenset[str]] = {
     NODE_SORT.id: frozenset({"resourceweights"}),
     PLACEMENT.id: frozenset({"value"}),
@@ -34,16 +34,16 @@ ORIGINAL_OPTIONS: Mapping[str, frozenset[str]] = {
 
 @attrs.frozen
 class _Verdict:
-    """How trying a plugin went."""
+    """Result of constructing a plugin on trial."""
 
     refusal: str = ""
-    """Why it cannot be made at all."""
+    """Reason why the plugin cannot be constructed at all."""
     faults: tuple[tuple[str, str], ...] = ()
-    """What is wrong with its options: path below them, message."""
+    """Errors in the options, as (path below the options, message)."""
 
 
 class PluginCheck:
-    """Tries the plugins that a configuration names, each combination of name and options once."""
+    """Validation of the plugins that a configuration names; each name is tried once per set of options."""
 
     def __init__(self, registry: Registry, findings: Findings) -> None:
         self.registry = registry
@@ -51,7 +51,7 @@ class PluginCheck:
         self._known: dict[tuple[str, str, bool, str], _Verdict] = {}
 
     def option_names(self, kind: Kind, name: str) -> list[str] | None:
-        """The options of a plugin; None when there is no such plugin."""
+        """Return the option names of a plugin, or None if there is no such plugin."""
         try:
             return [option.name for option in self.registry.find(kind, name).options]
         except UnknownPlugin:
@@ -60,7 +60,7 @@ class PluginCheck:
     def verdict(
         self, kind: Kind, name: str, options: Mapping[str, Any], comma_lists: bool = False
     ) -> _Verdict:
-        """Whether the plugin can be made with these options."""
+        """Return the result of constructing the plugin with these options."""
         key = kind.id, name, comma_lists, repr(options)
         if key not in self._known:
             self._known[key] = self._try(kind, name, options, comma_lists)
@@ -76,7 +76,7 @@ class PluginCheck:
         return _Verdict()
 
     def check(self, kind: Kind, ref: PluginRef, name_at: Spot, options_at: Spot) -> bool:
-        """Report what is wrong with a plugin and its options; returns whether it can be made."""
+        """Report the problems of a plugin and its options; return True if there are none."""
         verdict = self.verdict(kind, ref.name, ref.options)
         if verdict.refusal:
             self.findings.problem(name_at, verdict.refusal)
@@ -87,9 +87,9 @@ class PluginCheck:
     def known_options(
         self, kind: Kind, name: str, table: Table, core: Collection[str], skip: Collection[str] = ()
     ) -> dict[str, Any]:
-        """The options in `table`: all keys but those of the `core`; unknown ones are reported and left out.
+        """Return the options in `table`, all keys without those of the `core`; unknown keys are reported.
 
-        `skip` are keys that every plugin of the kind may have, whether it looks at them or not.
+        `skip` has keys that every plugin of the kind may have, even if the plugin does not use them.
         """
         names = self.option_names(kind, name)
         options = {}
@@ -108,13 +108,13 @@ class PluginCheck:
 
 
 def note_if_ours(kind: Kind, name: str, at: Spot, findings: Findings) -> None:
-    """Say that YuniKorn 1.9 refuses a plugin that it does not have."""
+    """Add a note if YuniKorn 1.9 does not have the plugin, and hence refuses its name."""
     if kind.normal(name) not in ORIGINAL[kind.id]:
         findings.note(at, f"YuniKorn 1.9 has no {kind.title} called '{name}' and refuses it")
 
 
 def read_plugin_list(table: Table, key: str, kind: Kind, plugins: PluginCheck) -> tuple[PluginRef, ...]:
-    """A list of plugins, each a name or a mapping with `name` and options."""
+    """Read a list of plugins, each a name or a mapping with `name` and options."""
     refs = []
     for spot in table.items(key) or ():
         ref = _read_ref(spot, kind, plugins)

@@ -1,7 +1,7 @@
-"""The properties of a queue: free-form text, inherited, with a typed view of those that mean something.
+"""Properties of queues: inherited free-form texts, and a typed view of the known ones.
 
-Source: facts §1.10, decisions 3, 9 and 10. A bad value never makes a configuration invalid: the default is
-used and a warning says so; only names of policies are checked strictly, by `yunikorn.config.policies`.
+An invalid value never invalidates a configuration: the reader uses the default and adds a warning. Only names
+of policies are checked strictly, by `yunikorn.config.queue_policy_check`. See `docs/decisions/0009`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BACKOFF_DELAY = "application.unschedasks.backoff.delay"
 STATE = "queue.state"
 
 POLICIES = (APP_SORT, QUEUE_SORT)
-"""Properties that name a policy and have its options below them, `POLICY.OPTION`."""
+"""Properties that name a policy; the options of the policy are properties `POLICY.OPTION`."""
 
 _CHANGED_BELOW = {PRIORITY_POLICY, PRIORITY_OFFSET, PREEMPTION_POLICY}
 _RENAMED = {"preemption.quota.delay": QUOTA_DELAY}
@@ -41,52 +41,52 @@ _UINT64_MAX = 2**64 - 1
 _WHOLE = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)\Z")
 
 Fault = tuple[str, str]
-"""A property and what is wrong with its value."""
+"""Property, and the problem with its value."""
 
 
 @attrs.frozen
 class QueueSettings:
-    """What the properties of a queue say; times in nanoseconds."""
+    """Typed view of the properties of a queue; times in nanoseconds."""
 
     app_sort: str = "fifo"
-    """The application sort policy of a leaf queue."""
+    """Application sort policy of a leaf queue."""
     app_sort_options: Mapping[str, str] = attrs.field(factory=dict)
     queue_sort: str = "fair"
-    """The queue sort policy of a parent queue."""
+    """Queue sort policy of a parent queue."""
     queue_sort_options: Mapping[str, str] = attrs.field(factory=dict)
     node_sort: str = ""
-    """One of the partition's named node orders; empty for the partition's own."""
+    """Name of one of the partition's node orders; empty for its default order."""
     sort_priority: bool = True
-    """Whether priorities of applications and of queues come first in their order; False ignores them."""
+    """True if applications and queues are ordered by priority first; False ignores priorities."""
     priority_fence: bool = False
-    """Whether the parent sees only the offset, not the priorities inside."""
+    """True if the queue's priority is only its offset, whatever the priorities inside."""
     priority_offset: int = 0
     preemption_policy: str = "default"
     """`default`, `fence` or `disabled`."""
     preemption_delay: int = 30 * SECOND
-    """How long a request waits before it may preempt."""
+    """Time that a request waits before it may preempt (ns)."""
     preempts_by_priority: bool = False
-    """Whether its requests may preempt less important work of others without a guarantee to call on."""
+    """True if requests without a guarantee may preempt lower priorities in other queues."""
     preempts_within: bool = False
-    """Whether its requests may preempt less important work of the queue itself."""
+    """True if requests may preempt lower priorities in the queue itself."""
     quota_preemption_delay: int = 0
-    """How long after a quota was lowered use above it is preempted; 0 is never."""
+    """Delay before preempting the usage above a lowered quota (ns); 0 means never."""
     backoff_count: int = 0
-    """After how many requests that found no node an application is left alone for a while; 0 is never."""
+    """Number of requests without a node after which an application backs off; 0 means never."""
     backoff_delay: int = 30 * SECOND
     stopped: bool = False
-    """Whether nothing new is scheduled in it."""
+    """True if the queue gets no new allocations."""
 
 
 DEFAULTS = QueueSettings()
 
 
 def effective_properties(parent: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """What holds in a configured queue: what its parent hands down, overlaid by its own.
+    """Return the properties of a configured queue: those inherited from its parent, overlaid by its own.
 
-    `parent` is the effective properties of the parent. Fences and offsets are not handed down, nor is
-    a stopped state; of the preemption policy only `disabled` is. The options of a policy come only
-    together with its name: a queue that names a policy starts from none. Source: facts §1.10.
+    `parent` has the effective properties of the parent. Fences, offsets and a stopped state are not
+    inherited; of the preemption policy only `disabled` is. Options of a policy are inherited only together
+    with its name: a queue that names a policy starts without options.
     """
     merged = {
         key: _handed_down(key, value) if key in _CHANGED_BELOW else value
@@ -102,9 +102,9 @@ def effective_properties(parent: Mapping[str, str], own: Mapping[str, str]) -> d
 
 
 class InForce:
-    """What holds in a configured queue: its effective properties, and what they say.
+    """Effective properties of a configured queue, and their typed view.
 
-    Queues that say nothing themselves share what is handed down to them, as most of a large tree do.
+    Children without own properties share one object, because most queues of a large tree have none.
     """
 
     __slots__ = ("_plain", "properties", "settings")
@@ -115,7 +115,7 @@ class InForce:
         self._plain: InForce | None = None
 
     def below(self, own: Mapping[str, str]) -> InForce:
-        """The same for a queue right below, with the properties that are its own."""
+        """Return the effective properties of a child whose own properties are `own`."""
         if own:
             return InForce(effective_properties(self.properties, own))
         if self._plain is None:
@@ -124,20 +124,20 @@ class InForce:
 
 
 def policy_options(properties: Mapping[str, str], policy: str) -> dict[str, str]:
-    """The options of the policy that the property `policy` names: all `POLICY.OPTION` of `properties`."""
+    """Return the options of the policy named by the property `policy`: all `POLICY.OPTION`."""
     prefix = policy + "."
     return {key[len(prefix) :]: value for key, value in properties.items() if key.startswith(prefix)}
 
 
 def read_settings(properties: Mapping[str, str]) -> tuple[QueueSettings, list[Fault]]:
-    """The typed view of `properties`, and what in them cannot be read and is replaced by the default."""
+    """Return the typed view of `properties`, and the invalid values that the default replaces."""
     if not properties:
         return DEFAULTS, []
     settings, faults = _read(tuple(properties.items()))
     return settings, list(faults)
 
 
-@lru_cache(maxsize=256)  # Most queues of a tree say the same, and each is read several times.
+@lru_cache(maxsize=256)  # Most queues of a tree have equal properties, and each is read several times.
 def _read(properties: tuple[tuple[str, str], ...]) -> tuple[QueueSettings, tuple[Fault, ...]]:
     faults: list[Fault] = []
     values: dict[str, object] = {}
@@ -167,7 +167,7 @@ def _handed_down(key: str, value: str) -> str:
 
 
 def _stray(key: str) -> list[Fault]:
-    # Unknown properties are valid (facts §1.10), but most that look like a known one are slips.
+    # Unknown properties are valid, but those similar to a known name are probably mistakes.
     if key in _RENAMED:
         return [(key, f"unknown property, ignored: it is now called '{_RENAMED[key]}'")]
     if any(key.startswith(policy + ".") for policy in POLICIES):
@@ -232,4 +232,4 @@ _READERS: dict[str, tuple[str, Callable[[str], object]]] = {
 }
 
 KNOWN = tuple(_READERS)
-"""Every property that means something, options of policies aside."""
+"""Names of all known properties, without options of policies."""

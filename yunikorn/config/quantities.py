@@ -1,8 +1,7 @@
-"""Quantities of resources as text: `10`, `4Gi`, `500m`.
+"""Quantities of resources as text, such as `10`, `4Gi` or `500m`.
 
-Source: facts §1.5. A quantity is a whole number, perhaps with a suffix. The type called `vcore` is counted
-in milli-cores: `2` means 2,000 and `500m` means 500. Every other type is taken as it is; `memory` is in
-bytes by convention.
+A quantity is a whole number with an optional suffix. The type `vcore` is converted to milli-vcores: `2` is
+2,000 and `500m` is 500. All other types are not converted; `memory` is in bytes by convention.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ _BLANKS = " \t\n\r\f\v"
 _QUANTITY = re.compile(r"([0-9]+)[ \t\n\r\f\v]*([A-Za-z]*)\Z")
 
 
-@lru_cache(maxsize=4096)  # Quotas of a large tree repeat each other, and the next configuration the last.
+@lru_cache(maxsize=4096)  # Quantities repeat within a large tree, and from one configuration to the next.
 def parse_quantity(name: str, text: str) -> int:
-    """The amount that `text` says of the resource type `name`; raises `QuantityError`."""
+    """Return the amount of the resource type `name` that `text` denotes. Raises `QuantityError`."""
     match = _QUANTITY.match(text.strip(_BLANKS))
     if match is None:
         raise QuantityError(_what_is_wrong(text))
-    # A longer number cannot fit, and Python refuses to read very long ones.
+    # A longer number cannot fit, and int() refuses very long texts.
     digits, suffix = match[1].lstrip("0")[:20], match[2]
     number = int(digits or "0")
     if suffix == "m" and name == VCORE:
@@ -53,7 +52,7 @@ def parse_quantity(name: str, text: str) -> int:
 
 
 def in_words(amount: Mapping[str, int]) -> str:
-    """An amount as a configuration writes it: `memory 4Gi, vcore 2`, `vcore 1500m`; `nothing` when empty."""
+    """Return an amount in configuration syntax: `memory 4Gi, vcore 2`, `vcore 1500m`; `nothing` if empty."""
     words = [f"{name} {_quantity(name, value)}" for name, value in sorted(amount.items())]
     return ", ".join(words) or "nothing"
 

@@ -1,4 +1,7 @@
-"""The policies that queue properties name, checked on what is in force in each queue (decision 9)."""
+"""Check of the policies that queue properties name, on the effective properties of each queue.
+
+See `docs/decisions/0009`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _ORIGINAL = frozenset({"fifo", "fair", "stateaware"})
 
 
 class QueuePolicyCheck:
-    """Checks the properties of the queues of one partition."""
+    """Check of the properties of all queues in a partition."""
 
     def __init__(self, plugins: PluginCheck, node_sorts: Mapping[str, object]) -> None:
         self._plugins = plugins
@@ -36,7 +39,7 @@ class QueuePolicyCheck:
         self._node_sorts = node_sorts
 
     def check(self, root: QueueDraft) -> None:
-        """All queues and child templates; each mistake once, where it is written."""
+        """Check all queues and child templates; each mistake is reported once, where it is written."""
         here = root.table.here()
         for _, kind, default in _KINDS:
             refusal = self._plugins.verdict(kind, default, {}).refusal
@@ -49,7 +52,7 @@ class QueuePolicyCheck:
         if queue.properties:
             self._check_properties(queue.table.here(), ".properties", queue.properties, in_force)
         if queue.template and queue.template.properties:
-            # A queue that is made on the fly gets the template's properties and inherits none.
+            # A dynamic queue gets the properties of the template and inherits none.
             own = queue.template.properties
             self._check_properties(queue.table.here(), ".childtemplate.properties", own, own)
         for child in queue.queues:

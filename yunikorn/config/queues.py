@@ -1,7 +1,6 @@
-"""The queue tree of a partition: reading it, and checking each queue in itself.
+"""Reader of the queue tree of a partition, with the checks of single queues.
 
-Source: facts §1.4 (structure, names), §1.9 (ACLs), §1.11 (templates). Checks of queues against each other
-are in `yunikorn.config.quotas` and `yunikorn.config.limits`.
+Checks of queues against each other are in `yunikorn.config.quotas` and `yunikorn.config.limits`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ TEMPLATE_KEYS = ("maxapplications", "properties", "resources")
 
 @attrs.define(eq=False)
 class TemplateDraft:
-    """A child template as it is written."""
+    """Child template as parsed, with its position in the text."""
 
     table: Table
     max_applications: int
@@ -45,7 +44,7 @@ class TemplateDraft:
     max: Amount
 
     def build(self) -> TemplateConfig | None:
-        """What the scheduler gets; None when the template says nothing (facts §1.11)."""
+        """Return the checked template, or None if it sets nothing."""
         properties = {key: value for key, value in self.properties.items() if key and value}
         if not (self.max_applications or properties or self.guaranteed.value or self.max.value):
             return None
@@ -56,17 +55,17 @@ class TemplateDraft:
 
 @attrs.define(eq=False)
 class QueueDraft:
-    """A queue as it is written."""
+    """Queue as parsed, with its position in the text."""
 
     table: Table
     name: str
-    """Lower case."""
+    """Last level of `path`, in lower case."""
     path: str
     guaranteed: Amount
     max: Amount
     parent: bool = False
     max_applications: int | None = 0
-    """None when it was refused."""
+    """Maximum of running applications; 0 is no limit, None if the value was refused."""
     properties: dict[str, str] = attrs.field(factory=dict)
     admin_acl: Acl = NOBODY
     submit_acl: Acl = NOBODY
@@ -76,21 +75,21 @@ class QueueDraft:
 
     @property
     def is_parent(self) -> bool:
-        """Whether it holds queues."""
+        """True if the queue is a parent and not a leaf."""
         return self.parent or bool(self.queues)
 
     def child(self, name: str) -> QueueDraft | None:
-        """The queue of that name (lower case) right below."""
+        """Return the child called `name` (lower case), or None."""
         return next((queue for queue in self.queues if queue.name == name), None)
 
     def walk(self) -> Iterator[QueueDraft]:
-        """This queue and all below it, parents first."""
+        """Yield this queue and all below, parents first."""
         yield self
         for queue in self.queues:
             yield from queue.walk()
 
     def build(self) -> QueueConfig:
-        """What the scheduler gets."""
+        """Return the checked queue."""
         return QueueConfig(
             name=self.name,
             parent=self.is_parent,
@@ -107,7 +106,7 @@ class QueueDraft:
 
 
 def read_queues(partition: Table) -> QueueDraft:
-    """The root queue of a partition, put above the queues of the text where they have none."""
+    """Read the queues of a partition; return the root queue, which is added if the text has none."""
     findings = partition.findings
     if "queues" not in partition:
         findings.problem(partition.spot("queues"), "required, but missing: a partition has a list of queues")
@@ -174,7 +173,7 @@ def _check_root(root: QueueDraft, findings: Findings) -> None:
     for amount in (root.guaranteed, root.max):
         if amount.given:
             findings.problem(amount.spot, "the root queue cannot have resources: it has what the nodes have")
-    # They must not count in the checks of the queues below.
+    # Resources of root must not bound the queues below.
     root.guaranteed = root.max = Amount(root.table)
     if root.table.text("name") != ROOT:
         findings.note(root.table.spot("name"), "YuniKorn 1.9 knows the root queue only in lower case")
@@ -231,11 +230,11 @@ _PARTS: tuple[tuple[str, str, Callable[[Table, str], object]], ...] = (
     ("childtemplate", "template", _read_template),
     ("limits", "limits", read_limits),
 )
-"""Keys of a queue, each with the field of the draft that it fills and how it is read."""
+"""Keys of a queue, with the field of the draft that each sets and its reader."""
 
 
 def _join_limits(root: QueueDraft, partition: Table, findings: Findings) -> None:
-    """The limits of a partition are those of its root; both may be written if they are equal."""
+    """Use the limits of the partition for the root queue; both may be present only if they are equal."""
     limits = read_limits(partition, "limits")
     if not limits:
         return

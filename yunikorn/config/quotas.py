@@ -1,8 +1,7 @@
-"""Whether the guarantees, quotas and application counts of a queue tree can hold together.
+"""Consistency checks of the guarantees, quotas and maximum applications in a queue tree.
 
-Source: facts §1.6, and §20.1 for applications. A max may not exceed a max above it; what queues are
-guaranteed must fit the guarantee and the max of the queue they are in. Siblings may have more max together
-than their parent.
+The max of a queue may not exceed a max above it. The guarantees of the queues below must fit into the
+guarantee and the max of their parent. The max of siblings together may exceed that of their parent.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ _NONE: Set[str] = frozenset()
 
 @attrs.define(eq=False)
 class _Owed:
-    """What a queue and those below it are guaranteed, and the types that were found to be too much below."""
+    """Guarantees of a queue and those below, and the resource types already reported as exceeded below."""
 
     amount: Mapping[str, int]
     told: Set[str]
 
 
 def check_resources(root: QueueDraft, findings: Findings) -> None:
-    """Check all queues against those above and below them."""
+    """Check the resources of all queues against those above and below them."""
     _check_queue(root, findings, {})
 
 
@@ -63,7 +62,7 @@ def _check_sum(queue: QueueDraft, owed: list[_Owed], bound: Bound, findings: Fin
             text = f"the queues below are guaranteed {total} in all, more than this queue, {guaranteed}"
             findings.problem(queue.guaranteed.at(name), text)
         elif name in bound and total > bound[name]:
-            # One mistake, one problem: not again for every queue above the one that was told.
+            # Report each mistake once, not again for every queue above the reported one.
             if not any(name in each.told and each.amount.get(name, 0) > bound[name] for each in owed):
                 text = (
                     f"the queues below are guaranteed {total} {name} in all, more than the max, {bound[name]}"
@@ -74,7 +73,7 @@ def _check_sum(queue: QueueDraft, owed: list[_Owed], bound: Bound, findings: Fin
 
 
 def check_applications(queue: QueueDraft, findings: Findings) -> None:
-    """A queue below one with maxapplications has one too, and not a larger one."""
+    """Check that queues below one with maxapplications have one too, and none that is larger."""
     most = queue.max_applications
     for child in queue.queues:
         wanted = child.max_applications

@@ -1,7 +1,7 @@
-"""Reading a located tree by the types that are wanted, collecting everything that is wrong on the way.
+"""Typed access to a YAML tree, which collects all problems.
 
-A reader never stops: what cannot be read is reported and replaced by its default, so that one pass finds
-all problems. `None` from a reader means "reported", where later checks must know the difference.
+A reader never stops at a problem: it reports the invalid value and returns the default, so that one pass
+finds all problems. Readers return `None` for a reported value where later checks need the difference.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _NO_NUMBER = re.compile(r"[+-]?\.(inf|Inf|INF|nan|NaN|NAN)\Z")
 
 @attrs.frozen(eq=False)
 class Spot:
-    """A place in the text: its path, and what stands there."""
+    """Position in the text: a path and the node there."""
 
     path: str
     node: YamlNode
 
 
 class Findings:
-    """What is wrong, what is doubtful, and what is worth knowing about a text."""
+    """Problems, warnings and notes about a text."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -43,20 +43,20 @@ class Findings:
         self.notes: list[Problem] = []
 
     def problem(self, spot: Spot, message: str) -> None:
-        """Something that makes the configuration unusable."""
+        """Add a problem, which makes the configuration invalid."""
         self.problems.append(_found(spot, message))
 
     def warning(self, spot: Spot, message: str) -> None:
-        """Something that is allowed but hardly meant."""
+        """Add a warning about a value that is valid but probably a mistake."""
         self.warnings.append(_found(spot, message))
 
     def note(self, spot: Spot, message: str) -> None:
-        """Something that YuniKorn 1.9 would refuse, and we understand."""
+        """Add a note about a value that is valid here but refused or treated differently by YuniKorn 1.9."""
         self.notes.append(_found(spot, message))
 
 
 class Table:
-    """A mapping in the text, read key by key."""
+    """Mapping in the text, with typed readers for its keys."""
 
     __slots__ = ("findings", "node", "path")
 
@@ -66,7 +66,7 @@ class Table:
         self.findings = findings
 
     def only(self, known: Collection[str], hints: dict[str, str] | None = None) -> None:
-        """Report every key that is not `known`; `hints` say more about some of them."""
+        """Report every key that is not in `known`; `hints` has additional texts for some keys."""
         for key in self.node.entries:
             if key not in known:
                 hint = (hints or {}).get(key) or suggest(key, known)
@@ -74,26 +74,26 @@ class Table:
                 self.findings.problem(self.key_spot(key), message)
 
     def __contains__(self, key: str) -> bool:
-        """Whether the key is given, and not as nothing."""
+        """Return True if the key is present and not null."""
         return self.get(key) is not None
 
     def get(self, key: str) -> YamlNode | None:
-        """What the key has; None when it is missing or nothing."""
+        """Return the value of a key, or None if it is missing or null."""
         node = self.node.entries.get(key)
         if isinstance(node, Scalar) and node.plain and node.text in NULLS:
             return None
         return node
 
     def spot(self, key: str) -> Spot:
-        """Where the key's value stands; that of the mapping when the key is missing."""
+        """Return the position of a key's value, or of the mapping if the key is missing."""
         return Spot(self._below(key), self.node.entries.get(key, self.node))
 
     def key_spot(self, key: str) -> Spot:
-        """Where the key itself stands."""
+        """Return the position of the key itself."""
         return Spot(self._below(key), self.node.key(key))
 
     def here(self) -> Spot:
-        """Where the mapping itself stands."""
+        """Return the position of the mapping itself."""
         return Spot(self.path, self.node)
 
     def _below(self, key: str) -> str:
@@ -105,7 +105,7 @@ class Table:
     # -- typed values -------------------------------------------------------------------------------
 
     def text(self, key: str, default: str = "") -> str:
-        """A text; any scalar is one."""
+        """Read a text; any scalar is valid."""
         node = self.get(key)
         if node is None:
             return default
@@ -115,7 +115,7 @@ class Table:
         return default
 
     def boolean(self, key: str, default: bool = False, *, strict: bool = False) -> bool:
-        """True or false, as YAML 1.1 has it; `strict` takes `true` and `false` only (facts §20.8)."""
+        """Read a boolean of YAML 1.1; `strict` accepts only `true` and `false`."""
         node = self.get(key)
         if node is None:
             return default
@@ -133,11 +133,11 @@ class Table:
         return default
 
     def count(self, key: str) -> int | None:
-        """A whole number from 0 up, 0 when missing; None when it was refused."""
+        """Read a whole number of at least 0; return 0 if it is missing, None if it was refused."""
         return self.integer(key, 0, UINT64_MAX)
 
     def integer(self, key: str, low: int, high: int) -> int | None:
-        """A whole number within bounds, 0 when missing; None when it was refused."""
+        """Read a whole number within bounds; return 0 if it is missing, None if it was refused."""
         node = self.get(key)
         if node is None:
             return 0
@@ -151,7 +151,7 @@ class Table:
         return number
 
     def number(self, key: str) -> float | None:
-        """A finite number; None when it was refused or is missing."""
+        """Read a finite number; return None if it was refused."""
         try:
             return read_number(self.node.entries[key])
         except ValueError as error:
@@ -159,7 +159,7 @@ class Table:
             return None
 
     def table(self, key: str, known: Collection[str] | None = None) -> Table | None:
-        """A mapping, with no keys but `known` if that is given; None when missing or refused."""
+        """Read a mapping, with only `known` keys if given; return None if it is missing or was refused."""
         node = self.get(key)
         if node is None:
             return None
@@ -172,7 +172,7 @@ class Table:
         return table
 
     def items(self, key: str) -> list[Spot] | None:
-        """The entries of a list, those that are nothing left out; None when missing or refused."""
+        """Read the entries of a list, without nulls; return None if it is missing or was refused."""
         entries = self._entries(key)
         if entries is None:
             return None
@@ -191,7 +191,7 @@ class Table:
         return [(index, item) for index, item in items if not (isinstance(item, Scalar) and item.is_null)]
 
     def tables(self, key: str) -> list[Table]:
-        """The entries of a list of mappings."""
+        """Read a list of mappings."""
         tables = []
         path = self._below(key)
         for index, node in self._entries(key) or ():
@@ -203,7 +203,7 @@ class Table:
         return tables
 
     def texts(self, key: str) -> list[tuple[str, Spot]]:
-        """The entries of a list of texts, with their places."""
+        """Read a list of texts, with their positions."""
         found = []
         for spot in self.items(key) or ():
             if isinstance(spot.node, Scalar):
@@ -213,12 +213,12 @@ class Table:
         return found
 
     def pairs(self, key: str) -> dict[str, str]:
-        """A mapping from text to text; a value that is nothing is an empty text."""
+        """Read a mapping from text to text; null is read as an empty text."""
         table = self.table(key)
         return dict(table.each_text()) if table else {}
 
     def each_text(self) -> Iterator[tuple[str, str]]:
-        """The keys of this mapping and their values, which must be texts."""
+        """Yield the keys and values of this mapping; values must be texts."""
         for key, node in self.node.entries.items():
             if isinstance(node, Scalar):
                 yield key, "" if node.is_null else node.text
@@ -227,14 +227,14 @@ class Table:
 
 
 def read_integer(node: YamlNode) -> int:
-    """A whole number as YuniKorn's YAML has it, `10`, `1_000`, `0x1F` or `1e3`; raises `ValueError`.
+    """Return a whole number such as `10`, `1_000`, `0x1F` or `1e3`. Raises `ValueError`.
 
-    Unlike there a fraction is refused instead of cut off, and so is a leading zero, which means octal
-    there and hardly to whoever wrote it (facts §20.8).
+    YuniKorn's YAML cuts off fractions and reads a leading zero as octal. Both are refused here, because
+    they are probably mistakes (see `docs/decisions/0001`).
     """
     text = _number_text(node, "a whole number")
     if _DECIMAL.match(text):
-        # Python refuses to read very long numbers; these are out of every bound anyway.
+        # int() refuses very long texts; numbers of more than 40 digits are out of all bounds anyway.
         return int(text[:40])
     if _BASED.match(text):
         return int(text[:80], 0)
@@ -250,7 +250,7 @@ def read_integer(node: YamlNode) -> int:
 
 
 def read_number(node: YamlNode) -> float:
-    """A finite number as YuniKorn's YAML has it; raises `ValueError`."""
+    """Return a finite number in YuniKorn's YAML syntax. Raises `ValueError`."""
     text = _number_text(node, "a number")
     if _NO_NUMBER.match(text):
         raise ValueError(f"expected a finite number, got {show(node)}")
@@ -263,7 +263,7 @@ def read_number(node: YamlNode) -> float:
 
 
 def plain_data(node: YamlNode) -> object:
-    """A node as mappings, lists and text, with None for nothing: what `Registry.make` reads options from."""
+    """Return a node as mappings, lists, texts and None, the input of `Registry.make`."""
     if isinstance(node, Scalar):
         return None if node.is_null else node.text
     if isinstance(node, Listing):
@@ -274,7 +274,7 @@ def plain_data(node: YamlNode) -> object:
 
 
 def descend(spot: Spot, below: str) -> Spot:
-    """The place `below` a spot (`.a.b[0]`) as far as the text has it; its own path is kept whole."""
+    """Return the position `below` a spot (`.a.b[0]`), as deep as the text has nodes; the path is complete."""
     node, rest = spot.node, below
     while rest:
         step = _step(node, rest)
@@ -286,7 +286,7 @@ def descend(spot: Spot, below: str) -> Spot:
 
 def _step(node: YamlNode, rest: str) -> tuple[YamlNode, str] | None:
     if isinstance(node, Mapping) and rest[0] == ".":
-        # Keys may have dots themselves, so the longest that fits is meant.
+        # Keys may contain dots, so the longest matching key is the right one.
         for key in sorted(node.entries, key=len, reverse=True):
             after = rest[1 + len(key) :]
             if rest.startswith(key, 1) and after[:1] in ("", ".", "["):

@@ -1,6 +1,6 @@
-"""Placement rules: reading them, trying their plugins, and following fixed paths through the queue tree.
+"""Reader of placement rules, with checks of their plugins and of fixed paths in the queue tree.
 
-Source: facts §1.8, §4.1, decisions 3-6.
+See `docs/placement.md`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from yunikorn.kinds import PLACEMENT
 KEYS = ("name", "create", "filter", "parent")
 VALUE = "value"
 FIXED = "fixed"
-"""The rule whose queue is known before any application comes, so that it can be checked."""
+"""Rule whose queue does not depend on the application, so that its path can be checked."""
 RECOVERY_RULE = "recovery"
 IMPLICIT = "provided"
-"""The rule that holds when there are none."""
+"""Rule in use if the configuration has none."""
 FILTER_TYPES = ("", "allow", "deny")
 
 
 @attrs.define(eq=False)
 class RuleDraft:
-    """A rule as it is written."""
+    """Rule as parsed, with its position in the text."""
 
     table: Table
     name: str
@@ -41,16 +41,16 @@ class RuleDraft:
     options: dict[str, Any]
     parent: RuleDraft | None = None
     sound: bool = True
-    """Whether its plugin can be made, and those of the rules above it."""
+    """True if the plugins of the rule and of its parent rules are valid."""
 
     def chain(self) -> Iterator[RuleDraft]:
-        """This rule and those above it, the uppermost first."""
+        """Yield this rule and its parent rules, the topmost first."""
         if self.parent:
             yield from self.parent.chain()
         yield self
 
     def build(self) -> RuleConfig:
-        """What the scheduler gets."""
+        """Return the checked rule."""
         return RuleConfig(
             name=self.name,
             create=self.create,
@@ -62,7 +62,7 @@ class RuleDraft:
 
 
 def read_rules(partition: Table, plugins: PluginCheck) -> list[RuleDraft]:
-    """The rules of a partition, in order."""
+    """Read the rules of a partition, in order."""
     rules = [_read_rule(table, plugins) for table in partition.tables("placementrules")]
     if not rules:
         here = partition.spot("placementrules")
@@ -173,14 +173,14 @@ def _check_entries(entries: list[tuple[str, Spot]], what: str, findings: Finding
 
 
 def check_paths(rules: list[RuleDraft], root: QueueDraft, findings: Findings) -> None:
-    """Whether the queues that fixed rules name exist, or can be made, and are of the right type."""
+    """Check that the queues of fixed rules exist or can be created, and are of the right type."""
     for rule in rules:
         if rule.sound and all([_check_value(each, findings) for each in rule.chain()]):
             _check_path(rule, root, findings)
 
 
 def is_complete(name: str) -> bool:
-    """Whether a queue name starts at root (any case), so that no parent is put above it."""
+    """Return True if a queue name starts at root (in any case), so that parent rules do not apply."""
     return name.lower() == ROOT or name.lower().startswith(f"{ROOT}.")
 
 

@@ -1,7 +1,7 @@
-"""A configuration as the scheduler uses it: checked, complete, immutable.
+"""Immutable, checked configuration, the input of the scheduler.
 
-`yunikorn.config.load` makes these from the text of a queues.yaml; nothing else needs to look at the
-text again. Times are nanoseconds, resources as in `yunikorn.resources`. Source: facts §1.2.
+`yunikorn.config.load` creates these objects from the text of a queues.yaml. Nothing else reads the text
+again. Times are in nanoseconds; resources are as in `yunikorn.resources`.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ __all__ = [
 
 @attrs.frozen
 class PluginRef:
-    """A plugin that the configuration names, and its options as the text had them."""
+    """Reference to a plugin, with its options as in the text."""
 
     name: str
     options: Mapping[str, Any] = attrs.field(factory=dict)
-    """Mappings, lists and *text*; `Registry.make` converts by the option's type."""
+    """Mappings, lists and *texts*; `Registry.make` converts them to the types of the options."""
 
 
 @attrs.frozen
 class LimitConfig:
-    """What each of these users, or these groups together, may use in a queue and below (facts §1.7)."""
+    """Limit for each of the users, and for each group as a whole, in a queue and below."""
 
     limit: str = ""
-    """A description."""
+    """Free-form description."""
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     max_resources: Resource | None = None
     max_applications: int = 0
-    """0 is no limit."""
+    """Maximum of running applications; 0 is no limit."""
 
 
 @attrs.frozen
 class TemplateConfig:
-    """What a leaf queue that is made on the fly gets from the parent queue it is made in (facts §1.11)."""
+    """Settings of dynamic leaf queues, taken from the parent queue in which they are created."""
 
     max_applications: int = 0
     properties: Mapping[str, str] = attrs.field(factory=dict)
@@ -62,20 +62,20 @@ class TemplateConfig:
 
 @attrs.frozen
 class QueueConfig:
-    """A queue and all below it."""
+    """Queue and all queues below."""
 
     name: str
-    """One level of its path, lower case."""
+    """Last level of the path, in lower case."""
     parent: bool = False
-    """Whether it holds queues instead of applications: it has some, or says `parent: true`; root always."""
+    """True for a parent queue: it has children, or `parent: true`, or is root."""
     guaranteed: Resource | None = None
-    """None when nothing is guaranteed; zeros inside are kept."""
+    """Guaranteed resources, or None; zero entries are kept."""
     max: Resource | None = None
-    """None is no quota; a missing type is unlimited, a zero beside others means none of it."""
+    """Quota, or None; a missing type is unlimited, a zero entry allows none of the type."""
     max_applications: int = 0
-    """0 is no limit."""
+    """Maximum of running applications; 0 is no limit."""
     properties: Mapping[str, str] = attrs.field(factory=dict)
-    """Its own; `yunikorn.config.properties.effective_properties` adds those of its parents."""
+    """Properties of the queue itself; `effective_properties` adds the inherited ones."""
     admin_acl: Acl = NOBODY
     submit_acl: Acl = NOBODY
     child_template: TemplateConfig | None = None
@@ -83,7 +83,7 @@ class QueueConfig:
     queues: tuple[QueueConfig, ...] = ()
 
     def walk(self, above: str = "") -> Iterator[tuple[str, QueueConfig]]:
-        """This queue and all below it with their paths, parents first, in the order of the text."""
+        """Yield this queue and all below with their paths, parents first, in the order of the text."""
         path = f"{above}.{self.name}" if above else self.name
         yield path, self
         for child in self.queues:
@@ -92,60 +92,62 @@ class QueueConfig:
 
 @attrs.frozen
 class RuleConfig:
-    """A placement rule with what the core itself needs of it (facts §1.8)."""
+    """Placement rule: the keys that the core evaluates, and the options of the plugin."""
 
     name: str
-    """Lower case."""
+    """Name of the rule, in lower case."""
     create: bool = False
-    """Whether a queue that does not exist may be made."""
+    """True if the rule may create a missing queue."""
     filter: FilterConfig | None = None
     parent: RuleConfig | None = None
     value: str = ""
     options: Mapping[str, Any] = attrs.field(factory=dict)
-    """All other keys, as text; `value` is not among them."""
+    """Options of the plugin as text, without `value`."""
 
 
 @attrs.frozen
 class PreemptionConfig:
-    """Which kinds of preemption a partition does."""
+    """Preemption settings of a partition."""
 
     enabled: bool = True
     quota_preemption_enabled: bool = False
     shrunk_nodes: bool = False
-    """Whether a node that has become smaller than what runs on it gives work back (decision 36)."""
+    """True if allocations are preempted on a node that has shrunk below its usage; see
+    `docs/decisions/0036`.
+    """
 
 
 @attrs.frozen
 class PartitionConfig:
-    """A scheduling domain of its own: queues, rules and node order."""
+    """Partition: an independent scheduling domain with nodes, queues and rules."""
 
     name: str
-    """`default` for an empty name and any case of it, otherwise as written."""
+    """Name as written; `default` for an empty name and for `default` in any case."""
     root: QueueConfig
     placement_rules: tuple[RuleConfig, ...] = ()
-    """Empty means one implicit `provided` rule that makes no queues."""
+    """Placement rules; if empty, one implicit `provided` rule that creates no queues."""
     preemption: PreemptionConfig = PreemptionConfig()
     node_sort: PluginRef = PluginRef("fair")
     node_sorts: Mapping[str, PluginRef] = attrs.field(factory=dict)
-    """Named alternatives that a queue or an application may choose (decision 10)."""
+    """Named node orders that a queue or an application may select; see `docs/decisions/0010`."""
     user_group_resolver: PluginRef | None = None
-    """None: a user is the only member of the group of the same name."""
+    """Resolver of groups; if None, each user is the only member of a group of the same name."""
     predicates: tuple[PluginRef, ...] = ()
     periods: Mapping[str, int | None] = attrs.field(factory=dict)
-    """Delays that are not the default ones, by field of `yunikorn.objects.timeouts.Periods` (ns)."""
+    """Delays other than the defaults, by field of `yunikorn.objects.timeouts.Timeouts` (ns)."""
 
 
 @attrs.frozen
 class SchedulerConfig:
-    """A whole queues.yaml."""
+    """Content of a queues.yaml."""
 
     partitions: tuple[PartitionConfig, ...] = ()
     sinks: tuple[PluginRef, ...] = ()
     disabled: tuple[str, ...] = ()
-    """Plugins that are switched off: names for `Registry.without`."""
+    """Names of disabled plugins, for `Registry.without`."""
     priority_classes: Mapping[str, int] = attrs.field(factory=dict)
     same_hierarchy: bool = False
-    """Whether a queue must have the same place in all partitions (decision 8)."""
+    """True if a queue name must have the same path in all partitions; see `docs/decisions/0008`."""
     checksum: str = ""
-    """Of the text, less its own `checksum:` line: equal means nothing to reload (facts §1.12)."""
+    """Checksum of the text without its `checksum:` line; a reload with an equal checksum does nothing."""
     text: str = attrs.field(default="", repr=False)

@@ -1,1 +1,1 @@
-"""What may stand in a queues.yaml: every key once, told to editors as JSON Schema and to people as a page."""
+"""Description of all keys of queues.yaml, the source of the JSON Schema and of the reference page."""

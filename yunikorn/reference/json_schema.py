@@ -1,8 +1,8 @@
-"""The JSON Schema of queues.yaml, for editors: completion, descriptions, and most mistakes while one types.
+"""JSON Schema of queues.yaml, for completion, descriptions and validation in editors.
 
-Every file that `yunikorn validate` finds nothing wrong with fits the schema. The reverse does not hold: what
-only the whole file can tell is not in it. It knows the plugins of a registry, with their options. Draft 7,
-because that is the one that editors know best.
+Every file without findings of `yunikorn validate` matches the schema. The reverse does not hold, because
+constraints on the whole file are not part of the schema. The schema includes the plugins of a registry, with
+their options. It uses draft 7, which has the best support in editors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOTHING: Schema = {"type": "null"}
 
 
 def json_schema(registry: Registry) -> Schema:
-    """The schema of a queues.yaml that may name the plugins of this registry."""
+    """Return the schema of a queues.yaml that may name the plugins of `registry`."""
     whole, *others = SECTIONS
     return {
         "$schema": DRAFT,
@@ -74,7 +74,7 @@ def _key(section: KeySection, key: Key, registry: Registry) -> Schema:
     described: Schema = {"description": _described(section, key)}
     if key.example:
         described["examples"] = [yaml.safe_load(key.example)]
-    # Beside $ref draft 7 looks at nothing, so that is wrapped.
+    # Draft 7 ignores all keywords beside $ref, so a reference is wrapped in anyOf.
     return {**described, **(schema if key.required else _nullable(schema))}
 
 
@@ -107,7 +107,7 @@ def _value(key: Key, registry: Registry) -> Schema:
 
 
 def _nullable(schema: Mapping[str, Any]) -> Schema:
-    """The same, or nothing: a key with no value is as good as missing."""
+    """Return the schema extended by null, because a key without value counts as missing."""
     if isinstance(schema.get("type"), str) and "anyOf" not in schema:
         return {**schema, "type": [schema["type"], "null"]}
     if set(schema) == {"anyOf"}:
@@ -126,7 +126,7 @@ def _names(kind: Kind, offers: Sequence[Offer]) -> Schema:
 
 
 def _mapping(chosen_by: str, kind: Kind, offers: Sequence[Offer]) -> Schema:
-    """A mapping that names a plugin and has nothing but its options."""
+    """Return the schema of a mapping that names a plugin and contains only its options."""
     names = _names(kind, offers)
     if kind is RESOLVER:
         names = any_of(names, {"enum": [*NO_RESOLVER, None]})
@@ -146,7 +146,7 @@ def _chosen(section: KeySection, offer: Offer, known: tuple[str, ...]) -> Schema
 
 
 def _if(chosen_by: str, name: Schema, offer: Offer, known: Sequence[str]) -> Schema:
-    """What else must hold where this plugin is named: its options, those that it requires, and no others."""
+    """Return the condition that a mapping that names this plugin has only its options, and the required ones."""
     chosen: Schema = {"properties": {chosen_by: name}}
     if chosen_by != "type" or offer.name != DEFAULT_ORDER:
         chosen["required"] = [chosen_by]
@@ -158,7 +158,7 @@ def _if(chosen_by: str, name: Schema, offer: Offer, known: Sequence[str]) -> Sch
 
 
 def _add_options(properties: dict[str, Any], offers: Sequence[Offer]) -> None:
-    """Let all options of all plugins be keys; which plugin has which is said by `_if`."""
+    """Add the options of all plugins as keys; `_if` restricts them to the plugin that is named."""
     for offer in offers:
         for option in offer.options:
             told = {"description": f"Option of {offer.name}: {_typed(option)}."}
@@ -166,7 +166,7 @@ def _add_options(properties: dict[str, Any], offers: Sequence[Offer]) -> None:
 
 
 def _text_options(policy: Key, registry: Registry) -> dict[str, Schema]:
-    """`POLICY.OPTION` for every option of every policy that the property may name."""
+    """Return `POLICY.OPTION` for every option of every policy that the property may name."""
     assert policy.plugins is not None
     found: dict[str, list[tuple[Offer, Option]]] = {}
     for offer in registry.offers(policy.plugins):

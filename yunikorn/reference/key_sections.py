@@ -1,4 +1,4 @@
-"""All sections of a configuration, in the order of the reference."""
+"""Sections of the configuration, in the order of the reference page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A key of the configuration, and the mapping that it stands in."""
+"""Descriptions of a configuration key and of a mapping with keys."""
 
 from __future__ import annotations
 
@@ -11,64 +11,64 @@ from yunikorn.kinds import Kind
 from yunikorn.reference.values import TEXT, Value
 
 UNSAID = object()
-"""Tells that there is no default to speak of."""
+"""Marker for a field without default."""
 
 
 @attrs.frozen
 class Key:
-    """A key: what it holds, what it means, and what holds where it is missing."""
+    """Key of the configuration, with type, meaning and default."""
 
     name: str
     meaning: str
-    """In Markdown; links are relative to `docs/`."""
+    """Meaning in Markdown; links are relative to `docs/`."""
     holds: Value = TEXT
     example: str = ""
-    """A value as it may stand in a file."""
+    """Example of a value, in YAML."""
     field: str = ""
-    """The field of the section's class that it sets, from which its default is taken."""
+    """Field of the section's class that the key sets; the default is taken from there."""
     default: str | None = None
-    """The default in words, where the class does not tell it."""
+    """Text of the default, if the class has no usable one."""
     inside: str = ""
-    """The mapping below the section in which it stands: `max` inside `resources`."""
+    """Mapping inside the section that contains the key, such as `resources` for `max`."""
     section: str = ""
-    """The name of the section that describes the value, or each of its entries."""
+    """Name of the section that describes the value, or each entry of a list."""
     many: bool = False
-    """Whether it holds a list of them."""
+    """True if the value is a list."""
     plugins: Kind | None = None
-    """The kind of plugin that it names, or lists."""
+    """Kind of plugin that the value names or lists."""
     required: bool = False
     ours: bool = False
-    """Whether YuniKorn 1.9 does not know it (decision 4)."""
+    """True if YuniKorn 1.9 does not have the key; see `docs/decisions/0004`."""
 
     @property
     def path(self) -> str:
-        """Its name from the section on."""
+        """Path of the key from the section."""
         return f"{self.inside}.{self.name}" if self.inside else self.name
 
 
 @attrs.frozen
 class KeySection:
-    """A mapping of the configuration, and all keys that it may have."""
+    """Mapping of the configuration, with all its keys."""
 
     name: str
     title: str
     intro: str
     cls: type[Any]
-    """The checked class that it becomes."""
+    """Class of the checked configuration that the mapping is converted to."""
     keys: tuple[Key, ...]
     notes: str = ""
-    """What must hold beyond single values, in Markdown."""
+    """Constraints beyond single values, in Markdown."""
     example: str = ""
-    """A whole configuration."""
+    """Example of a complete configuration."""
     open_to: str = ""
-    """What keys beside these mean; empty when there are none."""
+    """Meaning of other keys; empty if no other keys are allowed."""
     options_of: Kind | None = None
-    """The kind of plugin that the mapping is about: its options are further keys."""
+    """Kind of plugin that the mapping configures; its options are further keys."""
     chosen_by: str = ""
-    """The key that holds the plugin's name."""
+    """Key with the name of the plugin."""
 
     def defaults(self) -> dict[str, Any]:
-        """The class's own defaults, by field."""
+        """Return the defaults of `cls`, by field."""
         found: dict[str, Any] = {}
         for field in attrs.fields(self.cls):
             default = field.default
@@ -79,7 +79,7 @@ class KeySection:
         return found
 
     def default_of(self, key: Key) -> str:
-        """What holds where the key is missing, as a configuration would write it."""
+        """Return the default of `key` in configuration notation."""
         if key.required:
             return "required"
         if key.default is not None:
@@ -90,5 +90,5 @@ class KeySection:
         return f"`{key.holds.spell(value)}`"
 
     def inner(self) -> Iterator[str]:
-        """The mappings below it that some of its keys stand in, each once."""
+        """Yield the mappings inside the section that contain keys, each once."""
         yield from dict.fromkeys(key.inside for key in self.keys if key.inside)

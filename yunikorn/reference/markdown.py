@@ -1,4 +1,4 @@
-"""The reference of queues.yaml as a Markdown page: every key with its type, default, meaning and example."""
+"""Reference page of queues.yaml in Markdown: every key with its type, default, meaning and example."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Schema of [`yunikorn schema`](configuration.md#in-the-editor).
 
 
 def markdown(registry: Registry) -> str:
-    """The page, with the options of the plugins of this registry."""
+    """Return the page, including the options of the plugins in `registry`."""
     parts = [HEAD, _contents()]
     parts += [_section(section) for section in SECTIONS if section is not NAMED_NODE_ORDER]
     parts.append(_options(registry))

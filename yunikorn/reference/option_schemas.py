@@ -1,4 +1,4 @@
-"""What the option of a plugin may be given, as JSON Schema, from its type (`yunikorn.config.converter`)."""
+"""JSON Schema of plugin options, by their types (see `yunikorn.config.converter`)."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _LISTS = (
 
 
 def option_schema(annotation: Any, *, comma_lists: bool = False) -> Schema:
-    """What an option of that type takes; anything at all where the type is none of the documented ones.
+    """Return the schema of an option of this type; it accepts any value if the type is not documented.
 
-    `comma_lists`: a list may also be a text, as in the properties of a queue.
+    With `comma_lists` a list may also be a text, as in queue properties.
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is typing.Annotated:

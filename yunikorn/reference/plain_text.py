@@ -1,4 +1,4 @@
-"""Markdown of the reference as plain text, as editors show descriptions."""
+"""Conversion of the reference's Markdown to plain text, for descriptions in editors."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 
 
 def plain_text(markdown: str) -> str:
-    """Without links and marks; escapes of tables undone."""
+    """Return the text without links and without the escapes of tables."""
     return _LINK.sub(r"\1", markdown).replace("``", "`").replace("\\|", "|")

@@ -1,4 +1,4 @@
-"""The keys of a queue, of its properties, its child template and its limits."""
+"""Keys of queues, and of their properties, child templates and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of a placement rule, and of an order of nodes."""
+"""Keys of placement rules and of node orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of a whole queues.yaml, of a partition, and of its delays."""
+"""Keys of the top level, of partitions, and of a partition's delays."""
 
 from __future__ import annotations
 
@@ -252,4 +252,4 @@ partitions:
 )
 
 OF_THE_WHOLE_SCHEDULER = ("session",)
-"""Fields of `Timeouts` that no configuration can set (decision 31)."""
+"""Fields of `Timeouts` that no configuration can set; see `docs/decisions/0031`."""

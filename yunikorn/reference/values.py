@@ -1,9 +1,9 @@
-"""What a key may hold: in words, as JSON Schema, and how a default of that type is written.
+"""Types of values, each with its description, its JSON Schema and the notation of its defaults.
 
-The schema of a value takes what `yunikorn validate` takes without a problem or a warning, as a YAML parser
-hands it over: what stands there as text may come as a number or a boolean (decision 1). It may take more:
-what only the whole file can tell, such as sums, names that must exist, or a number in quotes, is left to
-`yunikorn validate`.
+The schema of a value accepts everything that `yunikorn validate` accepts without a problem or a warning. It
+describes the output of a YAML parser, so a text may also be a number or a boolean (see
+`docs/decisions/0001`). It may accept more: constraints that need the whole file, such as sums, references to
+names, or a number in quotes, are only checked by `yunikorn validate`.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ INT32 = {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}
 
 @attrs.frozen
 class Value:
-    """A type of value."""
+    """Type of a value."""
 
     words: str
-    """As the reference calls it, in Markdown."""
+    """Description on the reference page, in Markdown."""
     schema: Mapping[str, Any]
     spell: Callable[[Any], str] = str
-    """How a default is written in a configuration."""
+    """Conversion of a default to the notation of a configuration."""
 
 
 def spell_boolean(value: bool) -> str:
-    """True and false as YAML has them."""
+    """Return a boolean in YAML notation."""
     return "true" if value else "false"
 
 
 def pattern(regular: str) -> Schema:
-    """A text that matches as a whole."""
+    """Return the schema of a text that matches as a whole."""
     return {"type": "string", "pattern": f"^(?:{regular})$"}
 
 
 def any_of(*schemas: Mapping[str, Any]) -> Schema:
-    """One of several schemas."""
+    """Return the schema of values that match at least one of `schemas`."""
     return {"anyOf": [dict(schema) for schema in schemas]}
 
 
 def in_any_case(word: str) -> str:
-    """A regular expression for a word in any case; JSON Schema has no flag for that."""
+    """Return a regular expression for a word in any case; JSON Schema has no flag for that."""
     return "".join(f"[{letter.upper()}{letter.lower()}]" if letter.isalpha() else letter for letter in word)
 
 
 def one_of(*words: str, spell: Callable[[Any], str] = str) -> Value:
-    """One of some words, in any case; editors offer them as they are written here."""
+    """Return the type of a choice between words in any case; editors suggest them as written here."""
     return Value(
         ", ".join(f"`{word}`" for word in words),
         any_of({"enum": list(words)}, pattern("|".join(map(in_any_case, words)))),
@@ -65,12 +65,12 @@ def one_of(*words: str, spell: Callable[[Any], str] = str) -> Value:
 
 
 def listed(entry: Value, words: str) -> Value:
-    """A list; entries that are nothing are left out."""
+    """Return the type of a list; null entries are valid, since the reader ignores them."""
     return Value(words, {"type": "array", "items": any_of(entry.schema, {"type": "null"})})
 
 
 def _inside(regular: str) -> str:
-    # JSON Schema has no \Z, and `pattern` anchors both ends.
+    # JSON Schema does not support \Z; `pattern` anchors both ends.
     return regular.removesuffix(r"\Z")
 
 
@@ -135,7 +135,7 @@ WEIGHTS = Value(
 PRIORITIES = Value("mapping of whole numbers", {"type": "object", "additionalProperties": INT32})
 
 
-# -- properties, which are text ----------------------------------------------------------------------------
+# -- properties, whose values are text ---------------------------------------------------------------------
 
 SWITCH = one_of("enabled", "disabled", spell=lambda on: "enabled" if on else "disabled")
 FENCE = one_of("default", "fence", spell=lambda fence: "fence" if fence else "default")
