@@ -146,7 +146,7 @@ def _chosen(section: KeySection, offer: Offer, known: tuple[str, ...]) -> Schema
 
 
 def _if(chosen_by: str, name: Schema, offer: Offer, known: Sequence[str]) -> Schema:
-    """Return the condition that a mapping that names this plugin has only its options, and the required ones."""
+    """Return the condition that a mapping with this plugin has its options only, and all required ones."""
     chosen: Schema = {"properties": {chosen_by: name}}
     if chosen_by != "type" or offer.name != DEFAULT_ORDER:
         chosen["required"] = [chosen_by]

@@ -1,4 +1,4 @@
-"""The kit with which plugin authors test their plugins: builders, clusters, assertions, contracts.
+"""Test kit for plugin authors: builders of samples, clusters, assertions, and contracts.
 
     from yunikorn.testing import MakeScheduler, NodeSortPolicyContract, application, ask, assert_placed, node
 
@@ -12,9 +12,9 @@
         cluster.run()
         assert_placed(cluster, "app", on="18")
 
-The fixture `scheduler` is there by itself where pytest runs. Amounts are written as in `queues.yaml`:
-`vcore=2` is two cores, `vcore="500m"` half of one, `memory="4G"`; what plugins read of the built objects is
-in their units, as in the scheduler.
+The fixture `scheduler` is available in pytest without further setup. Amounts are written as in
+`queues.yaml`: `vcore=2` is two cores, `vcore="500m"` half a core, `memory="4G"`. Plugins read the samples in
+the units of the scheduler, milli-vcores and bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ except ImportError as error:
         "yunikorn.testing needs pytest, which is not installed: pip install 'yunikorn[testing]'"
     ) from error
 
-# What a contract asserts is then shown with its values, as in a test of one's own.
+# Rewritten asserts of the contracts show values when they fail, like asserts in test modules.
 pytest.register_assert_rewrite(
     *(
         f"yunikorn.testing.{kind}_contract{'s' if kind == 'sort' else ''}"

@@ -1,8 +1,8 @@
-"""What every plugin keeps that answers: all kinds but event sinks.
+"""Contract test of plugins that return answers, that is, of all kinds except event sinks.
 
-An answer is a pure, deterministic function of the question and the options: asking changes nothing, what
-was asked before does not matter, nor which object is asked, nor the seed by which Python hashes texts, and
-no answer costs more the longer the scheduler runs.
+An answer must be a pure, deterministic function of the question and the options. It must not depend on
+earlier questions, on the plugin object, or on the hash seed of Python. Its cost must not grow with the number
+of earlier questions.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from yunikorn.testing.plugin_contract import PluginContract
 from yunikorn.testing.stopped_time import without_clock_and_chance
 
 SLACK = 100
-"""Operations that may be more for reasons of no importance."""
+"""Tolerance in operations, for negligible differences."""
 ASKED_BEFORE = 3_000
-"""Questions after which one must not cost more."""
+"""Number of earlier questions after which the cost of a question must not have grown."""
 
 
 @attrs.frozen
 class Question:
-    """Something that a plugin is asked."""
+    """Call of a plugin with a sample."""
 
     text: str
-    """As a message says it: `the key of app-1`."""
+    """Description in messages, such as `the key of app-1`."""
     put: Callable[[Any], Any]
-    """Asks a plugin object."""
+    """Calls a plugin object and returns the answer."""
 
 
 class AnswersContract(PluginContract):
-    """What these kinds have in common; derive from the contract of yours."""
+    """Tests of all kinds with answers; derive from the contract of the plugin's kind."""
 
     asks_the_world = False
-    """Whether the plugin may look at the world outside of the scheduler, with its clock and its chances."""
+    """True if the plugin may use external state, including the system clock and random numbers."""
 
     def questions(self) -> Sequence[Question]:
-        """All that the plugin is asked."""
+        """Return all questions to the plugin."""
         raise NotImplementedError
 
     def comparable(self, answers: Sequence[Any]) -> Mapping[str, str]:
-        """The answers to all questions in a form that another process can compare, by what they say."""
+        """Return all answers as text, which can be compared between processes."""
         found: dict[str, str] = {}
         for question, answer in zip(self.questions(), answers, strict=True):
             again = question.text in found
@@ -56,32 +56,32 @@ class AnswersContract(PluginContract):
         return [question.put(plugin) for question in self.questions()]
 
     def _compare(self, first: Sequence[Any], second: Sequence[Any], when: str) -> None:
-        """Raises `AssertionError` for the first question of which the answers differ."""
+        """Raise `AssertionError` for the first question with different answers."""
         for question, one, other in zip(self.questions(), first, second, strict=True):
             if not _same(one, other):
                 raise AssertionError(f"{question.text} is {one!r}, but {when} it is {other!r}")
 
     def test_asking_twice_gives_the_same_answer(self) -> None:
-        """Asking changes nothing, and it does not matter what was asked before."""
+        """Check that answers do not depend on earlier questions."""
         plugin = self.fresh()
         forth = self._answers(plugin)
         back = [question.put(plugin) for question in self.questions()[::-1]][::-1]
         self._compare(forth, back, "asked again, after other questions,")
 
     def test_another_object_with_the_same_options_gives_the_same_answers(self) -> None:
-        """Nothing but the options and what it is asked about decides."""
+        """Check that answers depend only on the question and the options."""
         first, second = self._answers(self.fresh()), self._answers(self.fresh())
         self._compare(first, second, "asked of another object with the same options")
 
     def test_a_reload_changes_no_answer(self) -> None:
-        """`reloaded` tells it that it stays as it is."""
+        """Check that `reloaded` does not change answers."""
         plugin = self.fresh()
         before = self._answers(plugin)
         plugin.reloaded(self.context())
         self._compare(before, self._answers(plugin), "after a reload that leaves it alone")
 
     def test_it_reads_no_clock_and_throws_no_dice(self) -> None:
-        """The only time there is is that of `context.now()`."""
+        """Check that the plugin uses no clock other than `context.now()`, and no random numbers."""
         if self.asks_the_world:
             return
         plugin = self.fresh()
@@ -89,7 +89,7 @@ class AnswersContract(PluginContract):
             self._answers(plugin)
 
     def test_an_answer_costs_no_more_the_more_was_asked(self) -> None:
-        """Its speed class: what it remembers must not be gone through at every question."""
+        """Check that the cost of an answer does not grow with the number of earlier questions."""
         plugin, questions = self.fresh(), self.questions()
         one = questions[0]
         before = count_operations(lambda: one.put(plugin))
@@ -103,8 +103,8 @@ class AnswersContract(PluginContract):
         )
 
     def test_another_hash_seed_changes_no_answer(self, request: pytest.FixtureRequest) -> None:
-        """Python hashes texts differently in each process: no answer may depend on the order of a set."""
-        # In a process of its own this asks; in the one of the test it has two such processes ask.
+        """Check that answers do not depend on the hash seed, such as through the order of a set."""
+        # The processes that `different_answers` starts run this test, too, and only write their answers.
         found = different_answers(request, lambda: self.comparable(self._answers(self.fresh())))
         assert not found, "\n".join(
             [
@@ -116,5 +116,5 @@ class AnswersContract(PluginContract):
 
 
 def _same(one: Any, other: Any) -> bool:
-    # NaN is wrong for another reason, of which another test tells.
+    # NaN is equal here; another test refuses NaN.
     return bool(one == other) or (one != one and other != other)

@@ -1,4 +1,4 @@
-"""Assertions on a cluster that say, when they fail, what is the case instead and why."""
+"""Assertions on a cluster whose messages contain the actual result and its reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from yunikorn.testing.cluster import Cluster
 
 
 def assert_placed(cluster: Cluster, app_id: str, *, on: str | None = None, count: int | None = None) -> None:
-    """Something of the application runs: `count` allocations if given, and all on the node `on` if given."""
+    """Assert that the application has allocations: `count` if given, all on the node `on` if given."""
     __tracebackhide__ = True
     running = cluster.running(app_id)
     nodes = ", ".join(one.node for one in running)
@@ -24,13 +24,13 @@ def assert_placed(cluster: Cluster, app_id: str, *, on: str | None = None, count
 
 
 def assert_order(cluster: Cluster, *app_ids: str) -> None:
-    """The applications got their first place in this order, and no others did."""
+    """Assert that exactly these applications have allocations, in order of their first allocation."""
     __tracebackhide__ = True
     _assert_same("applications were first placed", (one.application for one in cluster.placements), app_ids)
 
 
 def assert_node_order(cluster: Cluster, *node_ids: str) -> None:
-    """The nodes were first used in this order, and no others were."""
+    """Assert that exactly these nodes have allocations, in order of the first allocation."""
     __tracebackhide__ = True
     _assert_same("nodes were first used", (one.node for one in cluster.placements), node_ids)
 
@@ -45,9 +45,10 @@ def _assert_same(what: str, found: Iterable[str], wanted: Iterable[str]) -> None
 
 
 def assert_pending_because(cluster: Cluster, app_id: str, text: str, *, key: str | None = None) -> None:
-    """Requests of the application wait, and each of them (or that of `key`) for a reason with `text` in it.
+    """Assert that requests of the application are pending for a reason that contains `text`.
 
-    Case does not count. What may stop a request is listed in docs/scheduling.md.
+    Applies to each pending request, or to that of `key`; ignores case. The possible reasons are listed in
+    `docs/scheduling.md`.
     """
     __tracebackhide__ = True
     waiting = cluster.why(app_id)
@@ -66,7 +67,7 @@ def assert_pending_because(cluster: Cluster, app_id: str, text: str, *, key: str
 
 
 def assert_queue(cluster: Cluster, app_id: str, path: str) -> None:
-    """The application was placed into this queue."""
+    """Assert that the application was placed in this queue."""
     __tracebackhide__ = True
     if app_id in cluster.rejected:
         raise AssertionError(f"application {app_id} was refused: {cluster.rejected[app_id]}")
@@ -76,7 +77,7 @@ def assert_queue(cluster: Cluster, app_id: str, path: str) -> None:
 
 
 def assert_rejected_because(cluster: Cluster, name: str, text: str) -> None:
-    """The application, or the request of this key, was refused for a reason with `text` in it."""
+    """Assert that an application or request was rejected for a reason that contains `text`; ignores case."""
     __tracebackhide__ = True
     reason = cluster.rejected.get(name)
     if reason is None:

@@ -1,4 +1,4 @@
-"""A small cluster: a resource manager that does as it is told, and a real scheduler on a steppable clock."""
+"""Test cluster: a real scheduler on a manual clock, and a minimal resource manager."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from yunikorn.testing.samples import ApplicationSample, AskSample, NodeSample
 
 RM_ID = "test"
 TO_CONFIRM = (TerminationType.PREEMPTED_BY_SCHEDULER, TerminationType.TIMEOUT)
-"""What counts as gone only when the resource manager says that it is."""
+"""Terminations that are final only after the resource manager confirms them."""
 
 
 @attrs.frozen
 class Placement:
-    """A decision: a request has its place."""
+    """Allocation of a request on a node."""
 
     application: str
     ask: str
@@ -51,9 +51,9 @@ class Placement:
 
 
 class Cluster:
-    """A scheduler with one resource manager; nothing happens but what a test calls for.
+    """Scheduler with one resource manager, which acts only when a test calls a method.
 
-    Raises `yunikorn.errors.ConfigError` with every problem when the configuration cannot be used.
+    Raises `yunikorn.errors.ConfigError` with all problems if the configuration is invalid.
     """
 
     def __init__(
@@ -65,26 +65,25 @@ class Cluster:
     ) -> None:
         self.clock = ManualClock()
         self.scheduler = Scheduler(registry, self.clock, timeouts)
-        """The scheduler, for what this class has no method for."""
+        """Scheduler, for operations without a method of this class."""
         self.placements: list[Placement] = []
-        """All decisions ever taken, in their order."""
+        """All allocations made so far, in order."""
         self.preempted: list[Placement] = []
-        """What was told to make way, oldest first; it has ended by the end of `run`."""
+        """Preempted allocations, oldest first; each has ended when `run` returns."""
         self.events: list[EventRecord] = []
-        """All events, oldest first."""
         self.rejected: dict[str, str] = {}
-        """Why applications, requests (by key) and nodes were refused, by id."""
+        """Reasons of rejections, by id of the application or node or by key of the request."""
         self._running: dict[str, Placement] = {}
         self._leaving: list[AllocationRelease] = []
         self.scheduler.register_resource_manager(RegisterResourceManagerRequest(RM_ID, config=config), self)
         self.partition = next(iter(self.scheduler.partitions(RM_ID))).name
-        """The partition in which everything happens: the first of the configuration."""
+        """Name of the partition that all methods use: the first of the configuration."""
         self.add(*nodes)
 
-    # -- what the scheduler says ----------------------------------------------------------------------
+    # -- callbacks of the scheduler -------------------------------------------------------------------
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Called by the scheduler: keep the books of what runs."""
+        """Record the running allocations; called by the scheduler."""
         for allocation in response.new_allocations:
             placement = _placement(allocation)
             self.placements.append(placement)
@@ -104,13 +103,13 @@ class Cluster:
             self.rejected[node.node_id] = node.reason
 
     def send_events(self, events: list[EventRecord]) -> None:
-        """Called by the scheduler: remember what happened."""
+        """Record events; called by the scheduler."""
         self.events.extend(events)
 
-    # -- what a test says -----------------------------------------------------------------------------
+    # -- operations of the resource manager -----------------------------------------------------------
 
     def add(self, *nodes: NodeSample) -> None:
-        """Nodes join; raises `AssertionError` when one is refused."""
+        """Add nodes. Raises `AssertionError` if a node is rejected."""
         infos = [
             NewNodeInfo(
                 node.id,
@@ -127,16 +126,16 @@ class Cluster:
                 raise AssertionError(f"node {node.id} was refused: {self.rejected[node.id]}")
 
     def change(self, node: NodeSample) -> None:
-        """The node of this id has this capacity, these attributes and this much occupied from now on."""
+        """Update the capacity, attributes and occupied resources of the node with the same id."""
         info = UpdateNodeInfo(node.id, NodeAction.UPDATE, dict(node.attributes), node.capacity, node.occupied)
         self._update(UpdateRequest(RM_ID, updated_nodes=[info]))
 
     def remove(self, node_id: str) -> None:
-        """A node is gone, with all that ran on it."""
+        """Remove a node with its allocations."""
         self._update(UpdateRequest(RM_ID, updated_nodes=[UpdateNodeInfo(node_id, NodeAction.DECOMMISSION)]))
 
     def submit(self, app: ApplicationSample, *asks: AskSample) -> None:
-        """An application is submitted, with its requests; a refused one is in `rejected`."""
+        """Submit an application with its requests; rejections are recorded in `rejected`."""
         request = AddApplicationRequest(
             app.id,
             app.queue_name,
@@ -147,7 +146,7 @@ class Cluster:
         self._update(UpdateRequest(RM_ID, new_applications=[request], asks=self._asks(app.id, asks)))
 
     def request(self, app_id: str, *asks: AskSample) -> None:
-        """An application that is there asks for more."""
+        """Add requests to an application."""
         self._update(UpdateRequest(RM_ID, asks=self._asks(app_id, asks)))
 
     def _asks(self, app_id: str, asks: Iterable[AskSample]) -> list[AllocationAsk]:
@@ -165,7 +164,7 @@ class Cluster:
         ]
 
     def finish(self, app_id: str, *keys: str) -> int:
-        """What runs of an application ends: all, or of these requests only; returns how many ended."""
+        """End allocations of an application, all or those of the requests `keys`; return their number."""
         ending = [one for one in self.running(app_id) if not keys or one.ask in keys]
         for one in ending:
             del self._running[one.uuid]
@@ -173,13 +172,13 @@ class Cluster:
         return len(ending)
 
     def withdraw(self, app_id: str) -> None:
-        """An application is taken away with all that it has."""
+        """Remove an application with its requests and allocations."""
         self._update(
             UpdateRequest(RM_ID, remove_applications=[RemoveApplicationRequest(app_id, self.partition)])
         )
 
     def reload(self, config: str) -> bool:
-        """Another configuration; returns whether it was another. Raises `ConfigError`."""
+        """Load a configuration; return False if it equals the current one. Raises `ConfigError`."""
         return self.scheduler.reload_configuration(RM_ID, config)
 
     def _release(self, releases: list[AllocationRelease]) -> None:
@@ -189,12 +188,12 @@ class Cluster:
     def _update(self, request: UpdateRequest) -> None:
         self.scheduler.update(request)
 
-    # -- making decisions and time happen -------------------------------------------------------------
+    # -- scheduling and time --------------------------------------------------------------------------
 
     def run(self, most: int | None = None) -> list[Placement]:
-        """Have the scheduler decide until it has nothing more to do, or `most` times; what it decided.
+        """Schedule until there is nothing left to do, or up to `most` allocations; return the allocations.
 
-        What it preempts ends at once.
+        Preempted allocations end at once.
         """
         before = len(self.placements)
         while most is None or len(self.placements) - before < most:
@@ -209,37 +208,37 @@ class Cluster:
         return self.placements[before:]
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; timers fire on the way, decisions wait for `run`."""
+        """Advance the clock and fire due timers, without scheduling."""
         end = self.clock.now() + round(seconds * SECOND)
         while (due := self.scheduler.next_timer()) is not None and due <= end:
             self.clock.set(max(due, self.clock.now()))
             self.scheduler.fire_timers()
         self.clock.set(end)
 
-    # -- looking in -----------------------------------------------------------------------------------
+    # -- inspection -----------------------------------------------------------------------------------
 
     def running(self, app_id: str | None = None) -> list[Placement]:
-        """What runs now, in the order in which it was placed; of one application if it is named."""
+        """Return the running allocations in order of placement; of one application if `app_id` is given."""
         return [one for one in self._running.values() if app_id in (None, one.application)]
 
     def state(self, app_id: str) -> str:
-        """The state of an application, `Running` for example; raises `AssertionError` for an unknown one."""
+        """Return the state of an application, such as `Running`. Raises `AssertionError` if it is unknown."""
         return self._find(app_id).state
 
     def queue_of(self, app_id: str) -> str:
-        """The queue in which an application is, empty for one that was refused."""
+        """Return the path of an application's queue; empty if the application was rejected."""
         queue = self._find(app_id).queue
         return "" if queue is None else queue.path
 
     def why(self, app_id: str) -> dict[str, Explanation]:
-        """Why each waiting request of an application waits, by its key; nothing for one that has ended."""
+        """Return why requests of an application are pending, by key; empty for an ended application."""
         if self._find(app_id).id not in self._objects().applications:
             return {}
         return self.scheduler.explain(RM_ID, self.partition, app_id)
 
     @property
     def failures(self) -> list[PluginFailure]:
-        """What plugins did wrong so far, or reported by `context.report`."""
+        """Failures of plugins so far, including those reported with `context.report`."""
         return list(self.scheduler.failures)
 
     def _objects(self) -> Partition:
@@ -255,7 +254,7 @@ class Cluster:
         return applications[app_id]
 
     def close(self) -> None:
-        """Shut the scheduler down; its plugins are closed."""
+        """Shut down the scheduler, which closes its plugins."""
         self.scheduler.close()
 
 

@@ -1,4 +1,4 @@
-"""What the fixture `scheduler` is: it makes clusters, and looks at the end whether plugins behaved."""
+"""Factory of test clusters behind the fixture `scheduler`; fails a test if a plugin failed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ partitions:
         queues:
           - name: default
 """
-"""The configuration of a cluster that names none: one queue, `root.default`, for everybody."""
+"""Default configuration of a cluster: one queue, `root.default`, open to all users."""
 
 
 class MakeScheduler(Protocol):
-    """The type of the fixture `scheduler`."""
+    """Type of the fixture `scheduler`."""
 
     def __call__(
         self,
@@ -38,16 +38,16 @@ class MakeScheduler(Protocol):
         registry: Registry | None = None,
         failures: Faults = "fail",
     ) -> Cluster:
-        """A cluster under this configuration (its text, or the path of a file), with these nodes.
+        """Return a cluster with these nodes; `config` is the text of a configuration, or the path of a file.
 
-        Its plugins are those that are installed; with `plugins` the default ones and these, so that the
-        test needs no installation. `failures="expected"` is for a test in which a plugin is to fail.
+        By default the cluster uses the installed plugins. With `plugins` it uses the default plugins and
+        these, without installation. `failures="expected"` is for tests in which a plugin fails on purpose.
         """
         ...
 
 
 class Clusters:
-    """Makes clusters, and closes them all at the end of a test."""
+    """Factory of clusters that closes all of them at the end of a test."""
 
     def __init__(self) -> None:
         self._made: list[tuple[Cluster, Faults]] = []
@@ -60,7 +60,7 @@ class Clusters:
         registry: Registry | None = None,
         failures: Faults = "fail",
     ) -> Cluster:
-        """A cluster: see `MakeScheduler`."""
+        """Return a cluster; see `MakeScheduler`."""
         if registry is None:
             registry = Registry.load() if plugins is None else registry_with(*plugins)
         elif plugins is not None:
@@ -71,7 +71,7 @@ class Clusters:
         return cluster
 
     def close(self) -> None:
-        """Close all clusters; raises `AssertionError` when a plugin did what it must not."""
+        """Close all clusters. Raises `AssertionError` if a plugin failed unexpectedly."""
         for cluster, _ in self._made:
             cluster.close()
         found = [

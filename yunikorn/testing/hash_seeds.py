@@ -1,8 +1,8 @@
-"""The same test under two hash seeds: `PYTHONHASHSEED` holds for a whole process, so it takes two of them.
+"""Comparison of a test's answers under two hash seeds.
 
-Each runs pytest once for all such tests of a file, with the fixtures, settings and plugins of the run that
-wants to know, and writes down what each test found. The seeds are always the same two, so that a verdict
-does not depend on luck; one of them is as good as any.
+`PYTHONHASHSEED` applies to a whole process, so two processes are started. Each runs pytest once for all such
+tests of a file, with the settings, fixtures and plugins of the current run, and writes the answers of each
+test to a file. The seeds are constant, so that the result is reproducible.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ import pytest
 
 SEEDS = (1, 2)
 FOLDER = "YUNIKORN_TESTING_HASH_SEED_FOLDER"
-"""Where a process is to write down what it found, in its environment."""
+"""Environment variable with the folder into which a process writes its answers."""
 MOST = 5
-"""Differences that are shown."""
+"""Maximum number of differences in a message."""
 HANGS = 600
-"""Seconds after which such a process is given up."""
+"""Timeout of a process in seconds."""
 NOT_HANDED_ON = ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_CURRENT_TEST")
 
 Answers = dict[str, dict[str, str]]
-"""What was found, by the test and by the question."""
+"""Answers by test and question."""
 _FOUND: pytest.StashKey[dict[Path, tuple[Answers, ...]]] = pytest.StashKey()
 
 
 def different_answers(request: pytest.FixtureRequest, ask: Callable[[], Mapping[str, str]]) -> list[str]:
-    """How answers differ between two processes with different hash seeds; empty when they do not.
+    """Return the differences between answers in two processes with different hash seeds.
 
-    Called by a test, which is run in those processes too, where `ask` answers. Raises `AssertionError` with
-    what they wrote when they could not run it.
+    The calling test also runs in those processes, where `ask` is called. Raises `AssertionError` with the
+    output of a process that did not run the test.
     """
     test = _name(request.node)
     folder = os.environ.get(FOLDER)
@@ -68,7 +68,7 @@ def _write_down(folder: Path, test: str, answers: Mapping[str, str]) -> None:
 
 
 def _run_both(request: pytest.FixtureRequest) -> tuple[Answers, ...]:
-    """What all such tests of this file find, in two processes at the same time."""
+    """Return the answers of all such tests in this file, from two concurrent processes."""
     tests = [
         f"{item.path}::{_name(item)}"
         for item in request.session.items
@@ -108,7 +108,7 @@ def _start(config: pytest.Config, tests: list[str], seed: int, folder: Path) -> 
 
 
 def _settings(config: pytest.Config) -> list[str]:
-    """The options of this run that decide what a test finds; not those that decide how it is shown."""
+    """Return the pytest options of this run that affect test results, without those for output."""
     option: Any = config.option
     plugins = [name for name in option.plugins or () if name != "no:terminal"]
     return [

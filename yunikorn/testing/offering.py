@@ -1,4 +1,4 @@
-"""Plugins that are under test: offered without being installed."""
+"""Registration of plugins under test without installation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNDER_TEST = "under-test"
 
 
 def kind_of(cls: type[Any]) -> Kind:
-    """The kind of a plugin class; raises `TypeError` for what is none."""
+    """Return the kind of a plugin class. Raises `TypeError` for any other object."""
     for kind in KINDS:
         if isinstance(cls, type) and issubclass(cls, kind.base):
             return kind
@@ -23,10 +23,10 @@ def kind_of(cls: type[Any]) -> Kind:
 
 
 def registry_with(*plugins: type[Plugin] | ModuleType, defaults: bool = True) -> Registry:
-    """The default plugins and these: classes, or whole modules with their hooks.
+    """Return a registry of the default plugins and of `plugins`: classes, or modules with hooks.
 
-    Whatever is installed besides is left out, so that a test depends on nothing else. Raises
-    `AssertionError` with the reason when one of them is not fit to be a plugin.
+    Other installed plugins are left out, so that a test does not depend on them. Raises `AssertionError`
+    with the reason if a plugin is not valid.
     """
     registry = Registry.load(third_party=False) if defaults else Registry()
     classes = [plugin for plugin in plugins if not isinstance(plugin, ModuleType)]
@@ -44,7 +44,7 @@ def _take(registry: Registry, plugin: object, name: str) -> None:
 
 
 def _offering(classes: Iterable[type[Plugin]]) -> object:
-    """An object with the hooks that hand these classes over."""
+    """Return an object whose hooks return these classes."""
     by_hook: dict[str, list[type[Plugin]]] = {}
     for cls in classes:
         by_hook.setdefault(kind_of(cls).hook, []).append(cls)

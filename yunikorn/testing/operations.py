@@ -1,4 +1,4 @@
-"""How much work a call is, counted in lines that Python runs: the same on every machine."""
+"""Cost of a call, counted in executed lines of Python, which does not depend on the machine."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from types import FrameType
 from typing import Any
 
 WARM = 3
-"""Calls before one is counted: what is only done once is not counted."""
+"""Number of calls before the counted one, so that one-time work is not counted."""
 
 
 def count_operations(call: Callable[[], object]) -> int:
-    """How many lines of Python run, and how many functions are entered, while `call` is made once.
+    """Return the number of executed lines and function calls in Python during one `call`.
 
-    What is done in C, such as sorting a list, counts as nothing. A debugger or a measurement of coverage
-    that is active sees nothing of the call.
+    Work in C, such as sorting a list, is not counted. An active debugger or coverage measurement does not
+    see the call.
     """
     for _ in range(WARM):
         call()

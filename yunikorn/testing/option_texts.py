@@ -1,4 +1,4 @@
-"""The options of a plugin object, written as a configuration would write them."""
+"""Conversion of a plugin object's options to configuration text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import attrs
 
 
 def options_of(plugin: object) -> dict[str, Any]:
-    """The values of the options of a plugin object, by the name that a configuration uses."""
+    """Return the values of a plugin object's options, by the names in the configuration."""
     cls = type(plugin)
     if attrs.has(cls):
         fields = [field for field in attrs.fields(cls) if field.init]
@@ -23,10 +23,10 @@ def options_of(plugin: object) -> dict[str, Any]:
 
 
 def options_as_text(plugin: object, *, in_properties: bool) -> dict[str, Any]:
-    """The options as a configuration gives them.
+    """Return the options as in a configuration.
 
-    `in_properties` writes everything as text, lists with commas, as the properties of a queue have them. An
-    option that is None is left out. Raises `ValueError` for a value that no configuration can say.
+    `in_properties` converts all values to text, and lists to comma-separated text, as in queue properties.
+    An option that is None is left out. Raises `ValueError` for a value that has no configuration syntax.
     """
     found = {}
     for name, value in options_of(plugin).items():

@@ -1,4 +1,4 @@
-"""What keys have to obey so that sorting by them has one result."""
+"""Check of the laws of a total order, which make sorting deterministic."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import attrs
 
 @attrs.frozen
 class Keyed:
-    """A key, and whose it is."""
+    """Key with the label of its sample."""
 
     label: str
     key: Any
 
 
 def broken_laws(keyed: Sequence[Keyed]) -> list[str]:
-    """What is wrong with keys that are to have a total order; empty when they have one.
+    """Return violations of a total order of keys; empty if there are none.
 
-    Each equals itself (NaN does not), of two exactly one is smaller or both are equal, and what is smaller
-    than something small is smaller, too.
+    Each key equals itself (NaN does not), exactly one of smaller, equal and greater holds for each pair, and
+    "smaller" is transitive.
     """
     found = []
     for one in keyed:

@@ -1,4 +1,4 @@
-"""The contract of a placement rule."""
+"""Contract test of placement rules."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from yunikorn.testing.samples import ApplicationSample, application
 
 
 class PlacementRuleContract(AnswersContract):
-    """What a placement rule keeps: `rule = Mine(...)`."""
+    """Tests that a placement rule must pass; set `rule = Mine(...)`."""
 
     kind = PLACEMENT
     subject = "rule"
     rule: ClassVar[PlacementRule]
 
     def name_in(self, document: Yaml) -> None:
-        """Before two rules that place whatever it does not."""
+        """Add the rule before two rules that place all remaining applications."""
         document["partitions"][0]["placementrules"] = [
             {**self.named("name"), "create": True},
             {"name": "provided"},
@@ -30,7 +30,7 @@ class PlacementRuleContract(AnswersContract):
         ]
 
     def samples(self) -> Sequence[ApplicationSample]:
-        """Applications of all sorts of users; add to it what matters to your rule."""
+        """Return applications of various users; extend the list with cases that matter to the rule."""
         return [
             application("plain"),
             application("dotted", user="ann.lee", groups=("team.a", "staff")),
@@ -43,14 +43,14 @@ class PlacementRuleContract(AnswersContract):
         ]
 
     def questions(self) -> Sequence[Question]:
-        """For the queue of each sample."""
+        """Return a question for the queue of each sample."""
         return [
             Question(f"the queue of application {sample.id}", partial(_place, app=sample))
             for sample in self.samples()
         ]
 
     def test_it_answers_with_a_name_or_none(self) -> None:
-        """None is "no match, try the next rule"; a name has no empty level."""
+        """Check that an answer is None or a queue name without empty levels."""
         rule = self.fresh()
         for sample in self.samples():
             answer = rule.place(sample)
@@ -62,7 +62,7 @@ class PlacementRuleContract(AnswersContract):
             assert answer != "", f"{what}: say None where there is no match"
 
     def test_what_it_writes_into_a_name_is_allowed_there(self) -> None:
-        """What users wrote may be none of its fault; what it adds itself is."""
+        """Check that characters that the rule itself adds to a name are legal; those of users may not be."""
         rule = self.fresh()
         for sample in self.samples():
             answer = rule.place(sample) or ""
@@ -74,7 +74,7 @@ class PlacementRuleContract(AnswersContract):
             )
 
     def test_a_dot_in_a_name_of_a_user_or_group_makes_no_level(self) -> None:
-        """`ann.lee` is one level, `ann_dot_lee`: that is what `dotless` is for."""
+        """Check that dots in names are replaced with `dotless`: `ann.lee` is one level, `ann_dot_lee`."""
         rule = self.fresh()
         for sample in self.samples():
             answer = f".{rule.place(sample) or ''}."

@@ -1,4 +1,4 @@
-"""What every plugin keeps, of whichever kind; the contracts of the kinds build on it."""
+"""Contract test of all kinds of plugins; the base of the contracts of each kind."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ Yaml = dict[str, Any]
 
 
 class PluginContract:
-    """The base of all contracts: derive from that of your kind.
+    """Base class of all contracts; derive tests from the contract of the plugin's kind.
 
-    Every test works on fresh objects, made with the options of the one that you give.
+    Every test uses new objects, constructed with the options of the given plugin object.
     """
 
     kind: ClassVar[Kind]
     subject: ClassVar[str] = "policy"
-    """Under which name the derived class has its plugin object."""
+    """Name of the attribute in which a derived class sets its plugin object."""
     in_properties: ClassVar[bool] = False
-    """Whether a configuration gives the options as properties of a queue."""
+    """True if the options are queue properties in a configuration."""
 
     # -- the plugin under test ------------------------------------------------------------------------
 
     @property
     def given(self) -> Plugin:
-        """The object that the derived class names."""
+        """Plugin object that the derived class sets."""
         found = getattr(self, self.subject, None)
         if not isinstance(found, self.kind.base):
             name, base = type(self).__name__, self.kind.base.__name__
@@ -51,7 +51,7 @@ class PluginContract:
         return found
 
     def fresh(self, clock: ManualClock | None = None) -> Any:
-        """An object like the given one that nobody has used yet, opened on a clock that stands still."""
+        """Return an unused object with the options of the given one, opened on a manual clock."""
         plugin = self.registry().make(
             self.kind, type(self.given).name, self.option_texts(), comma_lists=self.in_properties
         )
@@ -59,30 +59,30 @@ class PluginContract:
         return plugin
 
     def context(self, clock: ManualClock | None = None) -> Context:
-        """What a plugin is told of where it works; without a resource manager."""
+        """Return the context for `opened` and `reloaded`, without a resource manager."""
         return Context("default", (clock or ManualClock()).now)
 
     def registry(self) -> Registry:
-        """The plugin under test, and no other."""
+        """Return a registry with only the plugin under test."""
         return registry_with(type(self.given), defaults=False)
 
     def option_texts(self) -> dict[str, Any]:
-        """Its options as a configuration gives them."""
+        """Return the options as in a configuration."""
         return options_as_text(self.given, in_properties=self.in_properties)
 
     # -- in a cluster ---------------------------------------------------------------------------------
 
     def cluster(self, timeouts: Timeouts | None = None) -> Cluster:
-        """A cluster whose configuration names the plugin."""
+        """Return a cluster whose configuration uses the plugin."""
         registry = registry_with() if self.is_default() else registry_with(type(self.given))
         return Cluster(self.configuration(), registry, timeouts=timeouts)
 
     def is_default(self) -> bool:
-        """Whether the plugin under test is one of those that come with the scheduler."""
+        """Return True if the plugin under test is a default plugin."""
         return any(offer.cls is type(self.given) for offer in registry_with().offers(self.kind))
 
     def configuration(self, also: str = "") -> str:
-        """A configuration that names the plugin, as text (JSON is YAML); `also` is one queue more."""
+        """Return a configuration that uses the plugin, as JSON text; `also` is the name of an extra queue."""
         root: Yaml = {"name": "root", "submitacl": "*", "queues": [{"name": "default"}, {"name": "other"}]}
         if also:
             root["queues"].append({"name": also})
@@ -91,15 +91,15 @@ class PluginContract:
         return json.dumps(document)
 
     def name_in(self, document: Yaml) -> None:
-        """Write the plugin and its options into a configuration, where its kind is named."""
+        """Insert the plugin and its options into a configuration, at the place of its kind."""
         raise NotImplementedError
 
     def named(self, key: str) -> Yaml:
-        """The mapping that names the plugin under `key`, its options beside it."""
+        """Return a mapping with the name of the plugin under `key`, and its options."""
         return {key: type(self.given).name, **self.option_texts()}
 
     def play(self, *, reload: bool, reservations: bool = True) -> Cluster:
-        """A day in the life of a cluster under the plugin, with a reload in it or without."""
+        """Run a fixed workload in a cluster with the plugin, optionally with a reload; return the cluster."""
         cluster = self.cluster(None if reservations else Timeouts(reservation=None))
         try:
             _first_half(cluster)
@@ -110,19 +110,19 @@ class PluginContract:
             cluster.close()
         return cluster
 
-    # -- what every plugin keeps ----------------------------------------------------------------------
+    # -- tests of all kinds ---------------------------------------------------------------------------
 
     def test_its_class_is_fit_for_its_kind(self) -> None:
-        """Base, name, method and options are as the registry wants them."""
+        """Check the class with the rules of the registry: base, name, method and options."""
         assert check_class(self.kind, type(self.given))
 
     def test_it_says_what_it_is(self) -> None:
-        """The first line of its documentation is what `yunikorn plugins` shows."""
+        """Check that the class has a docstring; `yunikorn plugins` prints its first line."""
         (offer,) = self.registry().offers(self.kind)
         assert offer.summary, f"write a docstring for {offer.cls.__qualname__}: `yunikorn plugins` shows it"
 
     def test_its_options_survive_the_configuration(self) -> None:
-        """Written as text and read again they are the same."""
+        """Check that options are unchanged after conversion to text and back."""
         made = self.registry().make(
             self.kind, type(self.given).name, self.option_texts(), comma_lists=self.in_properties
         )
@@ -136,13 +136,13 @@ class PluginContract:
             )
 
     def test_its_life_has_a_beginning_and_an_end(self) -> None:
-        """It can be opened, told of a reload, and closed, where there is no resource manager."""
+        """Check that the plugin can be opened, reloaded and closed without a resource manager."""
         plugin = self.fresh()
         plugin.reloaded(self.context())
         plugin.closed()
 
     def test_a_cluster_runs_under_it_without_a_fault(self) -> None:
-        """Whatever comes up in a cluster, it answers as its kind should."""
+        """Check that the plugin causes no failure in a cluster with a varied workload."""
         cluster = self.play(reload=True)
         failures = [
             f"{failure.message} ({failure.count} times)" for failure in cluster.failures if not failure.last
@@ -150,19 +150,19 @@ class PluginContract:
         assert not failures, "\n".join(["in a cluster it did what it must not:", *failures])
 
     def test_equal_input_gives_equal_decisions(self) -> None:
-        """Two clusters to which the same happens decide the same."""
+        """Check that two clusters with equal input make equal decisions."""
         first, second = self.play(reload=False), self.play(reload=False)
         _assert_equal(first, second, "two clusters to which the same happened decided differently")
 
     def test_a_reload_that_leaves_it_alone_changes_no_decision(self) -> None:
-        """A configuration that changes something else leaves it as it was, with all it knows."""
-        # A reload forgets which nodes are kept for whom: so let none be.
+        """Check that a reload of another part of the configuration keeps the plugin's state and decisions."""
+        # A reload drops reservations, so they are disabled.
         before, after = (self.play(reload=reload, reservations=False) for reload in (False, True))
         _assert_equal(before, after, "with a reload that leaves it alone (the second) it decided differently")
 
 
 def _assert_equal(first: Cluster, second: Cluster, what: str) -> None:
-    """Raises `AssertionError` with the first decision in which two clusters differ."""
+    """Raise `AssertionError` with the first decision in which two clusters differ."""
     __tracebackhide__ = True
     decided = zip_longest(map(_say, first.placements), map(_say, second.placements), fillvalue="nothing")
     for number, (one, other) in enumerate(decided, start=1):
@@ -179,7 +179,7 @@ def _say(placement: Placement) -> str:
 
 
 def _refuse_hidden_options(cls: type[Any]) -> None:
-    """Raises `AssertionError` for what a class takes when it is made, and no configuration can give."""
+    """Raise `AssertionError` for parameters of the constructor that no configuration can set."""
     if attrs.has(cls) or dataclasses.is_dataclass(cls) or cls.__init__ is object.__init__:
         return
     taken = [name for name in inspect.signature(cls).parameters]
@@ -191,7 +191,7 @@ def _refuse_hidden_options(cls: type[Any]) -> None:
 
 
 def _first_half(cluster: Cluster) -> None:
-    """More work than there is room for, of all kinds, by several users in two queues."""
+    """Submit more work than fits, from several users in two queues."""
     cluster.add(
         node("node-1", {"zone": "a"}, vcore=4, memory="8Gi"),
         node("node-2", {"zone": "b"}, vcore=8, memory="8Gi", occupied={"vcore": 2}),
@@ -217,7 +217,7 @@ def _first_half(cluster: Cluster) -> None:
 
 
 def _second_half(cluster: Cluster) -> None:
-    """Some of it ends, new work and a node come, another shrinks."""
+    """End some work, shrink and remove nodes, and add new work and nodes."""
     for app_id in ("app-1", "app-2"):
         cluster.finish(app_id, "large")
         cluster.advance(600)

@@ -1,4 +1,4 @@
-"""The contract of a predicate."""
+"""Contract test of predicates."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from yunikorn.testing.samples import Amounts, AskSample, NodeSample, application
 
 
 class PredicateContract(AnswersContract):
-    """What a predicate keeps: `predicate = Mine(...)`.
+    """Tests that a predicate must pass; set `predicate = Mine(...)`.
 
-    Give requests and nodes that matter to it (`asks`, `nodes`): that equal classes get equal answers is
-    only found out with them.
+    Override `asks` and `nodes` with cases that matter to the predicate, because wrong class declarations are
+    only found with such cases.
     """
 
     kind = PREDICATE
@@ -28,11 +28,11 @@ class PredicateContract(AnswersContract):
     predicate: ClassVar[Predicate]
 
     def name_in(self, document: Yaml) -> None:
-        """As the only predicate of the partition."""
+        """Add the predicate as the only one of the partition."""
         document["partitions"][0]["predicates"] = [self.named("name")]
 
     def asks(self) -> Sequence[AskSample]:
-        """Requests with tags and without."""
+        """Return requests with and without tags."""
         tagged = application("tagged", tags={"zone": "a", "team": "physics"})
         return [
             ask("plain", vcore=1),
@@ -44,7 +44,7 @@ class PredicateContract(AnswersContract):
         ]
 
     def nodes(self) -> Sequence[NodeSample]:
-        """Nodes with attributes and without, free and full."""
+        """Return nodes with and without attributes, free and full."""
         size: Amounts = {"vcore": 8, "memory": "16Gi"}
         return [
             node("plain", capacity=size),
@@ -56,7 +56,7 @@ class PredicateContract(AnswersContract):
         ]
 
     def test_it_answers_with_a_reason_or_none(self) -> None:
-        """None is yes; no is a reason that somebody can read."""
+        """Check that an answer is None or a non-empty reason."""
         predicate = self.fresh()
         for wanted, found in self._pairs():
             for answer in (predicate.check(wanted, found), predicate.check_reservation(wanted, found)):
@@ -64,7 +64,7 @@ class PredicateContract(AnswersContract):
                 assert fits, f"check({wanted.key}, {found.id}) is {answer!r}: None, or the reason for no"
 
     def test_many_at_once_are_answered_as_one_by_one(self) -> None:
-        """`check_nodes` is for speed only."""
+        """Check that `check_nodes` gives the same answers as calls for single nodes."""
         predicate, nodes = self.fresh(), self.nodes()
         for wanted in self.asks():
             for allocate, one in ((True, predicate.check), (False, predicate.check_reservation)):
@@ -76,7 +76,7 @@ class PredicateContract(AnswersContract):
                 )
 
     def test_equal_classes_get_equal_answers(self) -> None:
-        """The scheduler asks once per pair of classes, and believes what was declared."""
+        """Check that equal classes get equal answers, because the scheduler asks once per pair of classes."""
         predicate = self.fresh()
         if not _declares(predicate, "ask_class"):
             return
@@ -92,7 +92,7 @@ class PredicateContract(AnswersContract):
             )
 
     def test_the_class_of_a_node_depends_on_its_attributes_only(self) -> None:
-        """It is looked at when attributes change, and at no other time."""
+        """Check that `node_class` uses attributes only; it is called again only when attributes change."""
         predicate = self.fresh()
         if not _declares(predicate, "node_class"):
             return
@@ -105,14 +105,14 @@ class PredicateContract(AnswersContract):
             )
 
     def test_it_says_in_words_what_it_wants_or_nothing(self) -> None:
-        """`wanted` completes "a node with ..." for whoever asks why a request waits."""
+        """Check that `wanted` returns None or text that completes "a node with ..."."""
         predicate = self.fresh()
         for wanted in self.asks():
             words = predicate.wanted(wanted)
             assert words is None or (isinstance(words, str) and words), f"wanted({wanted.key}) is {words!r}"
 
     def questions(self) -> Sequence[Question]:
-        """For each request and node, whether it may be placed there, and kept for it."""
+        """Return questions for allocation and reservation of each request on each node."""
         return [
             Question(f"{method}({wanted.key}, {found.id})", partial(_ask, method, wanted, found))
             for wanted, found in self._pairs()

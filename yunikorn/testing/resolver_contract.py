@@ -1,4 +1,4 @@
-"""The contract of a user-group resolver."""
+"""Contract test of user-group resolvers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yunikorn.testing.plugin_contract import Yaml
 
 
 class UserGroupResolverContract(AnswersContract):
-    """What a user-group resolver keeps: `resolver = Mine(...)`."""
+    """Tests that a user-group resolver must pass; set `resolver = Mine(...)`."""
 
     kind = RESOLVER
     subject = "resolver"
@@ -21,19 +21,19 @@ class UserGroupResolverContract(AnswersContract):
     resolver: ClassVar[UserGroupResolver]
 
     def name_in(self, document: Yaml) -> None:
-        """As the resolver of the partition."""
+        """Add the resolver to the partition."""
         document["partitions"][0]["usergroupresolver"] = self.named("type")
 
     def users(self) -> Sequence[str]:
-        """Users, known and unknown; add to it whom yours knows."""
+        """Return known and unknown users; extend the list with users that the resolver knows."""
         return ["root", "ann", "ann.lee", "ann@example.org", "no-such-user-anywhere", "ä ö", "x" * 300, ""]
 
     def questions(self) -> Sequence[Question]:
-        """For the groups of each user; the answers are to be equal as long as the world says the same."""
+        """Return a question for the groups of each user; the external source must not change meanwhile."""
         return [Question(f"groups({user!r})", partial(_groups, user=user)) for user in self.users()]
 
     def test_it_answers_with_groups_or_none(self) -> None:
-        """The primary group first, each once; None is "there is no such user"."""
+        """Check that an answer is None or a list of distinct group names."""
         resolver = self.fresh()
         for user in self.users():
             groups = resolver.groups(user)

@@ -1,7 +1,7 @@
-"""Nodes, queues, applications and requests for tests: handed to a plugin directly, or to a cluster.
+"""Sample nodes, queues, applications and requests, to call a plugin directly or to fill a cluster.
 
-Each is what a plugin sees of the scheduler's own (`yunikorn.api`), and does not change: a plugin that writes
-to one fails. Amounts are given as in `queues.yaml` and read in the units of the scheduler.
+The samples implement the views of `yunikorn.api` and are immutable: a plugin that writes to a sample fails.
+Amounts are given as in `queues.yaml` and read in the units of the scheduler.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from yunikorn.errors import QuantityError
 from yunikorn.resources import NOTHING, Resource, grow
 
 Amount = int | str
-"""An amount as a configuration writes it: `2`, `"500m"`, `"4Gi"`."""
+"""Amount in configuration syntax, such as `2`, `"500m"` or `"4Gi"`."""
 Amounts = Mapping[str, Amount]
 LEAST_PRIORITY = -(2**31)
 NO_TEXTS: Mapping[str, str] = MappingProxyType({})
@@ -24,7 +24,7 @@ AT_DEFAULT = "root.default"
 
 
 def amounts(given: Amounts) -> Resource:
-    """Amounts in the units of the scheduler; raises `ValueError` naming the type that cannot be read."""
+    """Convert amounts to the units of the scheduler. Raises `ValueError` that names the invalid type."""
     found = {}
     for name, amount in given.items():
         try:
@@ -40,7 +40,7 @@ def _texts(given: Mapping[str, str] | None) -> Mapping[str, str]:
 
 @attrs.frozen(eq=False)
 class NodeSample:
-    """A node as `yunikorn.api.Node` shows it."""
+    """Sample that implements `yunikorn.api.Node`."""
 
     id: str = "node-1"
     attributes: Mapping[str, str] = NO_TEXTS
@@ -50,7 +50,7 @@ class NodeSample:
 
     @property
     def available(self) -> Mapping[str, int]:
-        """What is left; below zero where more is in use than there is."""
+        """Capacity minus allocated and occupied; negative if more is in use than the capacity."""
         names = {**self.capacity, **self.allocated, **self.occupied}
         left = {
             name: self.capacity.get(name, 0) - self.allocated.get(name, 0) - self.occupied.get(name, 0)
@@ -61,7 +61,7 @@ class NodeSample:
 
 @attrs.frozen(eq=False)
 class QueueSample:
-    """A queue as `yunikorn.api.Queue` shows it."""
+    """Sample that implements `yunikorn.api.Queue`."""
 
     path: str = AT_DEFAULT
     guaranteed: Resource = NOTHING
@@ -77,13 +77,13 @@ class QueueSample:
 
     @property
     def demand(self) -> Resource:
-        """What it holds and what it waits for, together."""
+        """Sum of `allocated` and `pending`."""
         return _together(self.allocated, self.pending)
 
 
 @attrs.frozen(eq=False)
 class ApplicationSample:
-    """An application as `yunikorn.api.Application` shows it."""
+    """Sample that implements `yunikorn.api.Application`."""
 
     id: str = "app-1"
     user: str = "ann"
@@ -101,13 +101,13 @@ class ApplicationSample:
 
     @property
     def demand(self) -> Resource:
-        """What it holds and what it waits for, together."""
+        """Sum of `allocated` and `pending`."""
         return _together(self.allocated, self.pending)
 
 
 @attrs.frozen(eq=False)
 class AskSample:
-    """A request as `yunikorn.api.Ask` shows it; `yunikorn.api.AskClass`, too."""
+    """Sample that implements `yunikorn.api.Ask` and `yunikorn.api.AskClass`."""
 
     key: str = "ask-1"
     app: ApplicationSample = attrs.field(factory=ApplicationSample)
@@ -116,7 +116,7 @@ class AskSample:
     tags: Mapping[str, str] = NO_TEXTS
     created: int = 0
     count: int = 1
-    """How many allocations it asks for, when it is submitted to a cluster."""
+    """Number of allocations requested when the sample is submitted to a cluster."""
 
 
 def _together(left: Resource, right: Resource) -> Resource:
@@ -137,10 +137,10 @@ def node(
     capacity: Amounts = NOTHING,
     **more: Amount,
 ) -> NodeSample:
-    """A node: `node("n1", {"zone": "a"}, vcore=4, memory="8G")`.
+    """Return a node: `node("n1", {"zone": "a"}, vcore=4, memory="8G")`.
 
-    `capacity` is for types that are no Python names: `{"nvidia.com/gpu": 2}`. Raises `ValueError` for an
-    amount that cannot be read.
+    `capacity` is for types whose names are not Python identifiers, as in `{"nvidia.com/gpu": 2}`. Raises
+    `ValueError` for an invalid amount.
     """
     return NodeSample(
         id, _texts(attributes), amounts({**capacity, **more}), amounts(allocated), amounts(occupied)
@@ -160,9 +160,9 @@ def queue(
     properties: Mapping[str, str] | None = None,
     parent: QueueSample | None = None,
 ) -> QueueSample:
-    """A queue, for a plugin that is called directly; its fair maximum is the total overlaid by its quota.
+    """Return a queue for direct calls of a plugin; its `fair_max` is the total overlaid by its quota.
 
-    `recent` is in the units of the scheduler: milli-cores or bytes times seconds.
+    `recent` is in the units of the scheduler: milli-vcores or bytes, times seconds.
     """
     quota = None if max is None else amounts(max)
     whole = amounts(total)
@@ -197,9 +197,9 @@ def application(
     pending: Amounts = NOTHING,
     fair_total: Amounts = NOTHING,
 ) -> ApplicationSample:
-    """An application: `application("app-1", "root.batch", user="ann")`, with times in seconds.
+    """Return an application: `application("app-1", "root.batch", user="ann")`; times are in seconds.
 
-    A cluster takes its id, queue, user, groups and tags from here; all else is then the scheduler's to say.
+    A cluster uses only the id, queue, user, groups and tags. It computes the other values itself.
     """
     since = submitted if waiting_since is None else waiting_since
     return ApplicationSample(
@@ -230,9 +230,9 @@ def ask(
     resource: Amounts = NOTHING,
     **more: Amount,
 ) -> AskSample:
-    """A request for `count` times an amount: `ask("task", 3, vcore=1, memory="2G")`.
+    """Return a request for `count` times an amount: `ask("task", 3, vcore=1, memory="2G")`.
 
-    `app` is for a plugin that is called directly; a cluster is told the application by `submit`.
+    `app` is for direct calls of a plugin; a cluster receives the application through `submit`.
     """
     return AskSample(
         key,

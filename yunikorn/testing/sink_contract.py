@@ -1,4 +1,4 @@
-"""The contract of an event sink."""
+"""Contract test of event sinks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from yunikorn.testing.operations import count_operations
 from yunikorn.testing.plugin_contract import PluginContract, Yaml
 
 SENT_BEFORE = 300
-"""Events after which one must not cost more."""
+"""Number of earlier events after which the cost of an event must not have grown."""
 
 
 class EventSinkContract(PluginContract):
-    """What an event sink keeps: `sink = Mine(...)`.
+    """Tests that an event sink must pass; set `sink = Mine(...)`.
 
-    The sink is really used: give it options with which it writes where a test may write.
+    The tests use the sink, so give it options that make it write where a test may write.
     """
 
     kind = EVENT_SINK
@@ -29,11 +29,11 @@ class EventSinkContract(PluginContract):
     sink: ClassVar[EventSink]
 
     def name_in(self, document: Yaml) -> None:
-        """As the only sink."""
+        """Add the sink as the only one."""
         document["events"] = {"sinks": [self.named("name")]}
 
     def batches(self) -> Sequence[Sequence[Event]]:
-        """Events of all types, with all and with nothing in them, and a batch of none."""
+        """Return batches of events of all types, with all and with no fields, and an empty batch."""
         kinds = ("REQUEST", "APP", "NODE", "QUEUE", "USERGROUP", "PLUGIN")
         plain = [Event(kind, f"{kind.lower()}-1") for kind in kinds]
         full = Event(
@@ -42,7 +42,7 @@ class EventSinkContract(PluginContract):
         return [plain, [full], [], [full] * 100]
 
     def test_it_takes_every_event(self) -> None:
-        """Whatever its type, in batches of any size, none included."""
+        """Check that the sink accepts events of every type and batches of any size, including empty ones."""
         sink = self.fresh()
         try:
             for batch in self.batches():
@@ -51,7 +51,7 @@ class EventSinkContract(PluginContract):
             sink.closed()
 
     def test_it_leaves_a_batch_as_it_is(self) -> None:
-        """Other sinks get the same one."""
+        """Check that the sink does not modify the batch, which is shared with other sinks."""
         sink = self.fresh()
         try:
             for batch in self.batches():
@@ -62,7 +62,7 @@ class EventSinkContract(PluginContract):
             sink.closed()
 
     def test_it_takes_events_after_a_reload(self) -> None:
-        """`reloaded` tells it that it stays in use."""
+        """Check that the sink accepts events after `reloaded`."""
         sink = self.fresh()
         try:
             for batch in self.batches():
@@ -72,7 +72,7 @@ class EventSinkContract(PluginContract):
             sink.closed()
 
     def test_an_event_costs_no_more_the_more_were_sent(self) -> None:
-        """Its speed class: what it remembers must not be gone through at every event."""
+        """Check that the cost of an event does not grow with the number of earlier events."""
         sink, batch = self.fresh(), list(self.batches()[0])[:1]
         try:
             before = count_operations(lambda: sink.send(batch))
@@ -87,5 +87,5 @@ class EventSinkContract(PluginContract):
         )
 
     def test_it_may_end_without_an_event(self) -> None:
-        """Nothing happened while it was open."""
+        """Check that the sink can be closed without any event."""
         self.fresh().closed()

@@ -1,6 +1,6 @@
-"""Contracts of the policies that order: applications, queues and nodes.
+"""Contract tests of the sort policies of applications, queues and nodes.
 
-The keys of whatever may come up have one order, and each costs at most in proportion to what it looks at.
+Keys must have a total order, and the cost of a key must be at most proportional to the resource types.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ from yunikorn.testing.samples import (
 )
 
 SHOWN = 5
-"""Breaches of an order that are shown."""
+"""Maximum number of order violations in a message."""
 FEW, MANY = 4, 64
-"""Resource types of two samples that are alike but for their number."""
+"""Numbers of resource types of the two samples whose costs are compared."""
 HUGE = INT64_MAX
 TOTAL: Amounts = {"vcore": 100, "memory": "100Gi"}
 SIZE: Amounts = {"vcore": 8, "memory": "16Gi"}
 
 
 class SortContract(AnswersContract):
-    """What the three kinds have in common; derive from one of those below."""
+    """Tests of all three kinds of sort policies; derive from a subclass."""
 
     def samples(self) -> Sequence[Any]:
-        """What the policy is asked about, odd things included; add to it what matters to yours."""
+        """Return samples, including edge cases; extend the list with cases that matter to the policy."""
         raise NotImplementedError
 
     def wide(self, types: int) -> Any:
-        """A sample with this many resource types, of every amount."""
+        """Return a sample with this number of resource types in all its amounts."""
         raise NotImplementedError
 
     def key_of(self, policy: Any, sample: Any) -> Any:
-        """The key that `policy` gives to a sample."""
+        """Return the key of a sample under `policy`."""
         return policy.key(sample)
 
     def questions(self) -> Sequence[Question]:
-        """For the key of each sample."""
+        """Return a question for the key of each sample."""
         return [
             Question(f"the key of {_label(sample)}", partial(self._key, sample=sample))
             for sample in self.samples()
@@ -65,20 +65,20 @@ class SortContract(AnswersContract):
         return self.key_of(policy, sample)
 
     def comparable(self, answers: Sequence[Any]) -> Mapping[str, str]:
-        """The order that the keys give; they themselves may be anything."""
+        """Return the order by the keys as text; keys themselves may be of any type."""
         return {"the order": _order_of([_label(sample) for sample in self.samples()], answers)}
 
     def _keys(self, policy: Any, samples: Sequence[Any]) -> list[Any]:
         return [self.key_of(policy, sample) for sample in samples]
 
     def test_keys_have_one_order(self) -> None:
-        """Also those of objects with no resources, amounts of zero, and types that others do not have."""
+        """Check for a total order, also with empty amounts, zeros, and types that only one sample has."""
         policy = self.fresh()
         keyed = [Keyed(_label(sample), self.key_of(policy, sample)) for sample in self.samples()]
         _assert_ordered(keyed)
 
     def test_a_key_that_ages_says_how_often_it_is_computed_anew(self) -> None:
-        """If time alone changes an order, `refresh_every` says after how many seconds to look again."""
+        """Check that a policy whose order changes with time alone sets `refresh_every`."""
         clock = ManualClock()
         policy, samples = self.fresh(clock), self.samples()
         every = policy.refresh_every
@@ -95,7 +95,7 @@ class SortContract(AnswersContract):
             )
 
     def test_a_key_costs_at_most_in_proportion_to_the_resource_types(self) -> None:
-        """Its speed class: it is computed at every change of what it is about."""
+        """Check that the cost of a key is at most proportional to the number of resource types."""
         policy = self.fresh()
         few = count_operations(partial(self.key_of, policy, self.wide(FEW)))
         many = count_operations(partial(self.key_of, policy, self.wide(MANY)))
@@ -104,18 +104,18 @@ class SortContract(AnswersContract):
 
 
 class AppSortPolicyContract(SortContract):
-    """What an application sort policy keeps: `policy = Mine(...)`."""
+    """Tests that an application sort policy must pass; set `policy = Mine(...)`."""
 
     kind = APP_SORT
     in_properties = True
     policy: ClassVar[AppSortPolicy]
 
     def name_in(self, document: Yaml) -> None:
-        """As a property of both leaf queues."""
+        """Add the policy as a property of both leaf queues."""
         _in_properties(self, document["partitions"][0]["queues"][0]["queues"], "application.sort.policy")
 
     def samples(self) -> Sequence[ApplicationSample]:
-        """Applications young and old, large and small, with nothing, and with what nobody else has."""
+        """Return applications of different age and size, without resources, and with rare resource types."""
         of_batch = queue("root.batch", total=TOTAL)
         app = partial(application, queue=of_batch, fair_total=TOTAL)
         return [
@@ -132,7 +132,7 @@ class AppSortPolicyContract(SortContract):
         ]
 
     def wide(self, types: int) -> ApplicationSample:
-        """An application with many resource types."""
+        """Return an application with many resource types."""
         amount = _wide(types)
         return application("wide", queue=self._queue(), allocated=amount, pending=amount, fair_total=amount)
 
@@ -140,9 +140,7 @@ class AppSortPolicyContract(SortContract):
         return queue("root.batch")
 
     def test_admission_limits_let_an_application_take_part(self) -> None:
-        """`admission_limits` gives counts, or None for all, and never keeps out everybody where there is
-        somebody.
-        """
+        """Check that `admission_limits` returns counts or None, and always lets an application take part."""
         policy = self.fresh()
         counts: dict[Hashable, int] = {}
         for sample in self.samples():
@@ -165,18 +163,18 @@ class AppSortPolicyContract(SortContract):
 
 
 class QueueSortPolicyContract(SortContract):
-    """What a queue sort policy keeps: `policy = Mine(...)`."""
+    """Tests that a queue sort policy must pass; set `policy = Mine(...)`."""
 
     kind = QUEUE_SORT
     in_properties = True
     policy: ClassVar[QueueSortPolicy]
 
     def name_in(self, document: Yaml) -> None:
-        """As a property of root."""
+        """Add the policy as a property of root."""
         _in_properties(self, document["partitions"][0]["queues"], "queue.sort.policy")
 
     def samples(self) -> Sequence[QueueSample]:
-        """Queues with and without guarantee and quota, idle and busy, and with what nobody else has."""
+        """Return queues with and without guarantee and quota, idle and busy, and with rare resource types."""
         total = TOTAL
         return [
             queue("root.idle", total=total),
@@ -194,7 +192,7 @@ class QueueSortPolicyContract(SortContract):
         ]
 
     def wide(self, types: int) -> QueueSample:
-        """A queue with many resource types."""
+        """Return a queue with many resource types."""
         amount = _wide(types)
         return queue(
             "root.wide", guaranteed=amount, max=amount, total=amount, allocated=amount, pending=amount
@@ -202,17 +200,20 @@ class QueueSortPolicyContract(SortContract):
 
 
 class NodeSortPolicyContract(SortContract):
-    """What a node sort policy keeps: `policy = Mine(...)`, with `score(node)` or `score(node, ask_class)`."""
+    """Tests that a node sort policy must pass; set `policy = Mine(...)`.
+
+    The policy has `score(node)` or `score(node, ask_class)`.
+    """
 
     kind = NODE_SORT
     policy: ClassVar[NodeSortPolicy]
 
     def name_in(self, document: Yaml) -> None:
-        """As the order of the partition."""
+        """Add the policy as the node order of the partition."""
         document["partitions"][0]["nodesortpolicy"] = self.named("type")
 
     def samples(self) -> Sequence[NodeSample]:
-        """Nodes full, empty, shrunk and without anything, with attributes and without."""
+        """Return full, empty and shrunk nodes, nodes without resources, and nodes with attributes."""
         size = SIZE
         return [
             node("empty", capacity=size),
@@ -229,7 +230,7 @@ class NodeSortPolicyContract(SortContract):
         ]
 
     def ask_classes(self) -> Sequence[AskSample]:
-        """Requests with which a policy that looks at them is asked."""
+        """Return requests for policies whose score depends on the request."""
         return [
             ask("usual", vcore=1, memory="1Gi"),
             ask("gpu", vcore=1, resource={"gpu": 1}),
@@ -240,11 +241,11 @@ class NodeSortPolicyContract(SortContract):
         ]
 
     def wide(self, types: int) -> NodeSample:
-        """A node with many resource types."""
+        """Return a node with many resource types."""
         return node("wide", capacity=_wide(types, 10), allocated=_wide(types, 3), occupied=_wide(types, 1))
 
     def questions(self) -> Sequence[Question]:
-        """For the score of each node; of a policy that looks at the request, for each of `ask_classes`."""
+        """Return a question for each node's score, for each of `ask_classes` if scores depend on the request."""
         if not _takes_ask_class(self.given):
             return super().questions()
         return [
@@ -257,7 +258,7 @@ class NodeSortPolicyContract(SortContract):
         ]
 
     def comparable(self, answers: Sequence[Any]) -> Mapping[str, str]:
-        """The order that the scores give, for each request if it looks at them."""
+        """Return the order by score as text, for each request if scores depend on it."""
         if not _takes_ask_class(self.given):
             return super().comparable(answers)
         labels = [sample.id for sample in self.samples()]
@@ -269,7 +270,7 @@ class NodeSortPolicyContract(SortContract):
         }
 
     def key_of(self, policy: Any, sample: Any) -> Any:
-        """The score; of a policy that looks at the request, that for the first of `ask_classes`."""
+        """Return the score, for the first of `ask_classes` if scores depend on the request."""
         return self._score(policy, sample, self.ask_classes()[0])
 
     def _score(self, policy: Any, sample: Any, ask_class: AskSample) -> Any:
@@ -277,7 +278,7 @@ class NodeSortPolicyContract(SortContract):
         return score(sample, ask_class) if _takes_ask_class(policy) else score(sample)
 
     def test_scores_are_numbers_for_every_node_and_request(self) -> None:
-        """Infinite ones are allowed, NaN is not."""
+        """Check that scores are numbers; infinity is allowed, NaN is not."""
         policy = self.fresh()
         for ask_class in self.ask_classes():
             for sample in self.samples():
@@ -287,7 +288,7 @@ class NodeSortPolicyContract(SortContract):
                 assert score == score, what
 
     def test_scores_have_one_order_for_every_request(self) -> None:
-        """Whatever is asked for."""
+        """Check for a total order of the scores for every request."""
         policy = self.fresh()
         for ask_class in self.ask_classes():
             keyed = [Keyed(sample.id, self._score(policy, sample, ask_class)) for sample in self.samples()]
@@ -299,7 +300,7 @@ def _label(sample: Any) -> str:
 
 
 def _order_of(labels: Sequence[str], keys: Sequence[Any]) -> str:
-    """Labels in the order of their keys, equal ones as they came; what is wrong where there is none."""
+    """Return labels sorted by key, equal keys in input order, or an error text if keys do not compare."""
     try:
         return ", ".join(labels[index] for index in sorted(range(len(keys)), key=keys.__getitem__))
     except Exception as error:

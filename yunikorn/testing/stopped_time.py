@@ -1,4 +1,4 @@
-"""A world without clock and chance, for the moment in which a decision is asked for."""
+"""Detection of clock reads and random numbers in a plugin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 
 CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")
 CALENDARS = {"gmtime": 0, "localtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
-"""Functions of `time` that read the clock when they are given no more than so many arguments."""
+"""Functions of `time` that read the clock if called with at most this number of arguments."""
 DAYS = {datetime.datetime: ("now", "utcnow", "today"), datetime.date: ("today",)}
 DICE: dict[ModuleType, tuple[str, ...]] = {
     random: tuple(
@@ -31,18 +31,18 @@ DICE: dict[ModuleType, tuple[str, ...]] = {
 USE_NOW = "use context.now() of `opened`"
 NO_CHANCE = "equal input, equal decisions"
 LET_PASS = "logging"
-"""The module that may look at the clock: a record of the log has its time."""
+"""Module that may read the clock, because log records have a time."""
 
 
 class ReadsClock(Exception):
-    """What a plugin gets that reads the machine's clock or throws dice."""
+    """Raised in a plugin that reads the system clock or a random number generator."""
 
 
 @contextmanager
 def without_clock_and_chance(cls: type[Any] | None = None) -> Iterator[None]:
-    """While this is open, what reads the clock or throws dice raises `ReadsClock`.
+    """Make functions that read the clock or generate random numbers raise `ReadsClock`.
 
-    What the modules around the plugin class `cls` have imported by name is replaced there, too.
+    Names that the package of the plugin class `cls` has imported are replaced, too.
     """
     replaced = {id(real): (real, other) for real, other in _replacements()}
     with pytest.MonkeyPatch.context() as patch:
@@ -54,12 +54,12 @@ def without_clock_and_chance(cls: type[Any] | None = None) -> Iterator[None]:
 
 
 def _around(cls: type[Any] | None) -> list[ModuleType]:
-    """The modules of the package in which a class is."""
+    """Return the modules of the package that contains `cls`."""
     if cls is None:
         return []
     package = cls.__module__.partition(".")[0]
     names = [name for name in sys.modules if name == package or name.startswith(f"{package}.")]
-    # Of a package with everything in it, such as the one that this file is in, only what is the plugin's.
+    # The package of this file contains the whole scheduler; replace names only in the plugin's module.
     if package == __package__.partition(".")[0]:
         names = [cls.__module__]
     return [module for name in names if isinstance(module := sys.modules.get(name), ModuleType)]
@@ -90,7 +90,7 @@ def _raising(real: Callable[..., Any], text: str, most: int | None = None) -> Ca
 
 
 def _without_today(real: type[Any], names: tuple[str, ...]) -> type[Any]:
-    """A class like `datetime`, and taken for it, that does not know what day it is."""
+    """Return a substitute of a `datetime` class, with equal `isinstance` results, that refuses `names`."""
 
     class Known(type):
         def __instancecheck__(cls, instance: object) -> bool:
