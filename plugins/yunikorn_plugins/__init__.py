@@ -1,5 +1,5 @@
-"""The default plugins that act: placement rules, predicates, event sinks, user-group resolvers.
+"""Default placement rules, predicates, event sinks and user-group resolvers.
 
-Each module is a complete plugin and a tutorial for its kind. They import nothing of the scheduler but
-`yunikorn.api`, as any third party's plugin would.
+Each module is a complete plugin and an example for its kind. Like third-party plugins, they import only
+`yunikorn.api` of the scheduler.
 """

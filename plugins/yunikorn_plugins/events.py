@@ -1,13 +1,13 @@
-"""Event sinks: where the scheduler's events go.
+"""Default event sinks: `log` and `jsonl`.
 
     events:
       sinks:
-        - log                                   # through Python's logging
-        - name: jsonl                           # one JSON object a line
+        - log                                   # Python's logging
+        - name: jsonl                           # a file with one JSON object per line
           path: /var/log/yunikorn/events.jsonl
 
-A sink receives events in batches, oldest first. It has a life cycle: `opened` before the first batch,
-`closed` after the last. A sink that raises is switched off and reported; scheduling goes on.
+A sink receives events in batches, oldest first. The core calls `opened` before the first batch and `closed`
+after the last. A sink that raises an exception is disabled and reported; scheduling continues.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Log(EventSink):
 
     name = "log"
     level: str = attrs.field(default="INFO")
-    """DEBUG, INFO, WARNING or ERROR."""
+    """Log level: DEBUG, INFO, WARNING or ERROR."""
     logger: str = "yunikorn.events"
-    """The logger's name, by which a program that embeds the scheduler directs the lines."""
+    """Name of the logger; a program that embeds the scheduler can configure this logger."""
 
     @level.validator
     def _is_level(self, _: object, value: str) -> None:
@@ -41,7 +41,7 @@ class Log(EventSink):
             raise ValueError(f"level must be one of {', '.join(LEVELS)}, got '{value}'")
 
     def send(self, batch: Sequence[Event]) -> None:
-        """One line an event."""
+        """Log one line per event."""
         logger, level = logging.getLogger(self.logger), logging.getLevelNamesMapping()[self.level.upper()]
         if logger.isEnabledFor(level):
             for event in batch:
@@ -54,21 +54,21 @@ class JsonLines(EventSink):
 
     name = "jsonl"
     path: Path
-    """The file; it is made when it does not exist, its folder is not."""
+    """File to append to; created if missing, but its folder must exist."""
     _file: TextIO | None = attrs.field(init=False, default=None, repr=False)
 
     def opened(self, context: Context) -> None:
-        """Open the file now, so that a path that does not work is found at once."""
+        """Open the file at once, so that an invalid path is reported at the start."""
         self._open()
 
     def send(self, batch: Sequence[Event]) -> None:
-        """Write the batch, and hand it to the operating system before the next is taken."""
+        """Write and flush the batch."""
         file = self._open()
         file.writelines(f"{json.dumps(as_record(event), ensure_ascii=False)}\n" for event in batch)
         file.flush()
 
     def closed(self) -> None:
-        """Close the file; harmless when it is closed."""
+        """Close the file if it is open."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -80,7 +80,7 @@ class JsonLines(EventSink):
 
 
 def as_record(event: Event) -> dict[str, Any]:
-    """The event under the names that YuniKorn's own event records have (facts §12.2)."""
+    """Return the event with the field names of YuniKorn's event records."""
     record: dict[str, Any] = {
         "timestampNano": event.timestamp,
         "type": event.type,
@@ -98,7 +98,7 @@ def as_record(event: Event) -> dict[str, Any]:
 
 
 def line_of(event: Event) -> str:
-    """The event as text, what is empty left out: `APP app-1 ADD APP_ALLOC ask-7: message`."""
+    """Return the event as text without empty fields: `APP app-1 ADD APP_ALLOC ask-7: message`."""
     words = [event.type, event.object_id, event.change, event.detail, event.reason, event.reference_id]
     text = " ".join(word for word in words if word and word not in ("NONE", "DETAILS_NONE"))
     if event.resource:
@@ -108,5 +108,5 @@ def line_of(event: Event) -> str:
 
 @hookimpl
 def yunikorn_event_sinks() -> list[type[EventSink]]:
-    """Into the log, and into a file."""
+    """Return the sinks for the log and for a file."""
     return [Log, JsonLines]

@@ -1,13 +1,13 @@
-"""User-group resolvers: which groups a user is in, when an application came without any.
+"""Default user-group resolver: `os`, for applications that are submitted without groups.
 
     partitions:
       - name: default
         usergroupresolver:
           type: os
 
-A resolver returns the groups, the primary one first, or None for "there is no such user". It is asked
-seldom: the core remembers an answer for five minutes, and a failure for thirty seconds. Without a
-resolver every user is the only member of a group of the same name. Source: facts §15.
+A resolver returns the groups, the primary group first, or None for "there is no such user". The core caches
+an answer for five minutes and a failure for thirty seconds. Without a resolver every user is the only member
+of a group of the same name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Os(UserGroupResolver):
     name = "os"
 
     def groups(self, user: str) -> Sequence[str] | None:
-        """From the password and group databases; a group without a name stays a number."""
+        """Look up the password and group databases; a group without a name is returned as a number."""
         try:
             entry = pwd.getpwnam(user)
         except KeyError:
@@ -39,7 +39,7 @@ class Os(UserGroupResolver):
 
 
 def group_name(gid: int) -> str:
-    """The group's name, or its number as text when it has none."""
+    """Return the name of a group, or its number as text if it has none."""
     try:
         return grp.getgrgid(gid).gr_name
     except KeyError:
@@ -48,5 +48,5 @@ def group_name(gid: int) -> str:
 
 @hookimpl
 def yunikorn_user_group_resolvers() -> list[type[UserGroupResolver]]:
-    """Only `os`: the absence of a resolver needs none."""
+    """Return the only resolver."""
     return [Os]

@@ -1,27 +1,27 @@
-"""Placement rules: which queue an application goes to.
+"""Default placement rules: `provided`, `user`, `fixed` and `tag`.
 
     partitions:
       - name: default
         placementrules:
-          - name: provided            # the queue it asked for, below a queue of its user
+          - name: provided            # the requested queue, below a queue of the user
             create: true
             parent:
               name: user
               create: true
-          - name: tag                 # else the queue called like its namespace
+          - name: tag                 # else the queue with the name of the namespace
             value: namespace
             filter:
               type: allow
               groups: [developers]
-          - name: fixed               # else this one
+          - name: fixed               # else this queue
             value: root.default
 
-A rule answers one question: what is the queue called? It returns a name, or None for "no match, try the
-next rule". What every rule has in common is not its business: `create`, `filter` and `parent` belong to
-the core, as do access control and the check that the name is legal (docs/placement.md).
+A rule returns the name of a queue, or None for "no match, try the next rule". The core implements what all
+rules have in common: `create`, `filter` and `parent`, access control, and the check for legal names (see
+`docs/placement.md`).
 
-The name is complete when it starts with `root.`, in any case; `root.` alone is root itself. Any other
-name goes below the parent rule's queue. See "Names" in docs/placement.md.
+A name that starts with `root.`, in any case, is a full path; `root.` alone is root itself. Any other name is
+relative to the queue of the parent rule. See "Names" in `docs/placement.md`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from yunikorn.api import Application, PlacementRule, dotless, hookimpl
 
 
 def level_or_path(name: str) -> str:
-    """A name that users wrote: a complete one stays, any other is one level and loses its dots."""
+    """Return a full path unchanged, and any other name of a user as one level, without dots."""
     lower = name.lower()
     if lower == "root":
         return "root."
@@ -46,7 +46,7 @@ class Provided(PlacementRule):
     name = "provided"
 
     def place(self, app: Application) -> str | None:
-        """Its queue name, as one level unless it is complete; no match when it asked for none."""
+        """Return the requested queue, as one level unless it is a full path; None if there is none."""
         return level_or_path(app.queue_name) if app.queue_name else None
 
 
@@ -57,7 +57,7 @@ class User(PlacementRule):
     name = "user"
 
     def place(self, app: Application) -> str | None:
-        """The user's name as one level."""
+        """Return the name of the user as one level."""
         return dotless(app.user)
 
 
@@ -67,7 +67,7 @@ class Fixed(PlacementRule):
 
     name = "fixed"
     value: str = attrs.field()
-    """The queue; dots separate levels."""
+    """Name of the queue; dots separate levels."""
 
     @value.validator
     def _names_something(self, _: object, value: str) -> None:
@@ -75,7 +75,7 @@ class Fixed(PlacementRule):
             raise ValueError("value must name the queue, for example root.default")
 
     def place(self, app: Application) -> str | None:
-        """The value, whoever asks."""
+        """Return the configured queue."""
         queue = self.value.strip().lower()
         return "root." if queue == "root" else queue
 
@@ -86,7 +86,7 @@ class Tag(PlacementRule):
 
     name = "tag"
     value: str = attrs.field()
-    """The tag's name, in any case."""
+    """Name of the tag, in any case."""
 
     @value.validator
     def _names_something(self, _: object, value: str) -> None:
@@ -94,9 +94,9 @@ class Tag(PlacementRule):
             raise ValueError("value must name the tag, for example namespace")
 
     def place(self, app: Application) -> str | None:
-        """The tag's value, as one level unless it is complete; no match when the tag is not set."""
+        """Return the value of the tag, as one level unless it is a full path; None if the tag is not set."""
         wanted = self.value.strip().lower()
-        # A tag written exactly so comes before those that differ in case; of these the first one given.
+        # An exact match of the name takes precedence; of names that differ in case the first one counts.
         found = app.tags.get(wanted) or next(
             (value for name, value in app.tags.items() if value and name.lower() == wanted), ""
         )
@@ -105,5 +105,5 @@ class Tag(PlacementRule):
 
 @hookimpl
 def yunikorn_placement_rules() -> list[type[PlacementRule]]:
-    """The rules of the seed."""
+    """Return the rules of YuniKorn."""
     return [Provided, User, Fixed, Tag]

@@ -1,4 +1,4 @@
-"""Predicates: which nodes a request may run on, beyond having room.
+"""Default predicates: `node-selector` and `taints`.
 
     partitions:
       - name: default
@@ -7,16 +7,15 @@
           - name: taints
             attribute: taints
 
-`node-selector`: a request, or its application, says what the node's attributes must be like, in the tag
+`node-selector`: a request or its application requires attributes of the node in the tag
 `yunikorn.apache.org/node-selector`: `zone=a, disk in (ssd, nvme), gpu, !spot, rack!=r7`.
 
-`taints`: a node keeps requests away with its attribute `taints`, `team=red:NoSchedule, old:NoExecute`,
-except those that tolerate it in the tag `yunikorn.apache.org/tolerations`: `team=red, old` or `*`.
+`taints`: a node repels requests with its attribute `taints`, such as `team=red:NoSchedule, old:NoExecute`,
+except those that tolerate the taints in the tag `yunikorn.apache.org/tolerations`: `team=red, old` or `*`.
 
-`check` returns None for yes, or the reason for no. A tag that makes no sense is a reason for no, too: an
-exception would be a bug of the predicate. What the answer depends on is told by `ask_class` and
-`node_class`, so that the scheduler asks once for each pair of classes instead of for each pair of request
-and node.
+`check` returns None to accept, or the reason for a refusal. An invalid tag is also a reason for a refusal,
+because an exception would be a bug of the predicate. `ask_class` and `node_class` declare what the answer
+depends on, so that the scheduler asks once per pair of classes instead of once per pair of request and node.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from yunikorn.api import Ask, Node, Predicate, hookimpl
 
 FORMS = "key=value, key!=value, key in (a, b), key notin (a, b), key, !key"
 _COMMA = re.compile(r",(?![^(]*\))")
-"""A comma outside of parentheses."""
+"""Comma outside of parentheses."""
 _REQUIREMENT = re.compile(
     r"""(?P<absent>!\s*)?(?P<key>[^\s=!(),]+)
         (?: \s*(?P<compare>==?|!=)\s*(?P<value>[^\s=!(),]+)
@@ -44,17 +43,17 @@ _REQUIREMENT = re.compile(
 
 @attrs.frozen
 class Requirement:
-    """One condition on an attribute of the node."""
+    """Condition on an attribute of the node."""
 
     text: str
     key: str
     values: frozenset[str] | None
-    """None: whichever, as long as it is there."""
+    """Accepted values; None for any value."""
     wanted: bool
-    """Whether the attribute must be one of the values, or must not."""
+    """True if the attribute must have one of the values, False if it must not."""
 
     def is_met(self, attributes: Mapping[str, str]) -> bool:
-        """Whether these attributes are as required; one that is missing has none of the values."""
+        """Return True if the condition is met; a missing attribute has none of the values."""
         found = attributes.get(self.key)
         inside = found is not None if self.values is None else found in self.values
         return inside is self.wanted
@@ -62,7 +61,7 @@ class Requirement:
 
 @lru_cache(maxsize=1024)
 def read_selector(text: str) -> tuple[Requirement, ...] | str:
-    """The requirements of a selector, or what is wrong with it."""
+    """Return the requirements of a selector, or an error text."""
     if not text.strip():
         return ()
     requirements = []
@@ -85,13 +84,13 @@ class NodeSelector(Predicate):
 
     name = "node-selector"
     tag: str = "yunikorn.apache.org/node-selector"
-    """Where requests and applications say it; both count."""
+    """Tag with the selector; those of the request and of its application must both be met."""
     keys: tuple[str, ...] = ()
-    """The attributes that selectors may use, all if empty. Naming them is faster on many nodes: nodes that
-    differ in other attributes only, such as their host names, are then asked about once."""
+    """Attributes that selectors may use, all if empty. Naming them is faster on many nodes: nodes that differ
+    only in other attributes, such as their host names, are then checked once."""
 
     def check(self, ask: Ask, node: Node) -> str | None:
-        """The first requirement that the node does not meet."""
+        """Return the first requirement that the node does not meet, or None."""
         for text in (ask.app.tags.get(self.tag, ""), ask.tags.get(self.tag, "")):
             requirements = read_selector(text)
             if isinstance(requirements, str):
@@ -107,16 +106,16 @@ class NodeSelector(Predicate):
         return None
 
     def ask_class(self, ask: Ask) -> Hashable:
-        """Both selectors, as text."""
+        """Return both selectors as text."""
         return ask.app.tags.get(self.tag, ""), ask.tags.get(self.tag, "")
 
     def node_class(self, node: Node) -> Hashable:
-        """The attributes that a selector may look at."""
+        """Return the attributes that a selector may use."""
         attributes = node.attributes
         return tuple(map(attributes.get, self.keys)) if self.keys else frozenset(attributes.items())
 
     def wanted(self, ask: Ask) -> str | None:
-        """All requirements; None when a selector cannot be read."""
+        """Return all requirements; None if a selector is invalid."""
         texts: list[str] = []
         for text in (ask.app.tags.get(self.tag, ""), ask.tags.get(self.tag, "")):
             requirements = read_selector(text)
@@ -134,7 +133,7 @@ _MARK = re.compile(r"(?P<key>\*|[^\s=:,*]+)(?:=(?P<value>[^\s=:,]*))?(?::(?P<eff
 
 @attrs.frozen
 class Mark:
-    """A taint, or what tolerates it; of a toleration, None stands for any."""
+    """Taint or toleration; in a toleration None matches any value or effect."""
 
     text: str
     key: str
@@ -142,7 +141,7 @@ class Mark:
     effect: str | None
 
     def tolerates(self, taint: Mark) -> bool:
-        """Whether this toleration covers the taint."""
+        """Return True if this toleration matches the taint."""
         return (
             self.key in ("*", taint.key)
             and self.value in (None, taint.value or "")
@@ -152,7 +151,7 @@ class Mark:
 
 @lru_cache(maxsize=1024)
 def read_marks(text: str) -> tuple[Mark, ...] | str:
-    """Taints or tolerations, `key[=value][:effect]` separated by commas; or what is wrong with them."""
+    """Return taints or tolerations from text `key[=value][:effect],...`, or an error text."""
     marks = []
     for part in (part.strip() for part in text.split(",")):
         match = _MARK.fullmatch(part)
@@ -171,12 +170,12 @@ class Taints(Predicate):
 
     name = "taints"
     attribute: str = "taints"
-    """The node's attribute. A taint without an effect is NoSchedule; PreferNoSchedule keeps nobody away."""
+    """Attribute of the node. A taint without effect is NoSchedule; PreferNoSchedule refuses no request."""
     tag: str = "yunikorn.apache.org/tolerations"
-    """Where requests and applications say what they tolerate; both count."""
+    """Tag with the tolerations; those of the request and of its application both count."""
 
     def check(self, ask: Ask, node: Node) -> str | None:
-        """The first taint that is not tolerated."""
+        """Return the first taint that is not tolerated, or None."""
         taints = read_marks(node.attributes.get(self.attribute, ""))
         if isinstance(taints, str):
             return f"the node's taints cannot be read: {taints} (attribute {self.attribute})"
@@ -192,15 +191,15 @@ class Taints(Predicate):
         return None
 
     def ask_class(self, ask: Ask) -> Hashable:
-        """Both lists of tolerations, as text."""
+        """Return both lists of tolerations as text."""
         return ask.app.tags.get(self.tag, ""), ask.tags.get(self.tag, "")
 
     def node_class(self, node: Node) -> Hashable:
-        """The taints, as text."""
+        """Return the taints as text."""
         return node.attributes.get(self.attribute, "")
 
     def wanted(self, ask: Ask) -> str | None:
-        """No taints but those that are tolerated; None when the tolerations cannot be read."""
+        """Return the tolerated taints as the requirement; None if the tolerations are invalid."""
         texts: list[str] = []
         for text in (ask.app.tags.get(self.tag, ""), ask.tags.get(self.tag, "")):
             marks = read_marks(text)
@@ -212,5 +211,5 @@ class Taints(Predicate):
 
 @hookimpl
 def yunikorn_predicates() -> list[type[Predicate]]:
-    """Where a request wants to go, and where it is not wanted."""
+    """Return the predicates for node selectors and for taints."""
     return [NodeSelector, Taints]

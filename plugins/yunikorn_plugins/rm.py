@@ -1,4 +1,4 @@
-"""The resource manager itself as a predicate and as an event sink, both called `rm`.
+"""Predicate and event sink that forward to the resource manager, both called `rm`.
 
     partitions:
       - name: default
@@ -6,10 +6,10 @@
     events:
       sinks: [rm, log]
 
-A resource manager whose callback implements `predicates` is asked, and one that implements `send_events`
-is told, whether a configuration names `rm` or not: naming it gives it a place among the others. To have it
-left alone: `plugins: {disable: [rm]}`, or `predicate:rm`, or `event-sink:rm`. Where a callback does not
-implement the method, and where there is no resource manager at all, `rm` refuses nothing.
+A callback that implements `predicates` or `send_events` is called even if the configuration does not name
+`rm`. Naming it determines its position among the others. To disable it, use `plugins: {disable: [rm]}`, or
+`predicate:rm`, or `event-sink:rm`. If the callback lacks the method, or if there is no resource manager, `rm`
+refuses nothing.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from yunikorn.api import Ask, Context, Event, EventSink, Node, Predicate, Resour
 
 @attrs.define(eq=False)
 class AskResourceManager(Predicate):
-    """What the resource manager's callback says of a node."""
+    """The node is accepted or refused by the resource manager's callback."""
 
     name = "rm"
     refresh_every = 5.0
     _rm: ResourceManager | None = attrs.field(init=False, default=None, repr=False)
 
     def opened(self, context: Context) -> None:
-        """Learn whom to ask."""
+        """Keep the resource manager of the partition."""
         self._rm = context.rm
 
     @property
     def asks_ahead(self) -> bool:
-        """Whether it wants to be asked about many nodes at once, because it is far away."""
+        """True if the callback prefers one call for many nodes, because it is remote."""
         return self._rm is not None and self._rm.answers_at_once
 
     def check(self, ask: Ask, node: Node) -> str | None:
-        """Its reason, if it does not let the request be placed there."""
+        """Return the callback's reason if it refuses an allocation, else None."""
         return None if self._rm is None else self._rm.refusal(ask, node, allocate=True)
 
     def check_reservation(self, ask: Ask, node: Node) -> str | None:
-        """Its reason, if it does not let the node be kept for the request."""
+        """Return the callback's reason if it refuses a reservation, else None."""
         return None if self._rm is None else self._rm.refusal(ask, node, allocate=False)
 
     def check_nodes(self, ask: Ask, nodes: Sequence[Node], *, allocate: bool) -> Sequence[str | None]:
-        """Its reasons, for each node."""
+        """Return the callback's answers, one per node."""
         if self._rm is None:
             return [None] * len(nodes)
         return self._rm.refusals(ask, nodes, allocate=allocate)
@@ -61,22 +61,22 @@ class TellResourceManager(EventSink):
     _rm: ResourceManager | None = attrs.field(init=False, default=None, repr=False)
 
     def opened(self, context: Context) -> None:
-        """Learn whom to tell."""
+        """Keep the resource manager of the partition."""
         self._rm = context.rm
 
     def send(self, batch: Sequence[Event]) -> None:
-        """Hand them over."""
+        """Send the events to the callback, if there is one."""
         if self._rm is not None:
             self._rm.send_events(batch)
 
 
 @hookimpl
 def yunikorn_predicates() -> list[type[Predicate]]:
-    """The resource manager is asked."""
+    """Return the predicate."""
     return [AskResourceManager]
 
 
 @hookimpl
 def yunikorn_event_sinks() -> list[type[EventSink]]:
-    """The resource manager is told."""
+    """Return the event sink."""
     return [TellResourceManager]

@@ -1,1 +1,1 @@
-"""The default policies that order: applications in a queue, queues under a parent, nodes for a request."""
+"""Default sort policies of applications, queues and nodes."""

@@ -1,16 +1,16 @@
-"""How a leaf queue orders its applications: `fifo`, `fair` and `stateaware`.
+"""Default policies for the order of applications in a leaf queue: `fifo`, `fair` and `stateaware`.
 
-Named in a queue's properties, and inherited by the queues below:
+A queue selects a policy in its properties, which the queues below inherit:
 
     queues:
       - name: sandbox
         properties:
           application.sort.policy: fair
 
-A policy gives each application a key; the smallest comes first. Only applications with waiting
-requests are looked at, and priorities count before the key (unless the queue property
-`application.sort.priority` is `disabled`, which ignores them): the core sees to both. To write your own,
-copy one of these classes into a module with the hook at the end of this file.
+A policy returns a key for each application; the smallest key is first. The core orders only applications with
+pending requests. It orders by priority first, and then by key, unless the queue property
+`application.sort.priority` is `disabled`. To write a policy, copy one of these classes into a module with the
+hook at the end of this file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Fifo(AppSortPolicy):
     name = "fifo"
 
     def key(self, app: Application) -> int:
-        """When it was submitted."""
+        """Return the time of submission."""
         return app.submitted
 
 
@@ -40,11 +40,11 @@ class FairApplications(AppSortPolicy):
     name = "fair"
 
     def key(self, app: Application) -> tuple[float, ...]:
-        """Its share of every resource type, the largest first.
+        """Return the share of each resource type, the largest first.
 
-        The largest share decides, and between equals the next largest. The whole that a share is part of is
-        the queue's guarantee for that type if there is one, else the cluster. All that the application holds
-        counts. Behind the second share zeros are left out.
+        The largest share decides, then the next largest. A share is the allocated amount, including
+        placeholders, relative to the queue's guarantee of the type, or to the cluster if there is none.
+        Zeros after the second share are left out.
         """
         total, allocated = app.fair_total, app.allocated
         if len(allocated) > 2:
@@ -61,7 +61,7 @@ class FairApplications(AppSortPolicy):
 
 
 def _shares(allocated: Mapping[str, int], total: Mapping[str, int]) -> tuple[float, ...]:
-    """The share of each type, the largest first; no zeros behind the second."""
+    """Return the share of each type, the largest first, without zeros after the second."""
     shares = [
         amount / whole if (whole := total.get(name)) else float(amount) for name, amount in allocated.items()
     ]
@@ -70,7 +70,7 @@ def _shares(allocated: Mapping[str, int], total: Mapping[str, int]) -> tuple[flo
 
 
 ADMISSION_CLASSES = {"Accepted": "accepted", "Starting": "starting"}
-"""The admission class of a state; every other active state shares the admission class of the running ones."""
+"""Admission class by state; all other active states are in the class `running`."""
 
 
 @attrs.frozen
@@ -80,24 +80,24 @@ class StateAware(AppSortPolicy):
     name = "stateaware"
 
     def key(self, app: Application) -> int:
-        """When it was submitted."""
+        """Return the time of submission."""
         return app.submitted
 
     def admission_class(self, app: Application) -> Hashable:
-        """By its state; one that is accepted and has and wants nothing keeps no other waiting."""
+        """Return the class of the state; an accepted application without demand must not block others."""
         if app.state == "Accepted" and not any(app.demand.values()):
             return "running"
         return ADMISSION_CLASSES.get(app.state, "running")
 
     def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
-        """All that run, one that is starting, and only if there is none, one that is accepted.
+        """Return no limit for running applications, and a limit of one that is starting or accepted.
 
-        A starting application holds the others back even when it waits for nothing itself.
+        A starting application blocks accepted ones even if it has no pending requests.
         """
         return {"running": None, "starting": 1, "accepted": 0 if counts.get("starting") else 1}
 
 
 @hookimpl
 def yunikorn_app_sort_policies() -> list[type[AppSortPolicy]]:
-    """The default ways to order applications."""
+    """Return the default policies."""
     return [Fifo, FairApplications, StateAware]

@@ -1,6 +1,6 @@
-"""How nodes are ordered for a request: `fair` spreads the load, `binpacking` fills node after node.
+"""Default policies for the order of nodes: `fair` spreads the load, `binpacking` fills node after node.
 
-Named for a partition, with weights for the resource types that count:
+A partition selects a policy, with weights of resource types:
 
     partitions:
       - name: default
@@ -10,9 +10,9 @@ Named for a partition, with weights for the resource types that count:
             vcore: 4.0
             memory: 1.0
 
-Weights are relative to each other. Without any, `vcore` and `memory` count alike; types that are not
-named do not count. A request goes to the first node in this order that has room for it and that no
-predicate refuses.
+Weights are relative to each other. The default is equal weights for `vcore` and `memory`. Types without a
+weight do not count. A request is allocated on the first node in this order that has enough free resources and
+that no predicate refuses.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FairNodes(_Weighted):
     name = "fair"
 
     def score(self, node: Node) -> float:
-        """How much of the node is used, 0 to 1."""
+        """Return the used fraction of the node, 0 to 1."""
         return utilisation(node, self.resourceweights or DEFAULT_WEIGHTS)
 
 
@@ -54,11 +54,11 @@ class BinPacking(_Weighted):
     name = "binpacking"
 
     def score(self, node: Node) -> float:
-        """How much of the node is free, 0 to 1."""
+        """Return the free fraction of the node, 0 to 1."""
         return 1.0 - utilisation(node, self.resourceweights or DEFAULT_WEIGHTS)
 
 
 @hookimpl
 def yunikorn_node_sort_policies() -> list[type[NodeSortPolicy]]:
-    """The default ways to order nodes."""
+    """Return the default policies."""
     return [FairNodes, BinPacking]

@@ -1,6 +1,6 @@
-"""How a parent queue orders its children: `fair`, the default of every parent.
+"""Default policy for the order of the children of a parent queue: `fair`.
 
-Another policy is named in the parent's properties:
+A parent queue selects a policy in its properties:
 
     queues:
       - name: teams
@@ -8,8 +8,8 @@ Another policy is named in the parent's properties:
         properties:
           queue.sort.policy: fair
 
-Queue priorities count before the key, unless the parent's `application.sort.priority` is `disabled`, which
-ignores them. Equal keys go by name. The core sees to both.
+The core orders by queue priority first, unless the parent's `application.sort.priority` is `disabled`, then
+by key, and then by name.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class FairQueues(QueueSortPolicy):
     name = "fair"
 
     def key(self, queue: Queue) -> tuple[float, float]:
-        """Its usage against its due, the smallest first; between equals the one that waits for most."""
+        """Return usage relative to guarantee or quota, and the negative pending share to break ties."""
         return fair_share_key(queue)
 
 
 @hookimpl
 def yunikorn_queue_sort_policies() -> list[type[QueueSortPolicy]]:
-    """The default ways to order queues."""
+    """Return the default policies."""
     return [FairQueues]

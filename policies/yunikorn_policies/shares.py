@@ -1,4 +1,4 @@
-"""The arithmetic of shares that the default policies order by."""
+"""Shares and utilisation, the keys of the default policies."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from yunikorn.api import Node, Queue
 
 
 def fair_share_key(queue: Queue) -> tuple[float, float]:
-    """What a queue uses of its due, and, negative, what waits in it as a part of the cluster.
+    """Return the usage ratio of a queue, and its negative pending share.
 
-    The first is the largest ratio over all types of what is used to what is guaranteed, or else to the quota.
-    A guarantee or quota of 0 that is used counts as fully used; a type with neither does not count
-    (decision 19). The second is the sum over all types, and the same in whatever order they were asked for.
+    The usage ratio is the maximum over all types of usage to guarantee, or to the quota of a type without
+    guarantee. A type with neither is ignored; a guarantee or quota of 0 that is in use counts as ratio 1. The
+    pending share is the sum over all types of pending resources relative to the cluster; the sum does not
+    depend on the order of the types. See `docs/decisions/0019`.
     """
     allocated, guaranteed, total, demand = queue.allocated, queue.guaranteed, queue.total, queue.demand
     fair_max: Mapping[str, int] | None = None
@@ -35,13 +36,13 @@ def fair_share_key(queue: Queue) -> tuple[float, float]:
             whole = total.get(name)
             share -= waiting / whole if whole else float(waiting)
     if len(demand) > 2:
-        # Of three parts a sum from left to right depends on which comes first; of two it does not.
+        # A floating-point sum of three or more terms depends on their order.
         share = -_waiting(demand, allocated, total)
     return ratio, share
 
 
 def _waiting(demand: Mapping[str, int], allocated: Mapping[str, int], total: Mapping[str, int]) -> float:
-    """What waits, as a part of the cluster: the sum over all types, rounded once."""
+    """Return the pending resources relative to the cluster, summed over all types and rounded once."""
     parts = []
     for name, wanted in demand.items():
         waiting = wanted - allocated.get(name, 0)
@@ -51,7 +52,7 @@ def _waiting(demand: Mapping[str, int], allocated: Mapping[str, int], total: Map
 
 
 def utilisation(node: Node, weights: Mapping[str, float]) -> float:
-    """The weighted mean over the types that the node has of the part of each that is in use."""
+    """Return the weighted mean of the used fraction of each type, over the types that the node has."""
     capacity, available = node.capacity, node.available
     used = total = 0.0
     for name, weight in weights.items():

@@ -245,7 +245,7 @@ class NodeSortPolicyContract(SortContract):
         return node("wide", capacity=_wide(types, 10), allocated=_wide(types, 3), occupied=_wide(types, 1))
 
     def questions(self) -> Sequence[Question]:
-        """Return a question for each node's score, for each of `ask_classes` if scores depend on the request."""
+        """Return a question for each node's score, per request of `ask_classes` if scores depend on it."""
         if not _takes_ask_class(self.given):
             return super().questions()
         return [
