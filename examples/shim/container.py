@@ -1,4 +1,4 @@
-"""A process of a task that outlives the shim: a file says what it is, and a lock on it that it lives."""
+"""Process of a task that survives a restart of the shim; its file has a description and holds a lock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import attrs
 
 @attrs.frozen
 class Container:
-    """A process, and the allocation it runs in."""
+    """Process of an allocation."""
 
     file: Path
     uuid: str
@@ -25,7 +25,7 @@ class Container:
 
     @classmethod
     def start(cls, file: Path, uuid: str, node: str, command: Sequence[str]) -> Container:
-        """Start it. The process inherits the lock: it is gone when the process and all its children are."""
+        """Start a process, which inherits the lock; the lock ends with the process and all its children."""
         with file.open("w") as locked, file.with_suffix(".log").open("w") as log:
             fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
             process = subprocess.Popen(
@@ -43,7 +43,7 @@ class Container:
 
     @classmethod
     def find(cls, file: Path) -> Container | None:
-        """The one that was started with this file, whoever did; None if that came to nothing."""
+        """Return the container recorded in `file`, possibly by an earlier shim; None if there is none."""
         try:
             return cls(file, **json.loads(file.read_text("utf-8")))
         except (OSError, ValueError, TypeError):
@@ -51,8 +51,8 @@ class Container:
 
     @property
     def lives(self) -> bool:
-        """Whether any of its processes does."""
-        with contextlib.suppress(ChildProcessError):  # one of an earlier shim is nobody's child
+        """True if the process or one of its children is running."""
+        with contextlib.suppress(ChildProcessError):  # a process of an earlier shim is no child of this one
             os.waitpid(self.pid, os.WNOHANG)
         with self.file.open() as locked:
             try:
@@ -62,6 +62,6 @@ class Container:
         return False
 
     def stop(self) -> None:
-        """Ask it to end."""
+        """Send SIGTERM to the process group."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGTERM)

@@ -36,13 +36,13 @@ from yunikorn.resources import Resource
 
 @attrs.frozen
 class Job:
-    """What a file `NAME.job` says."""
+    """Job described by a file `NAME.job`."""
 
     name: str
     command: list[str]
     tasks: int = 1
     vcore: int = 1000
-    """Of each task, in milli-cores."""
+    """Size of each task in milli-vcores."""
     queue: str = "root.batch"
     user: str = "me"
 
@@ -54,16 +54,19 @@ class Job:
 
 
 class Shim:
-    """Its whole state is in the folder: a task that has no file waits, one with a file runs or has ended."""
+    """Resource manager whose whole state is in a folder.
+
+    A task without a file is pending; any other task runs or has ended.
+    """
 
     def __init__(self, folder: Path, nodes: Sequence[str], vcore: int) -> None:
         self.folder, self.nodes, self.vcore = folder, nodes, vcore
         self.jobs: dict[str, Job] = {}
         self.tasks: dict[str, tuple[Job, Container | None]] = {}
-        """By key: tasks that have not ended, with their processes."""
+        """Tasks that have not ended, by key, with their processes."""
         self.told_to_end: dict[str, TerminationType] = {}
 
-    # -- what the scheduler says and asks -----------------------------------------------------------------
+    # -- callbacks of the scheduler -----------------------------------------------------------------------
 
     def recv_update_response(self, response: UpdateResponse) -> None:
         for placed in response.new_allocations:
@@ -82,7 +85,7 @@ class Shim:
             self._refuse(self.folder / f"{refused.application_id}.job", refused.reason)
 
     def predicates(self, args: PredicatesArgs) -> str | None:
-        """A file closes a node."""
+        """Refuse a node that is closed by a file."""
         return "closed by hand" if (self.folder / f"{args.node_id}.closed").exists() else None
 
     def send_events(self, events: Sequence[EventRecord]) -> None:
@@ -90,7 +93,7 @@ class Shim:
             log.writelines(f"{event.type.name} {event.object_id}: {event.message}\n" for event in events)
 
     def report(self) -> Iterable[UpdateRequest]:
-        """Everything there is, at the beginning of each session."""
+        """Yield the complete state, at the beginning of each session."""
         nodes = [NewNodeInfo(name, schedulable_resource=Resource(vcore=self.vcore)) for name in self.nodes]
         by_name = {node.node_id: node for node in nodes}
         update = UpdateRequest("", new_schedulable_nodes=nodes)
@@ -104,10 +107,10 @@ class Shim:
         print(f"reporting {sum(c is not None for _, c in self.tasks.values())} running tasks")
         yield update
 
-    # -- what happens here --------------------------------------------------------------------------------
+    # -- jobs and processes -------------------------------------------------------------------------------
 
     def look(self) -> UpdateRequest:
-        """What has changed since the last look: new jobs, processes that ended, jobs that are done."""
+        """Return the changes since the last call: new jobs, ended processes, and finished jobs."""
         update = UpdateRequest("")
         for file in sorted(self.folder.glob("*.job")):
             if file.stem not in self.jobs:
@@ -148,14 +151,14 @@ class Shim:
         print(f"{key} has ended ({why.name})")
         if why is TerminationType.STOPPED_BY_RM:
             del self.tasks[key]
-        else:  # it did not end by itself: once more
+        else:  # ended by the scheduler: run the task again
             container.file.unlink()
             self.tasks[key] = job, None
             update.asks.append(job.ask(key))
 
 
 async def main() -> None:
-    """Run until a signal; the processes stay, and the next shim finds them."""
+    """Run until a signal; the processes keep running, and the next shim finds them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="where jobs are, and the state of their tasks")
     parser.add_argument("--scheduler", default="127.0.0.1:3333", help="where it listens")
@@ -165,7 +168,7 @@ async def main() -> None:
     options = parser.parse_args()
     logging.basicConfig(format="%(message)s")
     shim = Shim(options.folder, options.nodes.split(","), options.vcore)
-    shim.look()  # its own past; the report has it
+    shim.look()  # restores the state from the folder; the first report contains it
     registration = RegisterResourceManagerRequest("toy-shim", version="1")
     client = AsyncClient(options.scheduler, registration, shim)
     over = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The contract of its kind, and the policy as a configuration gets it: found by its entry point."""
+"""Contract test of the policy, and tests in a cluster that finds the policy by its entry point."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ partitions:
 
 
 class TestShortestFirst(AppSortPolicyContract):
-    """What every application sort policy keeps."""
+    """Contract test of application sort policies."""
 
     policy = ShortestFirst(resource="vcore")
 

@@ -23,7 +23,7 @@ from yunikorn.api import Ask, Context, Event, EventSink, Node, Predicate, Resour
 
 @attrs.define(eq=False)
 class AskResourceManager(Predicate):
-    """The node is accepted or refused by the resource manager's callback."""
+    """Only nodes that the resource manager's callback accepts."""
 
     name = "rm"
     refresh_every = 5.0
@@ -55,7 +55,7 @@ class AskResourceManager(Predicate):
 
 @attrs.define(eq=False)
 class TellResourceManager(EventSink):
-    """Into the resource manager's callback."""
+    """Events sent to the resource manager's callback."""
 
     name = "rm"
     _rm: ResourceManager | None = attrs.field(init=False, default=None, repr=False)

@@ -1,4 +1,4 @@
-"""Nobody starves: who waits rises, and after the end of patience nothing else counts."""
+"""Tests that low priorities do not starve: by ageing, and by a limit on the time of waiting."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ PATIENCE = "ageing\n              application.sort.policy.patience: '200'"
 
 
 class TestAgeing(AppSortPolicyContract):
-    """What every application sort policy keeps."""
+    """Contract test of application sort policies."""
 
     policy = Ageing(step=60.0)
 
 
 class TestAgeingWithPatience(AppSortPolicyContract):
-    """The same, where there is an end to patience."""
+    """Contract test with the option `patience`."""
 
     policy = Ageing(step=60.0, patience=600.0)
 
 
 def configuration(policy: str, *, priority: str = "disabled") -> str:
-    """A configuration with this policy."""
+    """Return a configuration with this policy."""
     return QUEUES.replace("POLICY", policy).replace("PRIORITY", priority)
 
 
 def turns_until_poor_runs(cluster: Cluster, most: int = 60) -> int:
-    """Every ten seconds somebody comes with priority 5, and one of all can run: when does `poor`?"""
+    """Return the round in which `poor` runs: each 10 s a task of priority 5 arrives, and one task runs."""
     cluster.submit(application("poor", "root.batch"), ask(vcore=1, priority=0))
     for turn in range(most):
         cluster.submit(application(f"rich-{turn}", "root.batch"), ask(vcore=1, priority=5))
@@ -69,7 +69,7 @@ def test_with_priorities_first_the_poor_starve(policy: str, priority: str, sched
 
 def test_with_ageing_they_do_not(scheduler: MakeScheduler) -> None:
     cluster = scheduler(configuration(STEP), node(vcore=1), plugins=[Ageing])
-    # Five levels of 60 seconds have to be waited for.
+    # Five levels of priority take 5 * 60 seconds, which are 30 rounds.
     assert turns_until_poor_runs(cluster) == pytest.approx(30, abs=1)
 
 

@@ -1,4 +1,4 @@
-"""An application sort policy for YuniKorn: whoever waits rises, so that nobody starves.
+"""An application sort policy for YuniKorn that raises waiting applications, to prevent starvation.
 
 queues:
   - name: batch
@@ -7,9 +7,10 @@ queues:
       application.sort.policy.step: "300"
       application.sort.priority: disabled
 
-With priorities alone an application of priority 0 waits for as long as somebody comes with 1. Here every
-`step` seconds of waiting are worth one level of priority: who has waited long enough is in front of any
-newcomer. `application.sort.priority: disabled` is needed, for otherwise priorities come before every policy.
+With priorities alone, an application of priority 0 waits as long as applications of priority 1 arrive. With
+this policy, every `step` seconds of waiting count as one level of priority, so that an application overtakes
+newer ones of higher priority after a while. `application.sort.priority: disabled` is required, because the
+core would otherwise order by priority before the policy.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from yunikorn.api import Application, AppSortPolicy, Context, hookimpl
 
 SECOND = 1_000_000_000
 LEAST = -(2**31)
-"""The priority of an application in which nothing waits."""
+"""Priority of an application without pending requests."""
 
 
 @attrs.define(eq=False)
@@ -31,27 +32,27 @@ class Ageing(AppSortPolicy):
 
     name = "ageing"
     step: float = attrs.field(default=300.0, validator=attrs.validators.gt(0))
-    """So many seconds of waiting are worth one level of priority."""
+    """Seconds of waiting that count as one level of priority."""
     patience: float | None = attrs.field(
         default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
     )
-    """After so many seconds it goes before all that have waited less, whatever their priority."""
+    """Seconds of waiting after which an application precedes all that have waited less, at any priority."""
     _now: Callable[[], int] | None = attrs.field(init=False, default=None, repr=False)
 
     def opened(self, context: Context) -> None:
-        """Learn what time it is."""
+        """Keep the clock of the core."""
         self._now = context.now
 
     @property
     def refresh_every(self) -> float | None:
-        """Only patience ends at a moment: that everybody rises alike changes no order."""
+        """Set only with `patience`, because ageing raises all applications alike and keeps their order."""
         return None if self.patience is None else max(1.0, self.patience / 20)
 
     def key(self, app: Application) -> tuple[tuple[int, float]]:
-        """Whether its patience has ended, and when it would have come to be served now at priority 0.
+        """Return whether patience has ended, and the equivalent time of arrival at priority 0.
 
-        One part that is a pair: where priorities are disabled they count behind the first part of a key, and
-        here they are in it.
+        The pair is nested in a tuple with one element: where priorities are disabled, the core inserts them
+        after the first element of a key.
         """
         level = 0 if app.priority == LEAST else app.priority
         start = app.waiting_since / SECOND
@@ -66,5 +67,5 @@ class Ageing(AppSortPolicy):
 
 @hookimpl
 def yunikorn_app_sort_policies() -> list[type[AppSortPolicy]]:
-    """What this package offers."""
+    """Return the policy of this package."""
     return [Ageing]

@@ -1,4 +1,4 @@
-"""Shares over time: who used much comes later, until it is forgotten."""
+"""Tests that past usage lowers the rank of a queue, and decays."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ DECAYED = QUEUES.replace("POLICY", "decayed-share\n          queue.sort.policy.h
 
 
 class TestDecayedShare(QueueSortPolicyContract):
-    """What every queue sort policy keeps."""
+    """Contract test of queue sort policies."""
 
     policy = DecayedShare(hours=2.0, refresh=30.0)
 
 
 def after_a_night(cluster: Cluster, morning: float) -> list[str]:
-    """`busy` runs alone for eight hours; `morning` seconds later both queues want everything."""
+    """Return the allocated applications when two queues compete, `morning` seconds after `busy` used all."""
     cluster.submit(application("night", "root.busy"), ask("task", 4, vcore=1))
     cluster.run()
     cluster.advance(8 * 3600)
@@ -60,7 +60,7 @@ def test_over_time_they_are_not(scheduler: MakeScheduler) -> None:
 
 def test_what_is_long_ago_is_forgotten(scheduler: MakeScheduler) -> None:
     cluster = scheduler(DECAYED, node(vcore=4), plugins=[DecayedShare])
-    # After thirty half-lives next to nothing is left: what `calm` uses now is soon more.
+    # After thirty half-lives the usage of the night is negligible, so that of `calm` soon exceeds it.
     assert after_a_night(cluster, 30 * 3600) == ["calm"] * 4
     cluster.advance(60)
     cluster.finish("calm")

@@ -1,4 +1,4 @@
-"""A queue sort policy for YuniKorn: fair shares over time, of which the past counts less and less.
+"""A queue sort policy for YuniKorn: fair shares over time, in which past usage decays.
 
 queues:
   - name: root
@@ -6,9 +6,9 @@ queues:
       queue.sort.policy: decayed-share
       queue.sort.policy.hours: "24"
 
-`fair` looks at the moment: a team that had the whole cluster all night and gave it back this morning is
-served like one that had nothing. Here it comes after that one, until what it used is forgotten: half of it
-every `hours`.
+`fair` considers only the current usage: a team that used the whole cluster all night and released it this
+morning counts like a team that used nothing. With this policy the first team is served after the second,
+until its past usage has decayed, by half every `hours`.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ LN2 = math.log(2)
 
 @attrs.frozen
 class DecayedShare(QueueSortPolicy):
-    """The queue goes first that used the smallest part of what it was due lately."""
+    """The queue that recently used the smallest part of its due share goes first."""
 
     name = "decayed-share"
     hours: float = attrs.field(default=24.0, validator=attrs.validators.gt(0))
-    """The half-life: after so long half of what a queue used is forgotten."""
+    """Half-life of the recorded usage, in hours."""
     refresh: float = attrs.field(default=60.0, validator=attrs.validators.gt(0))
-    """Seconds after which the order is looked at anew although nothing happened."""
+    """Seconds after which the order is recomputed without any change."""
 
     @property
     def half_life(self) -> float:
-        """In seconds: the scheduler keeps the usage of queues with it."""
+        """Half-life in seconds, with which the scheduler records the usage of queues."""
         return self.hours * 3600.0
 
     @property
     def refresh_every(self) -> float:
-        """A queue that goes on using what it has falls back with time alone."""
+        """Seconds between updates of the order, because the usage of a busy queue grows with time alone."""
         return self.refresh
 
     def key(self, queue: Queue) -> tuple[float, float, float]:
-        """The share used lately, that of this moment, and the less waits the later."""
-        whole = self.half_life / LN2  # What holding one unit for ever adds up to.
+        """Return the recent share, the current share, and the negative pending share of a queue."""
+        whole = self.half_life / LN2  # limit of the recorded usage of one unit that is always in use
         lately = {name: usage / whole for name, usage in queue.recent.items()}
         return (_share(queue, lately), _share(queue, queue.allocated), -_pending(queue))
 
 
 def _share(queue: Queue, amounts: Mapping[str, float]) -> float:
-    """The largest part, over all types, of what the queue is due: its guarantee, else the cluster."""
+    """Return the maximum over all types of the amount relative to the guarantee, else to the cluster."""
     guaranteed, total = queue.guaranteed, queue.total
     largest = 0.0
     for name, amount in amounts.items():
@@ -62,12 +62,12 @@ def _share(queue: Queue, amounts: Mapping[str, float]) -> float:
 
 
 def _pending(queue: Queue) -> float:
-    """What waits in the queue, in parts of the cluster."""
+    """Return the pending resources relative to the cluster, summed over all types."""
     total = queue.total
     return sum(amount / total[name] for name, amount in queue.pending.items() if total.get(name))
 
 
 @hookimpl
 def yunikorn_queue_sort_policies() -> list[type[QueueSortPolicy]]:
-    """What this package offers."""
+    """Return the policy of this package."""
     return [DecayedShare]

@@ -1,4 +1,4 @@
-"""Free GPUs stay of use: who needs none leaves them alone, and cores stay beside them."""
+"""Tests that requests without GPUs leave enough cores beside free GPUs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from yunikorn.testing import (
 
 
 class TestGpuPacking(NodeSortPolicyContract):
-    """What every node sort policy keeps."""
+    """Contract test of node sort policies."""
 
     policy = GpuPacking(gpu="gpu")
 
 
 class TestGpuPackingForTypicalTasks(NodeSortPolicyContract):
-    """The same, where it is said what usually comes."""
+    """Contract test with the option `typical`."""
 
     policy = GpuPacking(
         gpu="gpu", typical=[Task({"vcore": 4000, "gpu": 1}, 3.0), Task({"vcore": 1000, "memory": 2**30})]
@@ -34,7 +34,7 @@ class TestGpuPackingForTypicalTasks(NodeSortPolicyContract):
 
 
 def configuration(policy: str, **options: object) -> str:
-    """A configuration with this order of nodes."""
+    """Return a configuration with this node order."""
     root = {"name": "root", "submitacl": "*", "queues": [{"name": "default"}]}
     order = {"type": policy, **options}
     return json.dumps({"partitions": [{"name": "default", "nodesortpolicy": order, "queues": [root]}]})
@@ -47,7 +47,7 @@ NODES = (
 
 
 def after_some_plain_work(cluster: Cluster) -> Cluster:
-    """Requests without GPUs take what would fill half of the cores, then GPUs are wanted."""
+    """Run requests without GPUs for half of all cores, then requests with GPUs."""
     cluster.submit(application("start"), ask(vcore=1, memory="4Gi", resource={"gpu": 1}))
     cluster.run()
     cluster.submit(application("plain"), ask("task", 14, vcore=1, memory="4Gi"))

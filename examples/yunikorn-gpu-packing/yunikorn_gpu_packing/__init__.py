@@ -1,4 +1,4 @@
-"""A node sort policy for YuniKorn: packs so that the GPUs that stay free are of use to somebody.
+"""A node sort policy for YuniKorn that packs nodes without stranding free GPUs.
 
 partitions:
   - name: default
@@ -9,10 +9,10 @@ partitions:
         - {resources: {vcore: 8000, memory: 34359738368, nvidia.com/gpu: 1}, weight: 3}
         - {resources: {vcore: 64000, memory: 274877906944, nvidia.com/gpu: 8}, weight: 1}
 
-Binpacking fills the fullest node. It does so with requests that need no GPU, too, on nodes that have some,
-until their cores are used up and their GPUs are of use to nobody. This policy asks of each node how much
-more of its GPUs a request would strand: GPUs that are free, but in too few cores, too little memory or too
-small a number for what usually comes. It takes the node where that is least, and packs where it is equal.
+Binpacking fills the fullest node. Requests without GPUs can therefore use up the cores of a node with GPUs,
+so that no request can use these GPUs. This policy computes for each node how many more GPUs a request would
+strand: GPUs that are free, but with too few cores, too little memory or too few other GPUs for typical tasks.
+It selects the node with the smallest number, and of equal nodes the fullest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import attrs
 from yunikorn.api import AskClass, Node, NodeSortPolicy, hookimpl
 
 TIE = 1e-3
-"""What the packing counts, beside GPUs that are stranded: next to nothing."""
+"""Weight of the packing relative to stranded GPUs; small enough to only break ties."""
 
 
 def _not_negative(_: object, __: object, weight: float) -> None:
@@ -34,26 +34,26 @@ def _not_negative(_: object, __: object, weight: float) -> None:
 
 @attrs.frozen
 class Task:
-    """What usually comes."""
+    """Typical task."""
 
     resources: dict[str, int]
-    """What it takes, in the units of the scheduler: milli-cores, bytes, counts."""
+    """Resources of the task, in the units of the scheduler: milli-vcores, bytes, counts."""
     weight: float = attrs.field(default=1.0, validator=_not_negative)
-    """How often it comes, relative to the others."""
+    """Frequency relative to the other tasks."""
 
 
 @attrs.frozen
 class GpuPacking(NodeSortPolicy):
-    """The node goes first on which the request strands the fewest GPUs; of equal ones the fullest."""
+    """The node on which the request strands the fewest GPUs goes first; of equal ones the fullest."""
 
     name = "gpu-packing"
     gpu: str = "nvidia.com/gpu"
-    """The resource type of GPUs."""
+    """Resource type of GPUs."""
     typical: list[Task] = attrs.field(factory=list)
-    """What usually comes and needs GPUs. Without it, one GPU with its share of the node's other resources."""
+    """Typical tasks with GPUs. Default: one GPU with its share of the node's other resources."""
 
     def score(self, node: Node, ask_class: AskClass) -> float:
-        """How many GPUs more would be stranded, then how much of the node is free; the lowest goes first."""
+        """Return the stranded fraction of GPUs, plus the free fraction of the node as a tie-breaker."""
         capacity, available, request = node.capacity, node.available, ask_class.resource
         left = {name: available.get(name, 0) - request.get(name, 0) for name in capacity}
         stranded = 0.0
@@ -64,7 +64,7 @@ class GpuPacking(NodeSortPolicy):
         return stranded + TIE * _free(capacity, left)
 
     def _stranded(self, node: Node, free: Mapping[str, int]) -> float:
-        """Free GPUs that typical tasks have no use for, however many come: the mean over their weights."""
+        """Return the number of free GPUs that typical tasks cannot use, as the mean over their weights."""
         gpus = free.get(self.gpu, 0)
         if gpus <= 0:
             return 0.0
@@ -79,7 +79,7 @@ class GpuPacking(NodeSortPolicy):
         return unused / total if total else 0.0
 
     def _out_of_proportion(self, node: Node, free: Mapping[str, int], gpus: int) -> float:
-        """GPUs for which less is left of something else than their share of the node."""
+        """Return the number of free GPUs for which the node lacks a share of its other resources."""
         whole = node.capacity[self.gpu]
         share = min(
             (max(0, free[name]) / node.capacity[name] for name in free if name in node.capacity), default=0
@@ -88,17 +88,17 @@ class GpuPacking(NodeSortPolicy):
 
 
 def _times(resources: Mapping[str, int], free: Mapping[str, int]) -> int:
-    """How many such tasks fit."""
+    """Return the number of such tasks that fit."""
     return min(max(0, free.get(name, 0)) // amount for name, amount in resources.items() if amount > 0)
 
 
 def _free(capacity: Mapping[str, int], left: Mapping[str, int]) -> float:
-    """The mean over the types of a node of the part that would be left, 0 to 1."""
+    """Return the mean over the node's types of the fraction left free, 0 to 1."""
     parts = [max(0, left[name]) / amount for name, amount in capacity.items() if amount > 0]
     return sum(parts) / len(parts) if parts else 0.0
 
 
 @hookimpl
 def yunikorn_node_sort_policies() -> list[type[NodeSortPolicy]]:
-    """What this package offers."""
+    """Return the policy of this package."""
     return [GpuPacking]

@@ -1,4 +1,4 @@
-"""Who goes where is what the file says: now, not when the scheduler started."""
+"""Tests that the rule follows the current content of the file."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ HERE.write_text(TEAMS, "utf-8")
 
 
 class TestMappingFile(PlacementRuleContract):
-    """What every placement rule keeps."""
+    """Contract test of placement rules."""
 
     rule = MappingFile(HERE, check_every=0.0)
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file of mappings."""
+    """Return a file of mappings."""
     path = tmp_path / "teams.txt"
     path.write_text(TEAMS, "utf-8")
     return path
 
 
 def configuration(file: Path, **options: object) -> str:
-    """A configuration with this rule alone."""
+    """Return a configuration with this rule only."""
     rule = {"name": "mapping_file", "path": str(file), "create": True, **options}
     root = {"name": "root", "submitacl": "*", "queues": [{"name": "default"}]}
     partition = {"name": "default", "placementrules": [rule], "queues": [root]}

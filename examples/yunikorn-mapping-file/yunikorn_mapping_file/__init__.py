@@ -1,4 +1,4 @@
-"""A placement rule for YuniKorn: queues from a file that somebody else keeps.
+"""A placement rule for YuniKorn: queues from a file that is maintained elsewhere.
 
 partitions:
   - name: default
@@ -7,8 +7,8 @@ partitions:
         path: /etc/yunikorn/teams.txt
         create: true
 
-The file has a line for each mapping; the first that holds is taken. What it says may change while the
-scheduler runs: it is read again when it changed.
+The file has one mapping per line; the first matching line applies. The file may change while the scheduler
+runs: the rule reads the file again after a change.
 
     # who                 where
     user ann              root.science.physics
@@ -33,7 +33,7 @@ SECOND = 1_000_000_000
 _log = logging.getLogger("yunikorn.plugins")
 Report = Callable[[str, BaseException | str], None]
 Stamp = tuple[int, int, int]
-"""By which a file that changed is known: its time, its size, and which file it is."""
+"""Modification time, size and inode of a file, which change with the file."""
 
 
 @attrs.define(eq=False)
@@ -42,9 +42,9 @@ class MappingFile(PlacementRule):
 
     name = "mapping_file"
     path: Path
-    """The file; the scheduler must be able to read it when it starts."""
+    """File with the mappings; it must be readable when the scheduler starts."""
     check_every: float = attrs.field(default=1.0, validator=attrs.validators.ge(0))
-    """Seconds for which it is not looked at again whether the file changed."""
+    """Minimum time between checks for a change of the file, in seconds."""
     _now: Callable[[], int] | None = attrs.field(init=False, default=None, repr=False)
     _report: Report | None = attrs.field(init=False, default=None, repr=False)
     _looked: int | None = attrs.field(init=False, default=None, repr=False)
@@ -52,19 +52,19 @@ class MappingFile(PlacementRule):
     _mappings: tuple[Mapping, ...] | None = attrs.field(init=False, default=None, repr=False)
 
     def opened(self, context: Context) -> None:
-        """Read the file now, so that one that cannot be read is found at once."""
+        """Read the file at once, so that an unreadable file is reported at the start."""
         self._now, self._report = context.now, context.report
         self._look()
 
     def reloaded(self, context: Context) -> None:
-        """A new configuration is a reason to look, too."""
+        """Check for a change of the file."""
         self._now, self._report = context.now, context.report
         self._look()
 
     def place(self, app: Application) -> str | None:
-        """The queue of the first mapping that holds, None if none does.
+        """Return the queue of the first matching mapping, or None.
 
-        Raises what is wrong with the file as long as it has never been read: nobody is placed by half a file.
+        Raises the error of the file as long as the file was never read successfully.
         """
         if self._is_due():
             self._look()
@@ -83,7 +83,7 @@ class MappingFile(PlacementRule):
         return due
 
     def _look(self) -> None:
-        """Read the file if it changed; what is wrong then is reported, and what it said before stays."""
+        """Read the file if it has changed; report an error and keep the previous mappings."""
         if self._mappings is None:
             self._read()
             return
@@ -100,7 +100,7 @@ class MappingFile(PlacementRule):
     def _read(self) -> None:
         stamp = self._stamp_of_file()
         mappings = read_mappings(self.path.read_text("utf-8"))
-        # Only now, when nothing can fail any more: all of the new file, or all of the old one.
+        # Assign both only after all fallible steps, so that the mappings are always those of one version.
         self._stamp, self._mappings = stamp, mappings
 
     def _stamp_of_file(self) -> Stamp:
@@ -116,5 +116,5 @@ class MappingFile(PlacementRule):
 
 @hookimpl
 def yunikorn_placement_rules() -> list[type[PlacementRule]]:
-    """What this package offers."""
+    """Return the rule of this package."""
     return [MappingFile]

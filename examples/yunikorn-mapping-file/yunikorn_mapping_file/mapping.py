@@ -1,4 +1,4 @@
-"""The lines of a mapping file: who goes where."""
+"""Parser of mapping files."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ FORMS = "'user NAME QUEUE', 'group NAME QUEUE', 'tag NAME=VALUE QUEUE' or '* QUE
 
 @attrs.frozen
 class Mapping:
-    """One line: a condition, and the queue of those for whom it holds."""
+    """Line of the file: a condition, and the queue of applications that meet the condition."""
 
     kind: str
-    """`user`, `group`, `tag`, or `*` for everybody."""
+    """`user`, `group`, `tag`, or `*` for all applications."""
     name: str
     value: str
     queue: str
 
     def holds(self, app: Application) -> bool:
-        """Whether this is the application's mapping, unless an earlier one is."""
+        """Return True if the application meets the condition."""
         if self.kind == "user":
             return app.user == self.name
         if self.kind == "group":
@@ -31,7 +31,7 @@ class Mapping:
 
 
 def read_mappings(text: str) -> tuple[Mapping, ...]:
-    """The mappings of a file in their order; raises `ValueError` with all lines that are none."""
+    """Return the mappings of a file, in order. Raises `ValueError` with all invalid lines."""
     found, wrong = [], []
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.partition("#")[0].split()

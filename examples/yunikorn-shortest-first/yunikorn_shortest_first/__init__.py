@@ -1,4 +1,4 @@
-"""An application sort policy for YuniKorn: the application that waits for least goes first.
+"""An application sort policy for YuniKorn: the application with the least pending resources goes first.
 
 queues:
   - name: batch
@@ -22,11 +22,11 @@ class ShortestFirst(AppSortPolicy):
     resource: str = "memory"
 
     def key(self, app: Application) -> int:
-        """How much it waits for."""
+        """Return the pending amount of the resource."""
         return app.pending.get(self.resource, 0)
 
 
 @hookimpl
 def yunikorn_app_sort_policies() -> list[type[AppSortPolicy]]:
-    """Our one policy."""
+    """Return the policy of this package."""
     return [ShortestFirst]

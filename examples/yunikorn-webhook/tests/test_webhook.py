@@ -1,4 +1,4 @@
-"""Events arrive, in their order, whatever the other side does; and what is lost is counted."""
+"""Tests that events are delivered in order in spite of failures, and that lost events are counted."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from yunikorn.api import Context, Event
 from yunikorn.testing import EventSinkContract, MakeScheduler, application, ask, node
 
 HANGS = 60
-"""Seconds after which a test that waits in vain fails."""
+"""Timeout in seconds after which a waiting test fails."""
 
 
 class TestWebhook(EventSinkContract):
-    """What every event sink keeps; nobody listens at that port, and that is nobody's fault."""
+    """Contract test of event sinks; the port has no server, so that all requests fail."""
 
     sink = Webhook(
         "http://127.0.0.1:9/", {"X-Token": "t"}, retries=1, first_wait=0.0, patience=0.0, timeout=0.5
@@ -29,7 +29,7 @@ class TestWebhook(EventSinkContract):
 
 
 class Server:
-    """Listens, remembers what came, and answers with these status codes, then with 200."""
+    """HTTP server that records events, and answers with the given status codes, then with 200."""
 
     def __init__(self, *statuses: int) -> None:
         self.bodies: queue.Queue[list[dict[str, Any]]] = queue.Queue()
@@ -55,14 +55,14 @@ class Server:
         self._thread.start()
 
     def events(self, count: int) -> list[str]:
-        """The objects of the next events that came, in their order."""
+        """Return the object ids of the next events, in order of arrival."""
         found: list[str] = []
         while len(found) < count:
             found += [event["objectID"] for event in self.bodies.get(timeout=HANGS)]
         return found
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop the server."""
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
@@ -70,7 +70,7 @@ class Server:
 
 @pytest.fixture
 def serve() -> Iterator[Any]:
-    """Makes servers."""
+    """Return a factory of servers."""
     made: list[Server] = []
 
     def make(*statuses: int) -> Server:
@@ -83,14 +83,14 @@ def serve() -> Iterator[Any]:
 
 
 def opened(server: Server, report: Any = lambda *said: None, **options: Any) -> Webhook:
-    """A webhook at work, which does not wait between retries."""
+    """Return an opened webhook without delays between retries."""
     sink = Webhook(server.url, **{"first_wait": 0.0, "patience": HANGS, **options})
     sink.opened(Context("", lambda: 0, report=report))
     return sink
 
 
 def events(count: int, start: int = 0) -> list[Event]:
-    """So many events."""
+    """Return `count` events, numbered from `start`."""
     return [Event("APP", f"app-{number}") for number in range(start, start + count)]
 
 
@@ -171,7 +171,7 @@ def test_the_end_does_not_wait_for_ever(serve: Any) -> None:
     sink = opened(server, first_wait=3600.0, longest_wait=3600.0, patience=0.0)
     sink.send(events(3))
     sink.closed()
-    # What was in hand may have been given up only after the end was told; it is counted in any case.
+    # The batch in delivery may be dropped after `closed` returns; it is counted in any case.
     courier = sink._courier
     assert courier is not None
     courier._thread.join(HANGS)

@@ -1,4 +1,4 @@
-"""An event sink for YuniKorn: events by HTTP, with retries and a bounded buffer.
+"""An event sink for YuniKorn that posts events by HTTP, with retries and a bounded buffer.
 
 events:
   sinks:
@@ -6,9 +6,9 @@ events:
       url: https://events.example.org/yunikorn
       headers: {Authorization: Bearer abc}
 
-Events are posted as JSON lists by a thread of the sink's own, so that the scheduler never waits for the
-network. What cannot be delivered is tried again at growing distances; what finds the buffer full is dropped.
-Both are counted, and what is dropped is reported.
+A thread of the sink posts events as JSON lists, so that the scheduler never waits for the network. Failed
+requests are retried with increasing delays. Events that do not fit into the buffer are dropped. Retries and
+dropped events are counted, and dropped events are reported.
 """
 
 from __future__ import annotations
@@ -36,46 +36,46 @@ class Webhook(EventSink):
     name = "webhook"
     url: str = attrs.field(validator=_is_http)
     headers: dict[str, str] = attrs.field(factory=dict, repr=False)
-    """What is sent along, such as a token."""
+    """HTTP headers, such as a token."""
     capacity: int = attrs.field(default=10_000, validator=attrs.validators.ge(1))
-    """Events that wait at the most; what comes then is dropped."""
+    """Maximum number of undelivered events; further events are dropped."""
     batch: int = attrs.field(default=500, validator=attrs.validators.ge(1))
-    """Events in one request at the most."""
+    """Maximum number of events per request."""
     retries: int = attrs.field(default=8, validator=attrs.validators.ge(0))
-    """How often a request is tried again before its events are dropped."""
+    """Maximum number of retries of a request before its events are dropped."""
     first_wait: float = attrs.field(default=0.5, validator=attrs.validators.ge(0))
-    """Seconds before the first retry; each further one waits twice as long."""
+    """Seconds before the first retry; the delay doubles with each further retry."""
     longest_wait: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
     timeout: float = attrs.field(default=5.0, validator=attrs.validators.gt(0))
-    """Seconds that a request may take."""
+    """Timeout of a request in seconds."""
     patience: float = attrs.field(default=5.0, validator=attrs.validators.ge(0))
-    """Seconds at the end in which what still waits may be delivered."""
+    """Maximum time to deliver the remaining events when the sink is closed, in seconds."""
     _courier: Courier | None = attrs.field(init=False, default=None, repr=False)
 
     def opened(self, context: Context) -> None:
-        """Start the thread."""
+        """Start the delivery thread."""
         retries = Retries(self.retries, self.first_wait, self.longest_wait)
         post = post_to(self.url, self.headers, self.timeout)
         self._courier = Courier(post, context.report, self.capacity, self.batch, retries)
         self._courier.start()
 
     def send(self, batch: Sequence[Event]) -> None:
-        """Put them into the buffer, as many as have room; never waits."""
+        """Append events to the buffer as far as they fit; never blocks."""
         if self._courier is not None:
             self._courier.take(batch)
 
     def closed(self) -> None:
-        """Deliver what waits, for a while; then drop it."""
+        """Deliver the remaining events for up to `patience` seconds, then drop the rest."""
         if self._courier is not None:
             self._courier.stop(self.patience)
 
     @property
     def counts(self) -> Counts:
-        """What became of the events so far."""
+        """Numbers of events by outcome so far."""
         return Counts() if self._courier is None else self._courier.counts
 
 
 @hookimpl
 def yunikorn_event_sinks() -> list[type[EventSink]]:
-    """What this package offers."""
+    """Return the sink of this package."""
     return [Webhook]

@@ -1,4 +1,4 @@
-"""A thread that delivers events one batch after the other, and does not give up at once."""
+"""Thread that delivers batches of events in order, with retries."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ import attrs
 from yunikorn.api import Event
 
 Post = Callable[[Sequence[Event]], None]
-"""Delivers a batch; raises `TryLater` or `Refused`."""
+"""Function that delivers a batch. Raises `TryLater` or `Refused`."""
 Report = Callable[[str, BaseException | str], None]
-"""The scheduler's `context.report`."""
+"""Type of the scheduler's `context.report`."""
 
 
 class TryLater(Exception):
-    """The other side is not there, or busy: the same again may succeed."""
+    """Temporary failure, such as an unreachable or busy server; a retry may succeed."""
 
 
 class Refused(Exception):
-    """The other side does not want it: the same again would be refused again."""
+    """Permanent refusal by the server; a retry would be refused again."""
 
 
 @attrs.frozen
 class Retries:
-    """How often, and after how many seconds, a delivery is tried again."""
+    """Maximum number and delays of retries."""
 
     most: int
     first_wait: float
     longest_wait: float
 
     def wait(self, tried: int) -> float:
-        """Seconds to wait when it was tried so often in vain."""
+        """Return the delay in seconds after `tried` failed attempts."""
         return min(self.longest_wait, self.first_wait * 2.0 ** min(tried - 1, 60))
 
 
 @attrs.frozen
 class Counts:
-    """What became of events."""
+    """Numbers of events by outcome."""
 
     waiting: int = 0
     delivered: int = 0
     dropped: int = 0
-    """Found no room in the buffer, were refused, or tried too often."""
+    """Events lost to a full buffer, a refusal, or too many failed attempts."""
     retries: int = 0
-    """Requests that were made again."""
+    """Requests that were retried."""
 
 
 class Courier:
-    """Takes events without waiting, and delivers them in their order."""
+    """Buffer and thread that accept events without blocking and deliver them in order."""
 
     def __init__(self, post: Post, report: Report, capacity: int, batch: int, retries: Retries) -> None:
         self._post, self._report = post, report
@@ -62,18 +62,18 @@ class Courier:
         self._thread = threading.Thread(target=self._run, name="yunikorn-webhook", daemon=True)
 
     def start(self) -> None:
-        """Begin to deliver."""
+        """Start the thread."""
         self._thread.start()
 
     @property
     def counts(self) -> Counts:
-        """How things stand."""
+        """Current numbers of events by outcome."""
         with self._changed:
             waiting = len(self._events) + self._in_hand
             return Counts(waiting, self._delivered, self._dropped, self._retried)
 
     def take(self, batch: Sequence[Event]) -> None:
-        """Keep these events for delivery, as many as have room."""
+        """Append events to the buffer as far as they fit."""
         with self._changed:
             room = max(0, self._capacity - len(self._events) - self._in_hand)
             self._events.extend(batch[:room])
@@ -81,7 +81,7 @@ class Courier:
             self._drop(len(batch) - room, "its buffer is full")
 
     def stop(self, patience: float) -> None:
-        """Deliver what waits, for so many seconds at the most; the rest is dropped."""
+        """Deliver remaining events for up to `patience` seconds, and drop the rest."""
         with self._changed:
             self._ending = True
             self._changed.notify_all()
@@ -97,17 +97,17 @@ class Courier:
         if count > 0:
             before, self._dropped = self._dropped, self._dropped + count
             if before.bit_length() != self._dropped.bit_length():
-                # The first, and then each time their number has doubled.
+                # Report the first loss, and then each doubling, to limit the number of reports.
                 self._report("delivering events", f"{self._dropped} were dropped so far: {why}")
 
-    # -- in its own thread ----------------------------------------------------------------------------
+    # -- delivery thread ------------------------------------------------------------------------------
 
     def _run(self) -> None:
         while batch := self._next():
             self._deliver(batch)
 
     def _next(self) -> list[Event]:
-        """The next batch, after waiting for it; empty at the end."""
+        """Wait for events and return the next batch; empty after `stop`."""
         with self._changed:
             self._changed.wait_for(lambda: self._events or self._ending)
             batch = [self._events.popleft() for _ in range(min(self._batch, len(self._events)))]
@@ -131,7 +131,7 @@ class Courier:
             return
 
     def _wait(self, seconds: float) -> bool:
-        """Wait before a retry; returns whether there is to be one."""
+        """Wait before a retry; return False if delivery was given up meanwhile."""
         with self._changed:
             self._changed.wait_for(lambda: self._giving_up, seconds)
             if not self._giving_up:

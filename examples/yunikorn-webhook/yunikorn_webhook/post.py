@@ -1,4 +1,4 @@
-"""Events as JSON by HTTP, with the standard library alone."""
+"""HTTP client that posts events as JSON, with the standard library only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from yunikorn.api import Event
 from yunikorn_webhook.courier import Post, Refused, TryLater
 
 PASSING = {408, 425, 429}
-"""Status codes below 500 with which a server asks to try again later."""
+"""Status codes below 500 of temporary failures."""
 
 
 def post_to(url: str, headers: Mapping[str, str], timeout: float) -> Post:
-    """What posts a batch to this URL."""
+    """Return a function that posts a batch to this URL."""
 
     def post(batch: Sequence[Event]) -> None:
         body = json.dumps([as_record(event) for event in batch]).encode()
@@ -38,7 +38,7 @@ def post_to(url: str, headers: Mapping[str, str], timeout: float) -> Post:
 
 
 def as_record(event: Event) -> dict[str, Any]:
-    """An event in JSON's types, under the names that YuniKorn's event records have."""
+    """Return an event as JSON types, with the field names of YuniKorn's event records."""
     return {
         "timestampNano": event.timestamp,
         "type": event.type,
