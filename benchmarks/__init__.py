@@ -1,1 +1,1 @@
-"""How fast the scheduler decides: `python -m benchmarks`, from a checkout. See README.md beside this file."""
+"""Benchmarks of the scheduler: `python -m benchmarks` in a checkout; see README.md in this folder."""

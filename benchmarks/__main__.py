@@ -1,4 +1,4 @@
-"""`python -m benchmarks` measures the checkout, `PYTHON benchmarks` what is installed for that Python."""
+"""Entry point: `python -m benchmarks` measures the checkout, `PYTHON benchmarks` an installed scheduler."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 if not __package__:
-    # Called by its folder: that is no place to import from, and the checkout only where nothing is installed.
+    # Started as a folder, which must not be an import path; the checkout is only a fallback.
     folder = Path(sys.path.pop(0)).resolve()
     sys.path.append(str(folder.parent))
 

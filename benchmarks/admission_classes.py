@@ -1,6 +1,4 @@
-"""Admission classes: a policy that admits a number of applications of each user, with many of them or after
-many left.
-"""
+"""Admission classes: a policy with a limit per user, with many applications or after many users left."""
 
 from __future__ import annotations
 
@@ -17,13 +15,13 @@ from yunikorn.interface.messages import (
 )
 
 MANY = Workload(1_000, 10_000, 1, 1_000, 20, "half-per-user", "fair")
-"""All applications in one admission class of one queue."""
+"""Workload with all applications in one admission class of one queue."""
 GONE = Workload(1_000, 10_000, 1, 1, 1, "half-per-user", "fair", samples=4_000)
-"""One application, after as many users as there are samples have left."""
+"""Workload with one application, after `samples` users have left."""
 
 
 def after_users_left(workload: Workload) -> dict[str, float]:
-    """The throughput, after users each had an application and removed it."""
+    """Measure the throughput after many users each ran and removed an application."""
     stand = Stand.ready(workload)
     leave(stand, workload.samples)
     figures = hand_in_and_decide(stand, workload)
@@ -32,7 +30,7 @@ def after_users_left(workload: Workload) -> dict[str, float]:
 
 
 def leave(stand: Stand, users: int) -> None:
-    """Have so many users, one after the other, run a task in the first leaf queue and leave."""
+    """Run a task for each of `users` users in the first leaf queue, one after the other, and remove it."""
     leaf, asked = leaf_names(1)[0], GONE.asked[0]
     for number in range(users):
         app_id, ugi = f"gone{number}", UserGroupInformation(f"user{number}", ["group"])

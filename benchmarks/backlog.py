@@ -1,7 +1,7 @@
-"""Backlog: nodes that have some room left, but not enough for anything that waits.
+"""Backlog: pending tasks that fit on no node, although all nodes have some free resources.
 
-What does a round of decisions cost in which nothing can be placed, at its worst too, and how long after a
-release does the next task get the place?
+Measures the cost of scheduling cycles that place nothing, on average and at worst, and the time from a
+release to the allocation of the next task.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from yunikorn.resources import Resource, add
 
 IDLE_ROUNDS = 600
 STEP_S = 0.1
-"""Virtual time between two idle rounds: a minute in all, so that whatever comes with waiting has its turn,
-nodes that are kept for requests (2 s) and the search for what to preempt (30 s) among it."""
+"""Virtual time between two idle rounds in seconds. All rounds take a minute, which includes everything that
+starts after some waiting, such as reservations (2 s) and preemption (30 s)."""
 
 
 @attrs.frozen
 class Scraps:
-    """What a node has: one task that runs, and the room beside it that is too small for all that wait.
+    """Content of the nodes: one running task, and free resources that are too small for all pending tasks.
 
-    With one size: room for 10, a task of 6 on each, tasks of 6 waiting. With K sizes, node i is left
-    with memory for the sizes below j = i mod K and with vcore for the sizes from j: for each size half
-    the nodes have the memory and the other half have the vcore.
+    With one size, a node has room for 10, runs a task of 6, and tasks of 6 are pending. With K sizes, node i
+    has free memory for the sizes below j = i mod K and free vcore for the sizes from j: for each size half
+    the nodes have the memory, and the other half have the vcore.
     """
 
     running: Resource
@@ -47,7 +47,7 @@ class Scraps:
 
     @classmethod
     def of(cls, workload: Workload) -> Scraps:
-        """The scraps of a workload's sizes."""
+        """Return the content of nodes for the sizes of a workload."""
         sizes = workload.sizes
         if sizes == 1:
             task = Resource(memory=6, vcore=6)
@@ -56,7 +56,7 @@ class Scraps:
         return cls(Resource(memory=10 * sizes, vcore=sizes), left, workload.asked)
 
     def node(self, number: int, workload: Workload) -> NewNodeInfo:
-        """A node with its running task, which belongs to one of the applications."""
+        """Return a node with a running task of one of the applications."""
         name = node_name(number)
         running = Allocation(
             f"r{number}",
@@ -70,7 +70,7 @@ class Scraps:
 
 
 def idle_and_release(workload: Workload) -> dict[str, float]:
-    """The first round in vain, idle rounds, and from a release to the allocation it makes possible."""
+    """Measure the first cycle, which places nothing, idle cycles, and the time from release to allocation."""
     scraps = Scraps.of(workload)
     stand = Stand(workload.configuration())
     stand.update(UpdateRequest(RM, new_applications=workload.application_requests()))
@@ -93,7 +93,7 @@ def idle_and_release(workload: Workload) -> dict[str, float]:
 
 
 def _idle(stand: Stand) -> dict[str, float]:
-    """Seconds of the median idle round, and of the worst with the timers that are due before it."""
+    """Return the seconds of the median idle cycle, and of the worst one including due timers."""
     clock, scheduler = stand.clock, stand.scheduler
     decided, whole = [], []
     for _ in range(IDLE_ROUNDS):

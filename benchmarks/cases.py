@@ -1,4 +1,4 @@
-"""The cases, by name; `CASES` is in the order in which they run."""
+"""Benchmark cases, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from yunikorn.build import kind_of_build
 
 @attrs.frozen
 class Case:
-    """A workload and what to measure with it."""
+    """Workload with a measurement."""
 
     name: str
     variant: str
     workload: Workload
     measure: Callable[[Workload], Mapping[str, float]]
     counts: str = "tasks_per_s"
-    """The figure that it is about: by it the best of several runs is told."""
+    """Name of the main figure, which selects the best of several runs."""
 
     @property
     def title(self) -> str:
-        """Name and variant, as `--case` takes them."""
+        """Name and variant, the argument of `--case`."""
         return f"{self.name}/{self.variant}" if self.variant else self.name
 
     def run(self) -> Measurement:
-        """Measure it, in this process; raises `BenchmarkFailure` when it decided something wrong."""
+        """Run the case in this process. Raises `BenchmarkFailure` if a decision was wrong."""
         before = yardstick()
         figures = self.measure(self.workload)
         peak = peak_megabytes_of_children() if self.measure is cold_start.seconds else peak_megabytes()
@@ -104,7 +104,7 @@ def _scheduling() -> list[Case]:
 
 
 def _wire(layout: str) -> Callable[[Workload], Mapping[str, float]]:
-    """Throughput over the network; all that it needs is imported, and needed, only where it is measured."""
+    """Return a measurement of throughput over the network; imports its dependencies only when called."""
 
     def measure(workload: Workload) -> Mapping[str, float]:
         from benchmarks import wire
@@ -158,11 +158,11 @@ def _others() -> list[Case]:
 
 
 CASES: tuple[Case, ...] = (*_scheduling(), *_others())
-"""Every case with its usual workload."""
+"""All cases with their default workloads."""
 OWN = Case("own", "", Workload(), throughput.tasks_per_second)
-"""The scheduling benchmark with options alone."""
+"""Scheduling benchmark whose workload is set by command-line options."""
 
 
 def find(name: str) -> list[Case]:
-    """The case of this title, or all variants of this name; empty if there is none."""
+    """Return the case with this title, or all variants with this name; empty if there is none."""
     return [case for case in (*CASES, OWN) if name in (case.title, case.name)]

@@ -1,4 +1,4 @@
-"""Churn: a cluster nine tenths full in which tasks end and new ones come, every millisecond one."""
+"""Churn: a cluster at 90% utilisation in which one task ends and one arrives per millisecond."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchmarks.workload import RM, Workload, app_name
 from yunikorn.interface.messages import AllocationRelease, AllocationReleasesRequest, UpdateRequest
 
 TICK = 0.001
-"""Seconds of virtual time between a task and the next."""
+"""Virtual time between two tasks in seconds."""
 
 
 def decision_latency(workload: Workload) -> dict[str, float]:
-    """Per tick one release and one ask in one update: from there to the allocation in the callback.
+    """Measure the time from an update, with one release and one ask, to the allocation in the callback.
 
-    `samples` is the number of ticks. A task that finds no place at once is served by a later release and
-    not measured; more than one in a hundred of those is a failure.
+    `samples` is the number of ticks. A task that is not placed at once is placed by a later release and not
+    measured; more than 1% of such tasks is a failure.
     """
     stand = Stand.ready(workload)
     for update in workload.ask_updates():

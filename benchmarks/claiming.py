@@ -1,4 +1,4 @@
-"""Claiming: the cluster is full, and a queue wants back what it is guaranteed."""
+"""Preemption: the cluster is full, and a queue below its guarantee preempts other queues."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from yunikorn.interface.messages import Allocation, NewNodeInfo, UpdateRequest
 from yunikorn.resources import fits, grow, has_negative, sum_of
 
 DELAY = 30.0
-"""Seconds of virtual time that a request waits before it may preempt (`preemption.delay`)."""
+"""Virtual time that a request waits before it may preempt, in seconds (`preemption.delay`)."""
 STEP = 0.1
-"""Seconds of virtual time between two rounds in which nothing more can be done at once."""
+"""Virtual time between two cycles without decisions, in seconds."""
 LONGEST = 600.0
-"""Seconds of virtual time after which a claim that is not served is given up."""
+"""Virtual time after which the benchmark fails if requests are still pending, in seconds."""
 
 
 def tasks_per_second(workload: Workload) -> dict[str, float]:
-    """From the first look at a guarantee that is not met to the last task that has its place.
+    """Measure preemption from the first cycle with an unmet guarantee to the last allocation.
 
-    All queues but the first use the whole cluster; the applications of the first queue ask for `samples`
-    tasks that its guarantee covers. What the scheduler preempts ends at once: the time is the scheduler's.
+    All queues except the first use the whole cluster. The applications of the first queue ask for `samples`
+    tasks, which its guarantee covers. Preempted tasks end at once, so only the scheduler is measured.
     """
     stand = _full(workload)
     asked = workload.asked
@@ -45,7 +45,7 @@ def tasks_per_second(workload: Workload) -> dict[str, float]:
 
 
 def _full(workload: Workload) -> Stand:
-    """A cluster whose nodes have not the least room left, with the work of all queues but the first."""
+    """Return a cluster without free resources, with tasks of all queues except the first."""
     stand = Stand(workload.configuration())
     stand.update(UpdateRequest(RM, new_applications=workload.application_requests()))
     asked = workload.asked
@@ -76,7 +76,7 @@ def _full(workload: Workload) -> Stand:
 
 
 def _serve(stand: Stand, claims: int) -> None:
-    """Decide and confirm until all claims are served."""
+    """Schedule and confirm preemptions until all requests are allocated."""
     waited = 0.0
     while stand.rm.received < claims:
         stand.scheduler.fire_timers()
@@ -90,7 +90,7 @@ def _serve(stand: Stand, claims: int) -> None:
 
 
 def _verify(stand: Stand, workload: Workload) -> None:
-    """The claims are served, no queue has less than its guarantee, and no node more than it has."""
+    """Check that all requests are allocated, guarantees are met, and no node is over its capacity."""
     partition = stand.scheduler.partition(RM)
     if partition is None:
         raise BenchmarkFailure("the partition is gone")

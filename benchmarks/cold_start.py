@@ -1,4 +1,4 @@
-"""Cold start: how long the command line takes from nothing."""
+"""Cold start: duration of command-line calls in new processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.workload import Workload
 
 
 def seconds(workload: Workload) -> dict[str, float]:
-    """Seconds of `yunikorn --help`, and of `validate` on the workload's configuration (medians)."""
+    """Measure the median seconds of `yunikorn --help`, and of `validate` on the workload's configuration."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "queues.yaml"
         file.write_text(workload.configuration(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The command line of the benchmarks."""
+"""Command line of the benchmarks."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _chosen(names: tuple[str, ...], *, own: bool) -> list[Case]:
 
 
 def _run_all(cases: list[Case], run: Callable[[Case], Measurement], repeat: int, *, as_json: bool) -> None:
-    """Run the cases one after the other; one that fails is said and counted, and stops no other."""
+    """Run the cases one after the other; report and count failures without stopping."""
     if not as_json:
         for line in table_head():
             click.echo(line)

@@ -1,4 +1,4 @@
-"""The queues.yaml of a benchmark: leaf queues two levels below root, `root.pI.qJ`."""
+"""Configuration of a benchmark, with leaf queues two levels below root, `root.pI.qJ`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 
 def leaf_names(queues: int) -> list[str]:
-    """The full names of so many leaf queues, under ceil(sqrt(queues)) parents."""
+    """Return the full names of `queues` leaf queues, under ceil(sqrt(queues)) parents."""
     parents = math.ceil(math.sqrt(queues))
     return [f"root.p{leaf % parents}.q{leaf}" for leaf in range(queues)]
 
@@ -23,10 +23,10 @@ def queues_yaml(
     sink: str = "",
     raised: Mapping[int, int] | None = None,
 ) -> str:
-    """A configuration in which every leaf has the same guarantee (`vcore` in milli-cores).
+    """Return a configuration in which every leaf has the same guarantee (`vcore` in milli-vcores).
 
-    `sink` is what there is to say of an event sink. `raised` adds to the guaranteed memory of single leaves,
-    by number: what a reload changes.
+    `sink` is the YAML of an event sink. `raised` adds to the guaranteed memory of single leaves, by number,
+    as the change of a reload.
     """
     parents = math.ceil(math.sqrt(queues))
     lines = [f"events: {{sinks: [{{{sink}}}]}}"] if sink else []

@@ -1,6 +1,6 @@
-"""Policies as a third party would write them, to see that they decide as fast as the defaults.
+"""Policies in the style of third-party plugins, to compare their speed with the defaults.
 
-Registered beside the defaults in every case, and named in the configuration of a few.
+They are registered beside the defaults in every case, and used by the configurations of some cases.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ from yunikorn.api import (
 
 @attrs.frozen
 class LeastHeld(AppSortPolicy):
-    """The application that holds the least memory first."""
+    """The application with the least allocated memory first."""
 
     name = "least-held"
 
     def key(self, app: Application) -> tuple[int, str]:
-        """How much it holds, then its owner."""
+        """Return the allocated memory, then the user."""
         return (app.allocated.get("memory", 0), app.user)
 
 
 @attrs.frozen
 class HalfPerUser(AppSortPolicy):
-    """The half of each user's applications that wait for the most memory, largest first."""
+    """Half of each user's applications, those with the most pending memory first."""
 
     name = "half-per-user"
 
     def key(self, app: Application) -> int:
-        """How much waits."""
+        """Return the negative pending memory."""
         return -app.pending.get("memory", 0)
 
     def admission_class(self, app: Application) -> Hashable:
-        """By user."""
+        """Return the user."""
         return app.user
 
     def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
-        """Half of each admission class, rounded up."""
+        """Return half the size of each admission class, rounded up."""
         return {user: (count + 1) // 2 for user, count in counts.items()}
 
 
 @attrs.frozen
 class MostWaiting(QueueSortPolicy):
-    """The queue that waits for the most memory first."""
+    """The queue with the most pending memory first."""
 
     name = "most-waiting"
 
     def key(self, queue: Queue) -> int:
-        """How much waits."""
+        """Return the negative pending memory."""
         return -queue.pending.get("memory", 0)
 
 
@@ -71,18 +71,18 @@ class MostFree(NodeSortPolicy):
     name = "most-free"
 
     def score(self, node: Node) -> float:
-        """Minus what is free."""
+        """Return the negative free memory."""
         return -node.available.get("memory", 0)
 
 
 @attrs.frozen
 class BestFit(NodeSortPolicy):
-    """The node whose free memory and vcore are most alike what the request takes of both."""
+    """The node whose ratio of free memory to free vcore is closest to that of the request."""
 
     name = "best-fit"
 
     def score(self, node: Node, ask_class: AskClass) -> float:
-        """How far the ratio of what is free is from the ratio of what is asked."""
+        """Return the distance between the ratios of free and of requested resources."""
         free, asked = node.available, ask_class.resource
         vcore = free.get("vcore", 0)
         ratio = free.get("memory", 0) / vcore if vcore > 0 else 1e9
@@ -91,72 +91,72 @@ class BestFit(NodeSortPolicy):
 
 @attrs.frozen
 class EastOnly(Predicate):
-    """Only nodes in the east; says what its answer depends on."""
+    """Only nodes in the east; declares its classes."""
 
     name = "east-only"
 
     def check(self, ask: Ask, node: Node) -> str | None:
-        """By the node's attribute `zone`."""
+        """Check the attribute `zone` of the node."""
         return None if node.attributes.get("zone") == "east" else "the node is not in the east"
 
     def ask_class(self, ask: Ask) -> Hashable:
-        """All requests are alike."""
+        """Return the same class for all requests."""
         return ""
 
     def node_class(self, node: Node) -> Hashable:
-        """The zone."""
+        """Return the zone."""
         return node.attributes.get("zone")
 
 
 @attrs.frozen
 class EastOnlySilent(Predicate):
-    """Only nodes in the east; does not say what its answer depends on."""
+    """Only nodes in the east; declares no classes."""
 
     name = "east-only-silent"
 
     def check(self, ask: Ask, node: Node) -> str | None:
-        """By the node's attribute `zone`."""
+        """Check the attribute `zone` of the node."""
         return None if node.attributes.get("zone") == "east" else "the node is not in the east"
 
 
 @attrs.frozen
 class AnyRack(Predicate):
-    """Every node that is in a rack; says what its answer depends on."""
+    """Every node that is in a rack; declares its classes."""
 
     name = "any-rack"
 
     def check(self, ask: Ask, node: Node) -> str | None:
-        """By the node's attribute `rack`."""
+        """Check the attribute `rack` of the node."""
         return None if "rack" in node.attributes else "the node is in no rack"
 
     def ask_class(self, ask: Ask) -> Hashable:
-        """All requests are alike."""
+        """Return the same class for all requests."""
         return ""
 
     def node_class(self, node: Node) -> Hashable:
-        """Whether it is in a rack."""
+        """Return True if the node is in a rack."""
         return "rack" in node.attributes
 
 
 @hookimpl
 def yunikorn_app_sort_policies() -> list[type[AppSortPolicy]]:
-    """Ways to order applications."""
+    """Return the application sort policies."""
     return [LeastHeld, HalfPerUser]
 
 
 @hookimpl
 def yunikorn_queue_sort_policies() -> list[type[QueueSortPolicy]]:
-    """Ways to order queues."""
+    """Return the queue sort policies."""
     return [MostWaiting]
 
 
 @hookimpl
 def yunikorn_node_sort_policies() -> list[type[NodeSortPolicy]]:
-    """Ways to order nodes."""
+    """Return the node sort policies."""
     return [MostFree, BestFit]
 
 
 @hookimpl
 def yunikorn_predicates() -> list[type[Predicate]]:
-    """Conditions on nodes."""
+    """Return the predicates."""
     return [EastOnly, EastOnlySilent, AnyRack]

@@ -1,7 +1,7 @@
-"""What stops a benchmark: it decided something wrong, or it could not be run."""
+"""Failure of a benchmark."""
 
 from __future__ import annotations
 
 
 class BenchmarkFailure(Exception):
-    """The text says what was expected and what came out; the numbers of such a run are worth nothing."""
+    """Wrong decision of the scheduler, or an error of the run; the figures of such a run are invalid."""

@@ -1,4 +1,4 @@
-"""A fresh process for each case: memory and caches of one do not colour the next."""
+"""Execution of each case in a new process, so that memory and caches of one case do not affect the next."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from benchmarks.measurement import Measurement
 
 
 def run_fresh(case: Case, options: Mapping[str, object], limit: float | None = None) -> Measurement:
-    """Run `case`, with `options` in place of its own, in a process of its own.
+    """Run `case` in a new process; `options` replace those of its workload.
 
-    Raises `BenchmarkFailure` when it fails, or when it takes longer than `limit` seconds.
+    Raises `BenchmarkFailure` if the case fails, or takes longer than `limit` seconds.
     """
     arguments = ["--here", "--json", "--case", case.title]
     for name, value in options.items():
@@ -33,7 +33,7 @@ def run_fresh(case: Case, options: Mapping[str, object], limit: float | None = N
     except subprocess.TimeoutExpired:
         raise BenchmarkFailure(f"{case.title} was given up after {limit:g} seconds") from None
     if done.returncode:
-        # The process has said so in the words of this program; its last line is only a count.
+        # The process has already printed its error in this format; its last line is only a count.
         said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         raise BenchmarkFailure(said[0].removeprefix(f"{case.title} failed: ").removeprefix("Error: "))
     return Measurement.from_json(done.stdout)

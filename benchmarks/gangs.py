@@ -1,4 +1,4 @@
-"""Gangs: applications whose tasks are of use only together, in the two ways in which they get their room."""
+"""Gangs: applications that need all their tasks at once, with placeholders or in one decision."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from yunikorn.resources import Resource, sum_of
 
 
 def replacing_placeholders(workload: Workload) -> dict[str, float]:
-    """Tasks per second of gangs that keep their room with placeholders.
+    """Measure the tasks per second of gangs that reserve their resources with placeholders.
 
-    Every task goes the whole way: its placeholder is asked for and placed; then the task itself is asked
-    for, the resource manager is told to end the placeholder, does, and is given the task in its place.
-    The clock runs from the first placeholder handed in to the last task received.
+    For each task the placeholder is requested and placed first. Then the task is requested, the resource
+    manager ends the placeholder at the scheduler's request, and receives the task in its place. The time is
+    from the first placeholder submitted to the last task received.
     """
     stand = _stand(workload, "Soft")
     keeping = list(_asks(workload, placeholder=True))
@@ -50,7 +50,7 @@ def replacing_placeholders(workload: Workload) -> dict[str, float]:
 
 
 def placing_as_a_whole(workload: Workload) -> dict[str, float]:
-    """Tasks per second of gangs that are placed in one decision each, all of them or none."""
+    """Measure the tasks per second of gangs that are each placed completely, in a single decision."""
     stand = _stand(workload, "Atomic")
     updates = list(_asks(workload, placeholder=False))
     gc.collect()
@@ -72,7 +72,7 @@ def placing_as_a_whole(workload: Workload) -> dict[str, float]:
 
 
 def _stand(workload: Workload, style: str) -> Stand:
-    """Ready for the gangs: each of the size of its tasks."""
+    """Return a test stand with an application per gang, whose placeholder size is that of its tasks."""
     asked = workload.asked
     gangs = [
         attrs.evolve(
@@ -90,7 +90,7 @@ def _stand(workload: Workload, style: str) -> Stand:
 
 
 def _asks(workload: Workload, *, placeholder: bool) -> Iterator[UpdateRequest]:
-    """The tasks, or their placeholders: one update per gang, one task group per size."""
+    """Yield the tasks, or their placeholders: one update per gang, one task group per size."""
     asked = workload.asked
     for app in range(workload.applications):
         tasks = range(app, workload.tasks, workload.applications)

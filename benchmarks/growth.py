@@ -1,4 +1,4 @@
-"""Growth: what a decision costs when nodes, tasks, queues, applications or sizes double."""
+"""Growth: cost of a decision when the number of nodes, tasks, queues, applications or sizes doubles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BASE: Mapping[str, int | str] = {
     "sizes": 20,
     "app_sort": "fair",
 }
-"""What stays while one of them grows; options on the command line replace them."""
+"""Constant dimensions while one of them grows; command-line options replace them."""
 STEPS: Mapping[str, tuple[int, ...]] = {
     "nodes": (1_000, 2_000, 4_000, 8_000, 16_000),
     "tasks": (10_000, 20_000, 40_000, 80_000, 160_000),
@@ -26,9 +26,9 @@ STEPS: Mapping[str, tuple[int, ...]] = {
     "applications": (128, 256, 512, 1_024, 2_048, 4_096, 8_192),
     "sizes": (10, 20, 40, 80, 160, 320, 640),
 }
-"""What grows, and how: each step is twice the one before."""
+"""Values of each growing dimension; each value is twice the previous one."""
 PROMISED = ("nodes", "tasks", "queues", "applications")
-"""Of these a doubling costs a decision at most `MOST` times as much."""
+"""Dimensions whose doubling may raise the cost of a decision by at most the factor `MOST`."""
 MOST = 1.25
 NODE_SORTS = ("fair", "binpacking")
 HEAD = (
@@ -39,24 +39,24 @@ HEAD = (
 
 @attrs.frozen
 class Step:
-    """What a decision costs at one size."""
+    """Cost of a decision at one value."""
 
     axis: str
     value: int
     node_sort: str
     decision: float
-    """Seconds of the processor from an ask that is known to its allocation in the callback, on average."""
+    """Average CPU seconds per decision, from a registered ask to its allocation in the callback."""
     task: float
-    """The same with taking in the ask."""
+    """Average CPU seconds per task, which include the registration of the ask."""
     peak_mb: float
     yardstick: float
 
     @classmethod
     def of(cls, axis: str, found: Measurement) -> Step:
-        """The step that a measurement is."""
+        """Return the step of a measurement."""
         tasks, value, node_sort = (found.shape[name] for name in ("tasks", axis, "node_sort"))
         on_call = {name: found.figures[f"{name}_s"] for name in ("take_in", "decide", "cpu")}
-        # Of the time that passed, what others had the processor for is not the scheduler's.
+        # Scale elapsed time to CPU time, to exclude the time of other processes.
         own = on_call["cpu"] / (on_call["take_in"] + on_call["decide"])
         return cls(
             axis,
@@ -69,7 +69,7 @@ class Step:
         )
 
     def line(self, before: Step | None) -> str:
-        """Its line of the table; the ratio is to half the size."""
+        """Return the line of the table; the ratio is to the step at half the value."""
         ratio = f"{self.decision / before.decision:.2f}" if before else ""
         return (
             f"{self.axis:>12}  {self.value:>7,}  {self.node_sort:>10}  {self.decision * 1e6:>11.1f}  "
@@ -83,7 +83,7 @@ Run = Callable[[Mapping[str, object]], Measurement]
 def grow(
     axes: Iterable[str], options: Mapping[str, object], limit: float | None, repeat: int
 ) -> Iterator[Step]:
-    """Measure every step of these axes, with nodes in either order unless `options` name one."""
+    """Measure every step of `axes`, for both node orders unless `options` has one."""
 
     def run(workload: Mapping[str, object]) -> Measurement:
         runs = (run_fresh(OWN, workload, limit) for _ in range(repeat))
@@ -97,7 +97,7 @@ def grow(
 
 
 def table(steps: Iterable[Step]) -> Iterator[str]:
-    """A line per step, as they come."""
+    """Yield the lines of the table as steps arrive."""
     yield HEAD
     before: Step | None = None
     for step in steps:

@@ -1,4 +1,4 @@
-"""The picture of growth: microseconds per decision over what doubles, one panel each."""
+"""Plot of growth: microseconds per decision over the growing dimension, one panel each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GRID = "#dddddd"
 
 
 def draw(steps: Sequence[Step], file: Path, machine: str) -> None:
-    """Write the picture to `file`; raises `BenchmarkFailure` where matplotlib is not installed."""
+    """Write the plot to `file`. Raises `BenchmarkFailure` if matplotlib is not installed."""
     try:
         import matplotlib
 
@@ -71,7 +71,7 @@ def _panel(panel: Axes, axis: str, steps: Sequence[Step]) -> None:
 
 
 def _promise(panel: Any, steps: Sequence[Step]) -> None:
-    """What every doubling costing `MOST` times as much would look like."""
+    """Draw the bound, on which every doubling costs `MOST` times as much."""
     first = [step for step in steps if step.node_sort in NODE_SORTS][:1] or list(steps[:1])
     start, values = first[0].decision * 1e6, sorted({step.value for step in steps})
     bound = [start * MOST**number for number in range(len(values))]

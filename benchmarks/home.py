@@ -1,4 +1,4 @@
-"""Which scheduler is measured: the checkout's, or the one that is installed for the Python that runs this."""
+"""Location of the measured scheduler: the checkout, or the installed package."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import yunikorn
 
 BENCHMARKS = Path(__file__).parent
 HOME = Path(yunikorn.__file__).parent.parent
-"""Where it was found; a process that is started there finds the same."""
+"""Folder of the measured package; a process started there imports the same package."""
 
 
 def program() -> list[str]:
-    """How a Python that is started in `HOME` is told to run the benchmarks."""
+    """Return the Python arguments that run the benchmarks in `HOME`."""
     return ["-m", "benchmarks"] if BENCHMARKS.parent == HOME else [str(BENCHMARKS)]

@@ -1,4 +1,4 @@
-"""One resource manager beside many that have nothing to do: its decisions, and the next registration."""
+"""Idle resource managers: decisions and registrations of one among many that have no work."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRe
 from yunikorn.interface.threaded import BATCH
 
 REGISTRATIONS = 20
-"""Registrations that are measured."""
+"""Number of measured registrations."""
 
 
 def decision_latency(workload: Workload) -> dict[str, float]:
-    """From an ask to its allocation, in steps as of a service, beside `idle_rms` that wait for nothing.
+    """Measure the time from an ask to its allocation, beside `idle_rms` idle resource managers.
 
-    Each of these has a node and an application that holds all of it. Then the time of a registration.
+    Each idle resource manager has a node and an application that uses the whole node. The steps are those of
+    a service. Then measure the time of a registration.
     """
     stand = Stand.ready(workload)
     for number in range(workload.idle_rms):

@@ -1,4 +1,4 @@
-"""The machine under the numbers: a yardstick of its speed, and the memory that was needed."""
+"""Properties of the machine: a yardstick of its speed, and peak memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROUNDS = 3
 
 
 def _loop(turns: int) -> int:
-    """What a scheduler does most, in plain Python: dictionaries, tuples, a heap, small integers."""
+    """Run typical operations of a scheduler in pure Python: dictionaries, tuples, a heap, small integers."""
     heap: list[tuple[int, int]] = []
     amounts: dict[int, int] = {}
     total = 0
@@ -26,9 +26,9 @@ def _loop(turns: int) -> int:
 
 
 def yardstick() -> float:
-    """How many million turns of a fixed pure-Python loop this machine does in a second, best of three.
+    """Return the speed of a fixed pure-Python loop in million iterations per second, best of three.
 
-    To compare numbers of two machines, or of a busy and an idle hour, divide them by their yardsticks.
+    To compare figures of two machines, or of a busy and an idle machine, divide them by their yardsticks.
     """
     best = float("inf")
     for _ in range(ROUNDS):
@@ -39,9 +39,9 @@ def yardstick() -> float:
 
 
 def peak_megabytes() -> float:
-    """The most memory this process ever had (10**6 bytes); 0.0 where the system does not tell."""
+    """Return the peak memory of this process (10**6 bytes); 0.0 if the system does not report it."""
     try:
-        # Not getrusage alone: on Linux its figure starts at the size of the process that started us.
+        # On Linux the figure of getrusage starts at the size of the parent process.
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024 / 1e6
@@ -51,7 +51,7 @@ def peak_megabytes() -> float:
 
 
 def peak_megabytes_of_children() -> float:
-    """The most memory that any ended child process had (10**6 bytes)."""
+    """Return the peak memory of any ended child process (10**6 bytes)."""
     return _resident_maximum(children=True)
 
 

@@ -1,4 +1,4 @@
-"""A measurement: what a case came to, as a line of the table and as JSON."""
+"""Result of a case, as a line of the table and as JSON."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ _WIDTHS = (23, 11, 5, 6, 6, 5, 5, 22, 86, 7, 9)
 
 @attrs.frozen
 class Measurement:
-    """The numbers of one run of one case."""
+    """Figures of one run of a case."""
 
     case: str
     variant: str
     shape: Mapping[str, int | str]
-    """Of what build and size: nodes, tasks, queues, applications, sizes, and the policies."""
+    """Build, numbers of nodes, tasks, queues, applications and sizes, and policies."""
     figures: Mapping[str, float]
-    """What was measured: `tasks_per_s`, or latencies in seconds, `..._s`."""
+    """Results: `tasks_per_s`, or latencies in seconds, `..._s`."""
     peak_mb: float
     yardstick: float
 
     @property
     def title(self) -> str:
-        """The case with its variant, as `--case` takes it."""
+        """Case with its variant, the argument of `--case`."""
         return f"{self.case}/{self.variant}" if self.variant else self.case
 
     def goodness(self, counts: str) -> float:
-        """To tell the best of several runs by one figure: throughput, or a latency the smaller the better."""
+        """Return a number that is larger for better runs: throughput, or a negated latency."""
         figure = self.figures[counts]
         return figure if counts == "tasks_per_s" else -figure
 
     def to_json(self) -> str:
-        """One line of JSON."""
+        """Return the measurement as one line of JSON."""
         figures = {name: float(f"{value:.6g}") for name, value in self.figures.items()}
         entry = {
             "case": self.case,
@@ -52,7 +52,7 @@ class Measurement:
 
     @classmethod
     def from_json(cls, line: str) -> Measurement:
-        """The measurement that `to_json` wrote."""
+        """Return the measurement from the output of `to_json`."""
         entry: dict[str, Any] = json.loads(line)
         case, variant = entry.pop("case"), entry.pop("variant")
         peak, yardstick = entry.pop("peak_mb"), entry.pop("yardstick")
@@ -61,7 +61,7 @@ class Measurement:
         return cls(case, variant, shape, figures, peak, yardstick)
 
     def cells(self) -> list[str]:
-        """Its row, under `COLUMNS`."""
+        """Return the cells of the table row, in the order of `COLUMNS`."""
         counts = [
             f"{self.shape.get(name, '')}"
             for name in ("build", "nodes", "tasks", "queues", "applications", "sizes")
@@ -72,7 +72,7 @@ class Measurement:
 
 
 def readable(name: str, value: float) -> str:
-    """A figure for people: `48,000 tasks/s`, `idle 1.3 µs`."""
+    """Return a figure as text: `48,000 tasks/s`, `idle 1.3 µs`."""
     if name == "tasks_per_s":
         return f"{value:,.0f} tasks/s"
     label = name.removesuffix("_s").replace("_", " ")
@@ -83,10 +83,10 @@ def readable(name: str, value: float) -> str:
 
 
 def table_head() -> list[str]:
-    """The first two lines of the table (Markdown)."""
+    """Return the first two lines of the table (Markdown)."""
     return [table_line(COLUMNS), "|" + "|".join("-" * (width + 2) for width in _WIDTHS) + "|"]
 
 
 def table_line(cells: Iterable[str]) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     return "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True)) + " |"

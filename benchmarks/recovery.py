@@ -1,4 +1,4 @@
-"""Recovery: a resource manager comes back with its nodes and all that runs on them."""
+"""Recovery: registration of a resource manager with nodes and their running allocations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yunikorn.interface.messages import Allocation, UpdateRequest
 
 
 def registration(workload: Workload) -> dict[str, float]:
-    """Seconds to take in all nodes with their allocations, in one update."""
+    """Measure the seconds of one update with all nodes and their allocations."""
     stand = Stand(workload.configuration())
     stand.update(UpdateRequest(RM, new_applications=workload.application_requests()))
     nodes, asked = workload.node_infos(), workload.asked

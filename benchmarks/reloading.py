@@ -1,4 +1,4 @@
-"""Reloading: a large configuration loaded, and loaded again with a few changes while work goes on."""
+"""Reloading: first load of a large configuration, and reloads with few changes in a busy cluster."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchmarks.workload import RM, Workload
 from yunikorn.interface.messages import UpdateRequest
 
 CHANGES = 10
-"""Queues whose guarantee a reload changes."""
+"""Number of queues whose guarantee a reload changes."""
 
 
 def load_and_reload(workload: Workload) -> dict[str, float]:
-    """Seconds of the first load, and of a reload with ten changes (median of `samples`)."""
+    """Measure the seconds of the first load, and of a reload with ten changes (median of `samples`)."""
     text = workload.configuration()
     gc.collect()
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""`yunikorn serve` in a process of its own, which may be stopped in order, or killed, and started again."""
+"""Separate process of `yunikorn serve`, which can be stopped, killed and restarted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchmarks.failure import BenchmarkFailure
 from benchmarks.home import HOME
 
 PATIENCE = 60.0
-"""Seconds for it to end."""
+"""Timeout for the end of the process in seconds."""
 
 
 class ServiceProcess:
-    """A service on loopback at a port that it chooses; use it with `with`."""
+    """Service on a free loopback port; a context manager that stops the service at the end."""
 
     def __init__(self, config: Path, *options: str) -> None:
         self._command = [
@@ -27,7 +27,7 @@ class ServiceProcess:
         self.address = ""
 
     def start(self) -> None:
-        """Start it; returns when it listens. Raises `BenchmarkFailure` if it does not."""
+        """Start the service and wait until it listens. Raises `BenchmarkFailure` if the start fails."""
         self._process = subprocess.Popen(self._command, cwd=HOME, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         words = self._process.stdout.readline().replace(",", " ").split()
@@ -37,18 +37,18 @@ class ServiceProcess:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Process id."""
         assert self._process is not None
         return self._process.pid
 
     def kill(self) -> None:
-        """End it without a chance to say goodbye."""
+        """Kill the service without an orderly shutdown."""
         if self._process is not None:
             self._process.kill()
             self._reap()
 
     def stop(self) -> int:
-        """End it in order; returns its exit status."""
+        """Stop the service in an orderly way and return its exit status."""
         assert self._process is not None
         self._process.terminate()
         return self._reap()
@@ -62,11 +62,11 @@ class ServiceProcess:
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended by itself."""
+        """True if the service has ended by itself."""
         return self._process is not None and self._process.poll() is not None
 
     def cpu(self) -> float:
-        """Seconds of CPU that it has used; 0 where the system does not tell."""
+        """Return the CPU seconds used so far; 0 if the system does not report them."""
         try:
             fields = Path(f"/proc/{self.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
         except OSError:
@@ -74,7 +74,7 @@ class ServiceProcess:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def megabytes(self) -> float:
-        """Memory that it holds at this moment (10**6 bytes); 0 where the system does not tell."""
+        """Return the resident memory of the service (10**6 bytes); 0 if the system does not report it."""
         return resident_megabytes(self.pid)
 
     def __enter__(self) -> Self:
@@ -89,7 +89,7 @@ class ServiceProcess:
 
 
 def resident_megabytes(pid: int | str = "self") -> float:
-    """Memory that a process holds at this moment (10**6 bytes); 0 where the system does not tell."""
+    """Return the resident memory of a process (10**6 bytes); 0 if the system does not report it."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text("utf-8").split()[1])
     except OSError:

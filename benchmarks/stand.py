@@ -1,4 +1,4 @@
-"""The test stand: a scheduler with one resource manager, driven through the in-process interface."""
+"""Test stand: a scheduler with one resource manager, used through the in-process interface."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from yunikorn.interface.threaded import BATCH
 from yunikorn.registry import Registry
 
 IN_TWO_STEPS = (TerminationType.PLACEHOLDER_REPLACED, TerminationType.PREEMPTED_BY_SCHEDULER)
-"""Ends that count only when the resource manager has confirmed them."""
+"""Terminations that are final only after the resource manager confirms them."""
 
 
 class ResourceManager:
-    """The callback: notes where every task was placed, and when it last heard of a new place."""
+    """Callback that records the node of every task and the time of the last allocation."""
 
     def __init__(self) -> None:
         self.placed: dict[str, tuple[str, str]] = {}
-        """By allocation key: uuid and node."""
+        """Uuid and node by allocation key."""
         self.received = 0
-        """New allocations so far."""
+        """Number of new allocations so far."""
         self.last = 0.0
-        """When the last of them came, in seconds of `time.perf_counter`."""
+        """Time of the last new allocation, in seconds of `time.perf_counter`."""
         self.told: list[AllocationRelease] = []
-        """What it was told to end and has not confirmed yet."""
+        """Releases requested by the scheduler and not confirmed yet."""
         self.rejected: list[str] = []
-        """Why anything was refused."""
+        """Reasons of all rejections."""
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Take in what the scheduler has to say."""
+        """Record a response of the scheduler."""
         if response.new_allocations:
             placed = self.placed
             for allocation in response.new_allocations:
@@ -58,7 +58,7 @@ class ResourceManager:
 
 
 class Stand:
-    """A scheduler on a clock that stands still, ready to be measured."""
+    """Scheduler on a manual clock, ready to be measured."""
 
     def __init__(self, configuration: str) -> None:
         registry = Registry.load(third_party=False)
@@ -73,7 +73,7 @@ class Stand:
 
     @classmethod
     def ready(cls, workload: Workload) -> Stand:
-        """With the queues, nodes and applications of a workload, but no asks."""
+        """Return a stand with the queues, nodes and applications of a workload, but without asks."""
         stand = cls(workload.configuration())
         stand.update(
             UpdateRequest(
@@ -85,26 +85,26 @@ class Stand:
         return stand
 
     def update(self, request: UpdateRequest) -> None:
-        """Hand in an update in which nothing may be refused; raises `BenchmarkFailure`."""
+        """Send an update. Raises `BenchmarkFailure` if anything is rejected."""
         self.scheduler.update(request)
         self.check()
 
     def check(self) -> None:
-        """Raise `BenchmarkFailure` if anything was refused, or if a plugin failed."""
+        """Raise `BenchmarkFailure` if anything was rejected."""
         if self.rm.rejected:
             raise BenchmarkFailure(f"{len(self.rm.rejected)} refused, the first: {self.rm.rejected[0]}")
 
     def confirm(self) -> int:
-        """End at once what the scheduler wants ended, and say so; returns how many those were."""
+        """Confirm all releases that the scheduler has requested, and return their number."""
         told, self.rm.told = self.rm.told, []
         if told:
             self.scheduler.update(UpdateRequest(RM, releases=AllocationReleasesRequest(told)))
         return len(told)
 
     def settle(self) -> int:
-        """Decide until there is nothing more to decide; returns how many decisions that took.
+        """Schedule until there is nothing left to decide, and return the number of decisions.
 
-        Between two responses as many are taken as a service takes.
+        The batches have the size of those in a service.
         """
         decided = 0
         while taken := self.scheduler.schedule(BATCH):

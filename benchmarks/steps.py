@@ -1,10 +1,10 @@
-"""Where a decision spends its steps: instructions of Python's byte code, counted by what they are for.
+"""Steps of a decision: executed Python byte-code instructions, counted by purpose.
 
     python -m benchmarks.steps --case U-fair/1000 --case M-fair
 
-Steps are no time, but nearly: one takes some six nanoseconds on the machine of the table in README.md. Unlike
-time they are the same on every run and on every machine with the same version of Python, whatever else it is
-busy with, so that a change of a few can be seen. Of what is compiled nothing can be counted.
+Steps approximate time: one takes about six nanoseconds on the machine of the table in README.md. Unlike time,
+steps are equal in every run and on every machine with the same version of Python, so that small changes are
+visible. Steps of compiled modules are not counted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.stand import Stand
 from benchmarks.workload import Workload
 
 COUNTED = 500
-"""Decisions that are counted, when half of all are taken."""
+"""Number of counted decisions, in the middle of the workload."""
 
 PARTS = (
     ("keys and scores of policies", ("yunikorn_policies/", "extension.py")),
@@ -38,11 +38,11 @@ PARTS = (
     ("rm_state", ("yunikorn/objects/",)),
     ("the cycle itself", ("yunikorn/",)),
 )
-"""What code is for, by its file; the first that fits counts."""
+"""Purposes of code by file name; the first match counts."""
 
 
 def part_of(code: CodeType) -> str:
-    """What a piece of code is for."""
+    """Return the purpose of a code object."""
     if (
         code.co_name in ("resort", "_resort_queues", "_resort_applications")
         and "cycle.py" in code.co_filename
@@ -52,7 +52,7 @@ def part_of(code: CodeType) -> str:
 
 
 def steps_of(call: Callable[[], object]) -> Counter[CodeType]:
-    """Steps of a call by the code that they are in."""
+    """Return the number of steps of a call by code object."""
     counts: Counter[CodeType] = Counter()
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -72,7 +72,7 @@ def steps_of(call: Callable[[], object]) -> Counter[CodeType]:
 
 
 def count_steps(workload: Workload, decisions: int = COUNTED, stand: Stand | None = None) -> dict[str, float]:
-    """Steps per decision by what they are for, in the middle of a workload, for which `stand` is ready."""
+    """Return the steps per decision by purpose, in the middle of a workload for which `stand` is ready."""
     stand = stand or Stand.ready(workload)
     for update in workload.ask_updates():
         stand.update(update)

@@ -1,4 +1,4 @@
-"""Stranded room: half the nodes are out of vcore, half out of memory, and what waits needs both."""
+"""Stranded resources: half the nodes lack vcore, half lack memory, and all tasks need both."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from yunikorn.interface.messages import NewNodeInfo, UpdateRequest
 from yunikorn.resources import Resource
 
 OPEN = 100
-"""One node in so many has room of both, and holds all tasks."""
+"""One of this number of nodes has free resources of both types; these nodes can run all tasks."""
 
 
 def tasks_per_second(workload: Workload) -> dict[str, float]:
-    """As in `throughput`, where only one node in a hundred can take anything."""
+    """Measure the throughput if only one node in a hundred can run tasks."""
     stand = Stand(workload.configuration())
     stand.update(
         UpdateRequest(

@@ -1,4 +1,4 @@
-"""Throughput: how many tasks get their place in a second, all of them waiting at once."""
+"""Throughput: tasks allocated per second if all of them are pending at once."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from benchmarks.workload import RM, Workload
 
 
 def tasks_per_second(workload: Workload) -> dict[str, float]:
-    """On empty nodes, from the first ask handed in to the last allocation received in the callback."""
+    """Measure from the first ask submitted to the last allocation received, on empty nodes."""
     stand = Stand.ready(workload)
     figures = hand_in_and_decide(stand, workload)
     workload.verify(stand.rm.placed)
     if workload.sink:
-        # It may have a file to close.
+        # Closes the sink and its file.
         stand.scheduler.stop(RM)
     return figures
 
 
 def hand_in_and_decide(stand: Stand, workload: Workload) -> dict[str, float]:
-    """Tasks per second; seconds for taking in all asks, and for deciding; seconds of this process's CPU.
+    """Measure the tasks per second, the seconds to register all asks and to decide, and the CPU seconds.
 
-    The messages are made before, as a resource manager has them at hand; the rest is as in service, the
-    garbage collector included. Less CPU than time means that the machine was busy with something else.
+    The messages are created before, because a resource manager has them available. All else is as in a
+    service, including the garbage collector. CPU time below elapsed time means that the machine was busy.
     """
     updates = list(workload.ask_updates())
     gc.collect()

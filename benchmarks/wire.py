@@ -1,4 +1,4 @@
-"""Throughput over the network: a service in a process of its own, and a client here, on loopback."""
+"""Throughput over the network: a service in a separate process, and a client here, on loopback."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from yunikorn.interface.client.layouts import Layout
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 
 PATIENCE = 300.0
-"""Seconds after which a service that does not answer is given up."""
+"""Timeout for answers of the service in seconds."""
 
 
 def tasks_per_second(layout: Layout) -> Callable[[Workload], dict[str, float]]:
-    """Measures in a layout: from the first ask handed to the client to the last allocation received by it.
+    """Return a measurement with `layout`, from the first ask sent to the last allocation received.
 
-    Also the seconds of CPU of either side in that time, of which the larger is what limits the throughput.
+    It also reports the CPU seconds of both sides in that time; the larger value limits the throughput.
     """
     return functools.partial(_measure, layout)
 
@@ -67,7 +67,7 @@ async def _converse(workload: Workload, layout: Layout, service: ServiceProcess)
 
 
 class _Listener(ResourceManager):
-    """A resource manager that knows when it has everything."""
+    """Resource manager that signals when all tasks are placed."""
 
     def __init__(self, tasks: int) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class _Listener(ResourceManager):
             self.all_placed.set()
 
     async def ready(self, nodes: int, applications: int) -> None:
-        """Wait until so many are known to the scheduler."""
+        """Wait until the scheduler has accepted these numbers of nodes and applications."""
         while self._accepted < nodes + applications:
             self._some.clear()
             await self._some.wait()

@@ -1,4 +1,4 @@
-"""What is scheduled: a number of nodes, queues, applications and tasks, and how they are dealt."""
+"""Workload of a benchmark: numbers of nodes, queues, applications and tasks, and their distribution."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _positive = attrs.validators.ge(1)
 
 @attrs.frozen
 class Workload:
-    """Applications are dealt to the queues round robin, tasks to the applications, sizes to the tasks.
+    """Round-robin distribution of applications to queues, of tasks to applications, and of sizes to tasks.
 
-    With one size, an ask is memory 10 and vcore 1 milli, and a node holds tasks / nodes + 1 of them. With
-    K sizes, size k = 0 .. K-1 is memory 10 (k + 1) and vcore K - k milli, and a node holds `slack` times
-    the total demand / nodes, and `spare` times the largest ask. Every leaf is guaranteed its even part of
-    the total demand.
+    With one size, an ask is memory 10 and vcore 1 milli, and a node holds tasks / nodes + 1 asks. With K
+    sizes, size k = 0 .. K-1 is memory 10 (k + 1) and vcore K - k milli; a node holds `slack` times the total
+    demand / nodes, plus `spare` times the largest ask. Every leaf is guaranteed an equal part of the total
+    demand.
     """
 
     nodes: int = attrs.field(default=5_000, validator=_positive)
@@ -43,28 +43,28 @@ class Workload:
     queue_sort: str = "fair"
     predicates: tuple[str, ...] = ()
     mixed: bool = False
-    """Whether every application, and so every queue, has tasks of all sizes."""
+    """True if every application, and hence every queue, has tasks of all sizes."""
     sink: str = ""
-    """An event sink that hears of everything, as `events.sinks` names it; empty for none."""
+    """Event sink that receives all events, as YAML of `events.sinks`; empty for none."""
     one_zone: bool = False
-    """Whether the applications select the first of two zones; every second node is in the other."""
+    """True if the applications select the first of two zones; every second node is in the other zone."""
     slack: float = 1.25
     spare: int = 2
     samples: int = attrs.field(default=1_000, validator=_positive)
-    """How often a case measures a latency."""
+    """Number of latency samples of a case."""
     idle_rms: int = 0
-    """Other resource managers that are registered and have nothing to do."""
+    """Number of other registered resource managers without work."""
 
     @property
     def asked(self) -> list[Resource]:
-        """What a task of each size takes."""
+        """Resources of a task, by size."""
         if self.sizes == 1:
             return [Resource(memory=10, vcore=1)]
         return [Resource(memory=10 * (size + 1), vcore=self.sizes - size) for size in range(self.sizes)]
 
     @property
     def demand(self) -> dict[str, int]:
-        """What all tasks take together."""
+        """Total resources of all tasks."""
         rounds, rest = divmod(self.tasks, self.sizes)
         total: dict[str, int] = {}
         for size, resource in enumerate(self.asked):
@@ -74,7 +74,7 @@ class Workload:
 
     @property
     def capacity(self) -> Resource:
-        """What a node has."""
+        """Capacity of a node."""
         nodes = max(1, self.nodes // len(ZONES)) if self.one_zone else self.nodes
         if self.sizes == 1:
             held = self.tasks // nodes + 1
@@ -87,7 +87,7 @@ class Workload:
         )
 
     def configuration(self, raised: Mapping[int, int] | None = None) -> str:
-        """Its queues.yaml; `raised` as in `queues_yaml`."""
+        """Return the queues.yaml; `raised` is as in `queues_yaml`."""
         return queues_yaml(
             self.queues,
             {name: amount // self.queues for name, amount in self.demand.items()},
@@ -102,7 +102,7 @@ class Workload:
     # -- messages -----------------------------------------------------------------------------------
 
     def node_infos(self) -> list[NewNodeInfo]:
-        """The nodes, empty; with a zone and a rack when there are predicates to look at them."""
+        """Return the nodes without allocations; with a zone and a rack if there are predicates."""
         capacity = self.capacity
         return [
             NewNodeInfo(node_name(number), self._attributes(number), capacity) for number in range(self.nodes)
@@ -114,7 +114,7 @@ class Workload:
         return {"zone": ZONES[number % len(ZONES)], "rack": f"r{number // 40}"}
 
     def application_requests(self) -> list[AddApplicationRequest]:
-        """The applications."""
+        """Return the submissions of all applications."""
         leaves = leaf_names(self.queues)
         tags = {SELECTOR_TAG: f"zone={ZONES[0]}"} if self.one_zone else {}
         ugi = UserGroupInformation("user", ["group"])
@@ -124,17 +124,17 @@ class Workload:
         ]
 
     def size(self, task: int) -> int:
-        """Which of the sizes a task has."""
+        """Return the index of a task's size."""
         return (task + task // self.applications if self.mixed else task) % self.sizes
 
     def ask(self, task: int, asked: list[Resource]) -> AllocationAsk:
-        """The request of a task."""
+        """Return the request of a task."""
         return AllocationAsk(
             f"t{task}", app_name(task % self.applications), resource_ask=asked[self.size(task)]
         )
 
     def ask_updates(self) -> Iterator[UpdateRequest]:
-        """All asks, one update per application."""
+        """Yield all asks, one update per application."""
         asked = self.asked
         for app in range(self.applications):
             tasks = range(app, self.tasks, self.applications)
@@ -145,9 +145,9 @@ class Workload:
     def verify(
         self, placed: Mapping[str, tuple[str, str]], capacity: Mapping[str, int] | None = None
     ) -> None:
-        """Every task has its place, and no node is over its capacity; raises `BenchmarkFailure`.
+        """Check that every task is placed and no node is over its capacity. Raises `BenchmarkFailure`.
 
-        `placed` says where: allocation key -> (uuid, node).
+        `placed` maps an allocation key to uuid and node.
         """
         missing = sum(f"t{task}" not in placed for task in range(self.tasks))
         if missing:
@@ -164,10 +164,10 @@ class Workload:
 
 
 def node_name(number: int) -> str:
-    """The id of a node."""
+    """Return the id of a node."""
     return f"n{number:05}"
 
 
 def app_name(number: int) -> str:
-    """The id of an application."""
+    """Return the id of an application."""
     return f"a{number}"

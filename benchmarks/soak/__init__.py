@@ -1,1 +1,1 @@
-"""The soak: resource managers and a service that lose each other at random, and books that stay right."""
+"""Soak test: resource managers and a service with random failures, whose accounting must stay equal."""

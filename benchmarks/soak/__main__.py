@@ -1,4 +1,4 @@
-"""`python -m benchmarks.soak`: random updates, cuts, kills and restarts; are the books right at all times?"""
+"""Entry point of `python -m benchmarks.soak`, a test with random updates, failures and restarts."""
 
 from __future__ import annotations
 

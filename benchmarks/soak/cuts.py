@@ -1,4 +1,4 @@
-"""A way between clients and the service that breaks when it is told to, as cables and machines do."""
+"""Proxy between clients and the service that breaks connections on demand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CHUNK = 1 << 16
 
 
 class Cable:
-    """Forwards connections to wherever the service is at that moment."""
+    """Proxy that forwards connections to the current address of the service."""
 
     def __init__(self, target: Callable[[], str]) -> None:
         self._target = target
@@ -19,18 +19,18 @@ class Cable:
         self.address = ""
 
     async def lay(self) -> None:
-        """Listen, at `address`."""
+        """Start to listen on a free port, and set `address`."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         host, port = self._server.sockets[0].getsockname()
         self.address = f"{host}:{port}"
 
     def cut(self) -> None:
-        """Break all connections: what is on its way is lost."""
+        """Break all connections; data in transit is lost."""
         for writer in list(self._writers):
             writer.transport.abort()
 
     async def close(self) -> None:
-        """Break all connections, and take no more."""
+        """Break all connections and stop listening."""
         assert self._server is not None
         self._server.close()
         self.cut()
@@ -45,7 +45,7 @@ class Cable:
             return
         self._writers |= {writer, there}
         try:
-            # At the end of the program asyncio cancels this, and complains if it does not end in peace.
+            # asyncio cancels this task at exit, and reports an error if the cancellation propagates.
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.gather(_copy(reader, there), _copy(onward, writer))
         finally:

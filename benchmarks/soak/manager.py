@@ -1,4 +1,4 @@
-"""A resource manager that does whatever comes to its mind, and knows exactly what it has."""
+"""Resource manager with random actions and exact accounting."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from yunikorn.resources import Resource
 
 NODES = 20
 VCORE = 40
-"""Of each node."""
+"""Vcores of each node."""
 APPS = 12
-"""Their names are used again and again: the service remembers applications that have ended."""
+"""Number of application names. Names are reused, because the service keeps ended applications for a while."""
 MOST_WAITING = 60
 LARGEST = 8
 PATIENCE = 60.0
-"""Seconds after which a service that does not answer has failed."""
+"""Timeout for answers of the service in seconds."""
 FENCE = "fence-"
 PROBE = "probe"
 
 
 @attrs.define
 class Counts:
-    """What has happened."""
+    """Numbers of actions so far."""
 
     updates: int = 0
     placed: int = 0
@@ -52,7 +52,7 @@ class Counts:
 
 
 class Manager:
-    """One resource manager: nodes, applications, what it asks for, and what runs."""
+    """Resource manager with its nodes, applications, asks and allocations."""
 
     def __init__(self, rm_id: str, layout: Layout, dice: random.Random) -> None:
         self.rm_id = rm_id
@@ -60,7 +60,7 @@ class Manager:
         self._layout, self._dice = layout, dice
         self._apps: set[str] = set()
         self._wanted: dict[str, AllocationAsk] = {}
-        """By key: what is asked for and has no place yet."""
+        """Pending asks by key."""
         self.running: dict[str, Allocation] = {}
         self._numbers = 0
         self._fences: set[str] = set()
@@ -68,36 +68,36 @@ class Manager:
         self._trip = False
         self._client: AsyncClient | None = None
 
-    # -- its connection -----------------------------------------------------------------------------------
+    # -- connection ---------------------------------------------------------------------------------------
 
     async def connect(self, address: str) -> None:
-        """Start: the first time, or again with what it knows."""
+        """Connect, and report the current state."""
         options = ClientOptions(layout=self._layout, patience=PATIENCE, delays=lambda: itertools.repeat(0.2))
         request = RegisterResourceManagerRequest(self.rm_id, version="soak")
         self._client = AsyncClient(address, request, self, options=options)
         await self._client.start()
 
     async def restart(self, address: str) -> None:
-        """End without a word, and start again."""
+        """Disconnect without notice, and connect again."""
         await self.leave()
         await self.connect(address)
 
     async def leave(self) -> None:
-        """End without a word."""
+        """Disconnect without notice."""
         assert self._client is not None
         await self._client.disconnect()
 
     async def shut_down(self) -> None:
-        """End in order."""
+        """Shut down in an orderly way."""
         assert self._client is not None
         await self._client.close()
 
     def stumble(self) -> None:
-        """Fail to take in the next response."""
+        """Raise an exception at the next response."""
         self._trip = True
 
     def report(self) -> list[UpdateRequest]:
-        """Everything it has."""
+        """Return the complete state."""
         self.counts.sessions += 1
         nodes = [NewNodeInfo(_node(n), schedulable_resource=Resource(vcore=VCORE)) for n in range(NODES)]
         by_name = {node.node_id: node for node in nodes}
@@ -112,10 +112,10 @@ class Manager:
             )
         ]
 
-    # -- what it hears ------------------------------------------------------------------------------------
+    # -- responses ----------------------------------------------------------------------------------------
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Take in what the scheduler says; raises `BenchmarkFailure` when the books do not agree."""
+        """Record a response; a wrong one sets `failure`."""
         if self._trip:
             self._trip = False
             raise RuntimeError("the resource manager stumbled, on purpose")
@@ -134,11 +134,11 @@ class Manager:
         key = placed.allocation_key
         known = self.running.get(key)
         if known is not None:
-            # The newer layout acknowledges what was reported; anywhere else it was doubled.
+            # The newer layout acknowledges reported allocations with the same node; another node is an error.
             if known.node_id != placed.node_id:
                 self._fail(f"{key} runs on {known.node_id} and was placed on {placed.node_id} as well")
         elif self._wanted.pop(key, None) is None:
-            # Taken back, and placed meanwhile.
+            # The ask was withdrawn and placed at the same time.
             self._send_later(UpdateRequest(""), [_release(placed)])
         else:
             self.running[key] = placed
@@ -153,21 +153,21 @@ class Manager:
         self._client.post(update)
 
     def _fail(self, text: str) -> None:
-        # Out of a callback, where errors are contained: the next step hears of it.
+        # The client contains exceptions of callbacks, so the next step raises this failure.
         self.failure = self.failure or f"resource manager {self.rm_id}: {text}"
         self._heard.set()
 
     failure: str | None = None
-    """What was found to be wrong."""
+    """Description of the first error."""
 
     def used(self, node_id: str) -> int:
-        """How much of a node is in use."""
+        """Return the used vcores of a node."""
         return sum(one.resource_per_alloc["vcore"] for one in self.running.values() if one.node_id == node_id)
 
-    # -- what it does -------------------------------------------------------------------------------------
+    # -- actions ------------------------------------------------------------------------------------------
 
     async def step(self) -> None:
-        """Do something."""
+        """Send an update with random changes."""
         self.check()
         assert self._client is not None
         update, dice = UpdateRequest(""), self._dice
@@ -207,24 +207,24 @@ class Manager:
             update.remove_applications.append(RemoveApplicationRequest(name))
 
     def check(self) -> None:
-        """Raise `BenchmarkFailure` if anything was found to be wrong."""
+        """Raise `BenchmarkFailure` if there was an error."""
         if self.failure is not None:
             raise BenchmarkFailure(self.failure)
 
-    # -- whether the books agree ---------------------------------------------------------------------------
+    # -- audit --------------------------------------------------------------------------------------------
 
     async def audit(self) -> None:
-        """Find out, through the front door, whether the scheduler's books of every node are its own.
+        """Check, through the public interface, that the scheduler's accounting of every node is correct.
 
-        Nothing waits any more; then each node is asked for exactly what should be free of it, which must be
-        given, and for one more, which must not.
+        All pending asks are withdrawn first. Then each node must accept an ask for exactly its free
+        resources, and must not accept another one.
         """
         update = UpdateRequest("")
         for key in list(self._wanted):
             self._take_back(update, key)
         await self._say(update)
         await self._settle()
-        # Not before: in the newer layout the end of an application may overtake what was asked for it.
+        # Only after the asks are settled, because in the newer layout a removal may overtake them.
         update = UpdateRequest("", new_applications=[_application(PROBE)])
         self._end_idle_applications(update)
         self._apps.add(PROBE)
@@ -274,14 +274,14 @@ class Manager:
         await self._client.update(update)
 
     async def _settle(self) -> None:
-        """Wait until all that was said is taken in and decided, and what follows was heard."""
+        """Wait until the scheduler has processed all updates and no allocation follows."""
         placed = -1
         while placed != (placed := self.counts.placed):
             await self._fence()
             await self._fence()
 
     async def _fence(self) -> None:
-        """Something that is always answered, after all that was said before."""
+        """Send a release that is always answered, and wait for the answer, which follows all earlier ones."""
         assert self._client is not None
         self._numbers += 1
         name = f"{FENCE}{self._numbers}"

@@ -1,4 +1,4 @@
-"""A soak from its beginning to its end."""
+"""Run of a soak test."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ partitions:
       - {name: root, submitacl: "*", queues: [{name: a}]}
 """
 BETWEEN_AUDITS = 5.0
-"""Seconds."""
+"""Seconds between audits."""
 GROWTH = 1.2
-"""How much more memory may be held in the last third of a long soak than in the middle one."""
+"""Maximum ratio of the average memory in the last third of a long run to that in the middle third."""
 SLACK = 10.0
-"""Megabytes more that say nothing."""
+"""Insignificant growth in megabytes."""
 LONG = 240.0
-"""Seconds from which a soak is long enough to say something about memory."""
+"""Minimum duration in seconds of a run whose memory is checked."""
 
 
 @attrs.define
 class Found:
-    """What a soak came to."""
+    """Results of a soak test."""
 
     seconds: float = 0.0
     cuts: int = 0
@@ -49,11 +49,11 @@ class Found:
     sessions: int = 0
     audits: int = 0
     service_megabytes: list[float] = attrs.Factory(list)
-    """After each audit."""
+    """Resident memory of the service after each audit."""
     own_megabytes: list[float] = attrs.Factory(list)
 
     def line(self) -> str:
-        """For people."""
+        """Return the results as one line."""
         return (
             f"{self.seconds:5.0f} s: {self.updates:,} updates, {self.placed:,} placed,"
             f" {self.sessions} sessions;"
@@ -64,7 +64,7 @@ class Found:
 
 
 class Soak:
-    """A service, a cable to it, and two resource managers, one per layout."""
+    """Soak test of a service behind a proxy, with two resource managers, one per layout."""
 
     def __init__(self, seconds: float, seed: int, say: Callable[[str], None]) -> None:
         self._seconds, self._say = seconds, say
@@ -76,7 +76,7 @@ class Soak:
         self.found = Found()
 
     async def run(self) -> Found:
-        """Do it; raises `BenchmarkFailure` for whatever is lost, doubled, or growing."""
+        """Run the test. Raises `BenchmarkFailure` for lost or duplicate allocations and growing memory."""
         with tempfile.TemporaryDirectory() as folder:
             config = Path(folder) / "queues.yaml"
             config.write_text(CONFIG, encoding="utf-8")
@@ -99,7 +99,7 @@ class Soak:
             for manager in self._managers:
                 await manager.step()
             await asyncio.sleep(self._dice.choice([0, 0, 0.002, 0.01]))
-            # In the last two thirds the service lives on, to see what it holds.
+            # The service is not restarted in the last two thirds, in which its memory is measured.
             await self._trouble(service, cable, fatal=now - begun < self._seconds / 3)
             if service.ended:
                 raise BenchmarkFailure("the service has ended by itself")
