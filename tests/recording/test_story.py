@@ -6,7 +6,7 @@ from yunikorn.interface.messages import (
     RejectedNode,
     UpdateResponse,
 )
-from yunikorn.recording.story import tell
+from yunikorn.recording.render import tell
 
 
 def test_entries_without_a_name_are_told_as_such() -> None:

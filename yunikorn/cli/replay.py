@@ -105,7 +105,7 @@ class _Printer:
         """Print a response."""
         from yunikorn.interface.wire import v0_11
         from yunikorn.interface.wire.json_form import to_json
-        from yunikorn.recording.story import tell
+        from yunikorn.recording.render import tell
 
         self._now.add(response)
         if self._quiet:
@@ -185,6 +185,6 @@ def _verdict(replay: Replay) -> bool | None:
 
 
 def _seconds(at: int) -> str:
-    from yunikorn.recording.moments import write_seconds
+    from yunikorn.recording.timestamps import write_seconds
 
     return write_seconds(at)

@@ -16,7 +16,6 @@ from yunikorn.interface.wire import callbacks, current, v0_11
 from yunikorn.interface.wire.generated import si_current_pb2, si_v0_11_pb2
 from yunikorn.interface.wire.json_form import from_json
 from yunikorn.objects.timeouts import Timeouts
-from yunikorn.recording.moments import read_date, read_seconds
 from yunikorn.recording.recording_entries import (
     VERSION,
     Beginning,
@@ -27,6 +26,7 @@ from yunikorn.recording.recording_entries import (
     QueueSwitch,
     RecordedAnswer,
 )
+from yunikorn.recording.timestamps import read_date, read_seconds
 from yunikorn.suggestions import suggest
 
 Report = Callable[[Problem], None]

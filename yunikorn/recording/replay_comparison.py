@@ -9,8 +9,8 @@ import attrs
 from yunikorn.interface.messages import UpdateResponse
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.json_form import to_json
-from yunikorn.recording.moments import write_seconds
 from yunikorn.recording.recorded_entry import RecordedEntry
+from yunikorn.recording.timestamps import write_seconds
 
 
 @attrs.frozen

@@ -26,7 +26,6 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.objects.timeouts import Timeouts
-from yunikorn.recording.moments import read_date
 from yunikorn.recording.recorded_answers import (
     OneConfiguration,
     RaisedThen,
@@ -38,6 +37,7 @@ from yunikorn.recording.recorded_entry import UPDATES, RecordedEntry
 from yunikorn.recording.recording_entries import Beginning, RecordedAnswer
 from yunikorn.recording.replay_comparison import ReplayComparison
 from yunikorn.recording.replayed_rm import ReplayedRM
+from yunikorn.recording.timestamps import read_date
 from yunikorn.registry import Registry
 
 OWN = "update_configuration", "reload"
