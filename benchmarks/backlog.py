@@ -28,8 +28,8 @@ from yunikorn.resources import Resource, add
 
 IDLE_ROUNDS = 600
 STEP_S = 0.1
-"""Virtual time between two idle rounds in seconds. All rounds take a minute, which includes everything that
-starts after some waiting, such as reservations (2 s) and preemption (30 s)."""
+"""Virtual time between two idle cycles in seconds. All cycles take a minute, so that reservations (after 2 s)
+and preemption (after 30 s) are included."""
 
 
 @attrs.frozen

@@ -25,7 +25,7 @@ PATIENCE = 300.0
 def tasks_per_second(layout: Layout) -> Callable[[Workload], dict[str, float]]:
     """Return a measurement with `layout`, from the first ask sent to the last allocation received.
 
-    It also reports the CPU seconds of both sides in that time; the larger value limits the throughput.
+    The figures include the CPU seconds of both sides; the larger value limits the throughput.
     """
     return functools.partial(_measure, layout)
 

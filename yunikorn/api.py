@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 hookimpl = pluggy.HookimplMarker("yunikorn")
-"""Marks a function of a plugin module as the implementation of a hook (see `yunikorn.hookspecs`)."""
+"""Decorator that marks a function of a plugin as the implementation of a hook; see `yunikorn.hookspecs`."""
 
 
 # -- views handed to plugins --------------------------------------------------------------------------
@@ -283,7 +283,7 @@ class Event:
     reference_id: str = ""
     message: str = ""
     change: str = "NONE"
-    """`NONE`, `SET`, `ADD` or `REMOVE`."""
+    """Kind of change: `NONE`, `SET`, `ADD` or `REMOVE`."""
     detail: str = "DETAILS_NONE"
     """Detail of the change, such as `APP_ALLOC`."""
     resource: Mapping[str, int] | None = None

@@ -20,7 +20,7 @@ class NameForm:
 
 ANY_NAME = NameForm(re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z"), "letters, digits, '-', '_' and '.'")
 RULE_NAME = NameForm(re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z"), "a letter, then letters, digits and '_'")
-"""The naming convention of YuniKorn's document on placement rules."""
+"""Syntax of rule names, from YuniKorn's documentation of placement rules."""
 
 
 @attrs.frozen

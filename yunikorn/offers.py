@@ -192,7 +192,7 @@ def type_name(annotation: Any) -> str:
         return "None"
     if isinstance(annotation, str):
         return annotation
-    if isinstance(annotation, list):  # the arguments of a callable
+    if isinstance(annotation, list):  # parameters of a callable
         return f"[{', '.join(map(type_name, annotation))}]"
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is typing.Annotated:

@@ -62,7 +62,7 @@ class QueueSettings:
     """True if the queue's priority is only its offset, whatever the priorities inside."""
     priority_offset: int = 0
     preemption_policy: str = "default"
-    """`default`, `fence` or `disabled`."""
+    """`default`, `fence` (no preemption outside of the queue) or `disabled` (never preempted)."""
     preemption_delay: int = 30 * SECOND
     """Time that a request waits before it may preempt (ns)."""
     preempts_by_priority: bool = False

@@ -199,7 +199,7 @@ def application(
 ) -> ApplicationSample:
     """Return an application: `application("app-1", "root.batch", user="ann")`; times are in seconds.
 
-    A cluster uses only the id, queue, user, groups and tags. It computes the other values itself.
+    A cluster uses only the id, queue, user, groups and tags, and computes the other values itself.
     """
     since = submitted if waiting_since is None else waiting_since
     return ApplicationSample(
