@@ -113,7 +113,7 @@ def _idle(stand: Stand) -> dict[str, float]:
 
 
 def _releases(stand: Stand, workload: Workload) -> dict[str, float]:
-    on_call = []
+    took = []
     for number in range(min(workload.samples, workload.nodes, workload.tasks)):
         gone = AllocationRelease(
             app_name(number % workload.applications),
@@ -127,7 +127,7 @@ def _releases(stand: Stand, workload: Workload) -> dict[str, float]:
         stand.scheduler.schedule(1)
         if stand.rm.received != before + 1:
             raise BenchmarkFailure(f"the release of r{number} made room, but no task was placed")
-        on_call.append(stand.rm.last - start)
+        took.append(stand.rm.last - start)
         stand.settle()
     stand.check()
-    return latencies("release", on_call)
+    return latencies("release", took)

@@ -29,19 +29,19 @@ def decision_latency(workload: Workload) -> dict[str, float]:
     workload.verify(stand.rm.placed)
     gc.collect()
     began = time.perf_counter()
-    on_call = _ticks(stand, workload)
+    took = _ticks(stand, workload)
     total = time.perf_counter() - began
     stand.check()
-    if len(on_call) * 100 < workload.samples * 99:
-        raise BenchmarkFailure(f"only {len(on_call):,} of {workload.samples:,} tasks were placed at once")
-    return {"tasks_per_s": workload.samples / total, **latencies("decision", on_call)}
+    if len(took) * 100 < workload.samples * 99:
+        raise BenchmarkFailure(f"only {len(took):,} of {workload.samples:,} tasks were placed at once")
+    return {"tasks_per_s": workload.samples / total, **latencies("decision", took)}
 
 
 def _ticks(stand: Stand, workload: Workload) -> list[float]:
     draw = random.Random(1)
     scheduler, rm, clock, asked = stand.scheduler, stand.rm, stand.clock, workload.asked
     running = list(rm.placed)
-    on_call = []
+    took = []
     for task in range(workload.tasks, workload.tasks + workload.samples):
         index = draw.randrange(len(running))
         running[index], running[-1] = running[-1], running[index]
@@ -57,6 +57,6 @@ def _ticks(stand: Stand, workload: Workload) -> list[float]:
         scheduler.update(request)
         scheduler.schedule()
         if f"t{task}" in rm.placed:
-            on_call.append(rm.last - start)
+            took.append(rm.last - start)
             running.append(f"t{task}")
-    return on_call
+    return took

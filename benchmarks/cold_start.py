@@ -35,7 +35,7 @@ def _run(arguments: list[str]) -> float:
         text=True,
         check=False,
     )
-    on_call = time.perf_counter() - start
+    took = time.perf_counter() - start
     if done.returncode:
         raise BenchmarkFailure(f"yunikorn {' '.join(arguments)} ended with {done.returncode}: {done.stderr}")
-    return on_call
+    return took

@@ -55,15 +55,15 @@ class Step:
     def of(cls, axis: str, found: Measurement) -> Step:
         """Return the step of a measurement."""
         tasks, value, node_sort = (found.shape[name] for name in ("tasks", axis, "node_sort"))
-        on_call = {name: found.figures[f"{name}_s"] for name in ("take_in", "decide", "cpu")}
+        took = {name: found.figures[f"{name}_s"] for name in ("take_in", "decide", "cpu")}
         # Scale elapsed time to CPU time, to exclude the time of other processes.
-        own = on_call["cpu"] / (on_call["take_in"] + on_call["decide"])
+        own = took["cpu"] / (took["take_in"] + took["decide"])
         return cls(
             axis,
             int(value),
             str(node_sort),
-            on_call["decide"] * own / int(tasks),
-            on_call["cpu"] / int(tasks),
+            took["decide"] * own / int(tasks),
+            took["cpu"] / int(tasks),
             found.peak_mb,
             found.yardstick,
         )

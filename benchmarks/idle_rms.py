@@ -27,14 +27,14 @@ def decision_latency(workload: Workload) -> dict[str, float]:
         _join(stand, workload, f"idle-{number}")
     stand.settle()
     gc.collect()
-    on_call = _decisions(stand, workload)
+    took = _decisions(stand, workload)
     stand.check()
     joined = []
     for number in range(REGISTRATIONS):
         start = time.perf_counter()
         _register(stand, workload, f"late-{number}")
         joined.append(time.perf_counter() - start)
-    return {**latencies("decision", on_call), "register_s": sorted(joined)[len(joined) // 2]}
+    return {**latencies("decision", took), "register_s": sorted(joined)[len(joined) // 2]}
 
 
 def _register(stand: Stand, workload: Workload, rm_id: str) -> None:
@@ -56,7 +56,7 @@ def _join(stand: Stand, workload: Workload, rm_id: str) -> None:
 
 def _decisions(stand: Stand, workload: Workload) -> list[float]:
     scheduler, rm = stand.scheduler, stand.rm
-    on_call = []
+    took = []
     for task in range(workload.samples):
         request = UpdateRequest(RM, asks=[workload.ask(task, workload.asked)])
         stand.clock.advance(0.001)
@@ -67,5 +67,5 @@ def _decisions(stand: Stand, workload: Workload) -> list[float]:
         scheduler.next_timer()
         if rm.received != task + 1:
             raise BenchmarkFailure(f"task {task} got no place at once")
-        on_call.append(time.perf_counter() - start)
-    return on_call
+        took.append(time.perf_counter() - start)
+    return took

@@ -33,14 +33,14 @@ def load_and_reload(workload: Workload) -> dict[str, float]:
         stand.update(update)
     stand.settle()
     workload.verify(stand.rm.placed)
-    on_call = []
+    took = []
     for sample in range(workload.samples):
         raised = {(sample + step * 97) % workload.queues: sample + 1 for step in range(CHANGES)}
         changed = workload.configuration(raised)
         start = time.perf_counter()
         fresh = stand.scheduler.reload_configuration(RM, changed)
-        on_call.append(time.perf_counter() - start)
+        took.append(time.perf_counter() - start)
         if not fresh:
             raise BenchmarkFailure("the scheduler took a changed configuration for the same")
     stand.check()
-    return {"load_s": load, "reload_s": quantile(on_call, 0.5)}
+    return {"load_s": load, "reload_s": quantile(took, 0.5)}

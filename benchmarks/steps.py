@@ -35,7 +35,7 @@ PARTS = (
         "telling the resource manager",
         ("interface/delivery.py", "outbox.py", "client_session.py", "stand.py", "<attrs"),
     ),
-    ("rm_state", ("yunikorn/objects/",)),
+    ("accounting", ("yunikorn/objects/",)),
     ("the cycle itself", ("yunikorn/",)),
 )
 """Purposes of code by file name; the first match counts."""

@@ -87,7 +87,7 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
     """
 
     def run(
-        *arguments: str, installed: Path | None = None, cwd: Path | None = None, **core_context: str
+        *arguments: str, installed: Path | None = None, cwd: Path | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         path = [*([str(installed)] if installed else []), *filter(None, sys.path)]
         clean = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
@@ -102,7 +102,7 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
                 **clean,
                 "PYTHONPATH": os.pathsep.join(path),
                 "PYTHONDONTWRITEBYTECODE": "1",
-                **core_context,
+                **environment,
             },
         )
 

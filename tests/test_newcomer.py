@@ -28,7 +28,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 class Desk:
     """An environment and an empty folder."""
 
-    core_context: Path
+    environment: Path
     folder: Path
 
     def types(self, command: str, *, status: int = 0) -> str:
@@ -41,7 +41,7 @@ class Desk:
             not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "COLUMNS", "FORCE_COLOR", "PYTEST_ADDOPTS")
         }
         done = subprocess.run(
-            [str(self.core_context / "bin" / program), *arguments],
+            [str(self.environment / "bin" / program), *arguments],
             cwd=self.folder,
             env=clean,
             capture_output=True,
@@ -68,34 +68,34 @@ def desk(tmp_path_factory: pytest.TempPathFactory, run_python: Run, can_build: N
     wheels = base / "wheels"
     built = run_python("-m", "pip", "wheel", *OFFLINE, "--wheel-dir", str(wheels), str(source))
     assert built.returncode == 0, built.stderr
-    core_context = base / "environment"
-    venv.create(core_context, with_pip=False)
-    desk = Desk(core_context, base / "empty")
+    environment = base / "environment"
+    venv.create(environment, with_pip=False)
+    desk = Desk(environment, base / "empty")
     desk.folder.mkdir()
     (wheel,) = wheels.glob("yunikorn-*.whl")
     install(desk, run_python, str(wheel))
     # Not before: where yunikorn is installed for the tests, it would count as installed there, too.
-    _lend(core_context)
+    _lend(environment)
     return desk
 
 
-def _lend(core_context: Path) -> None:
+def _lend(environment: Path) -> None:
     """Have what is installed here be importable there, and `pytest` be a command there."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     lent = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
-    (core_context / "lib" / version / "site-packages" / "lent.pth").write_text(
+    (environment / "lib" / version / "site-packages" / "lent.pth").write_text(
         "\n".join(lent) + "\n", "utf-8"
     )
-    script = core_context / "bin" / "pytest"
+    script = environment / "bin" / "pytest"
     script.write_text(
-        f"#!{core_context / 'bin' / 'python'}\nimport pytest\nraise SystemExit(pytest.main())\n"
+        f"#!{environment / 'bin' / 'python'}\nimport pytest\nraise SystemExit(pytest.main())\n"
     )
     script.chmod(0o755)
 
 
 def install(desk: Desk, run_python: Run, *what: str) -> None:
     """`pip install WHAT` in the environment of the desk, from the folder of the desk."""
-    python = str(desk.core_context / "bin" / "python")
+    python = str(desk.environment / "bin" / "python")
     done = run_python(
         "-m", "pip", "--python", python, "install", *OFFLINE, *what, cwd=desk.folder, PYTHONPATH=""
     )
@@ -115,7 +115,7 @@ def order(desk: Desk, config: str) -> list[str]:
 def test_from_an_empty_folder_to_a_policy_that_decides(desk: Desk, run_python: Run) -> None:
     assert list(desk.folder.iterdir()) == []
     where = desk.types("python -c 'import yunikorn; print(yunikorn.__file__)'")
-    assert Path(where.strip()).is_relative_to(desk.core_context)
+    assert Path(where.strip()).is_relative_to(desk.environment)
 
     # Generate a package: it passes its own test at once.
     said = desk.types("yunikorn plugins new app-sort short-names")

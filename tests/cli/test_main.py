@@ -91,8 +91,8 @@ def test_help_imports_no_command() -> None:
         "heavy = {'rich', 'pluggy', 'cattrs', 'yaml', 'yunikorn.registry'} & set(sys.modules)\n"
         "sys.exit(f'imported: {heavy}' if heavy else 0)"
     )
-    core_context = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=core_context, check=False)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -136,12 +136,12 @@ def test_the_command_says_the_status(
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
-    core_context = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     writer = subprocess.Popen(
         [sys.executable, "-m", "yunikorn", "plugins"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=core_context,
+        env=environment,
     )
     assert writer.stdout is not None
     assert writer.stderr is not None
@@ -153,12 +153,12 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 
 @pytest.mark.skipif(not (CHECKOUT / "plugins").is_dir(), reason="not a checkout: the package is installed")
 def test_a_bare_checkout_runs_from_anywhere(tmp_path: Path) -> None:
-    core_context = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     done = subprocess.run(
         [sys.executable, "-m", "yunikorn", "plugins", "--kind", "app-sort"],
         capture_output=True,
         text=True,
-        env=core_context,
+        env=environment,
         cwd=tmp_path,
         check=False,
     )

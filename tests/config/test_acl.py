@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yunikorn.config.acl import EVERYBODY, NOBODY, Acl, unknown_releases
+from yunikorn.config.acl import EVERYBODY, NOBODY, Acl, illegal_names
 
 
 @pytest.mark.parametrize("text", ["*", " *", "* ", "*  ", "* dev", "alice *", " * "])
@@ -55,6 +55,6 @@ def test_more_than_two_lists_are_refused(text: str) -> None:
 
 
 def test_names_that_can_be_no_name_are_told() -> None:
-    assert unknown_releases("alice,ns:sa,* dev,a.b") == ("ns:sa", "*", "a.b")
-    assert unknown_releases("*") == ()
-    assert unknown_releases("alice dev") == ()
+    assert illegal_names("alice,ns:sa,* dev,a.b") == ("ns:sa", "*", "a.b")
+    assert illegal_names("*") == ()
+    assert illegal_names("alice dev") == ()

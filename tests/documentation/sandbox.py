@@ -96,7 +96,7 @@ class Sandbox:
         )
 
     @property
-    def core_context(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """Of every command: what the tests can import, our programs first, and no colours."""
         path = [str(self._installed), *(str(Path(part).resolve()) for part in sys.path if part)]
         unwanted = ("COLUMNS", "FORCE_COLOR", "PYTHONWARNINGS")
@@ -146,7 +146,7 @@ class Sandbox:
             shell = subprocess.Popen(
                 ["bash", "-euo", "pipefail", "-c", script],
                 cwd=self.folder,
-                env=self.core_context,
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

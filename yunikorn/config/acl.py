@@ -27,7 +27,7 @@ class Acl:
         """Parse an ACL. Raises `ValueError` if the text has more than a list of users and a list of groups.
 
         Repeated blanks are ignored; YuniKorn 1.9 accepts such texts in its check and then fails on them.
-        Names that are not legal for users or groups are left out, as in 1.9; `unknown_releases` returns them.
+        Names that are not legal for users or groups are left out, as in 1.9; `illegal_names` returns them.
         """
         fields = text.split()
         if len(fields) > 2:
@@ -52,7 +52,7 @@ EVERYBODY = Acl(everybody=True)
 NOBODY = Acl()
 
 
-def unknown_releases(text: str) -> tuple[str, ...]:
+def illegal_names(text: str) -> tuple[str, ...]:
     """Return the names in an ACL that are not legal for users or groups, and are therefore ignored."""
     known = Acl.parse(text)
     if known.everybody:

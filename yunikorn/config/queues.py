@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from yunikorn.config.acl import NOBODY, Acl, unknown_releases
+from yunikorn.config.acl import NOBODY, Acl, illegal_names
 from yunikorn.config.amounts import Amount, read_amount
 from yunikorn.config.document import quote
 from yunikorn.config.limits import LimitDraft, read_limits
@@ -199,7 +199,7 @@ def _read_acl(table: Table, key: str) -> Acl:
     except ValueError as error:
         table.findings.problem(table.spot(key), f"{error}: write 'user1,user2 group1,group2'")
         return NOBODY
-    for name in unknown_releases(text):
+    for name in illegal_names(text):
         table.findings.warning(table.spot(key), f"{quote(name)} can be no name here and lets nobody in")
     if text.strip() not in ("", "*") and len(text.split(" ")) > 2:
         table.findings.note(table.spot(key), "YuniKorn 1.9 fails at start on an ACL with stray blanks")

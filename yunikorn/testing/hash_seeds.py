@@ -93,12 +93,12 @@ def _function(item: pytest.Item) -> str:
 
 def _start(config: pytest.Config, tests: list[str], seed: int, folder: Path) -> subprocess.Popen[str]:
     folder.mkdir()
-    core_context = {name: text for name, text in os.environ.items() if name not in NOT_HANDED_ON}
-    core_context |= {"PYTHONHASHSEED": str(seed), FOLDER: str(folder)}
+    environment = {name: text for name, text in os.environ.items() if name not in NOT_HANDED_ON}
+    environment |= {"PYTHONHASHSEED": str(seed), FOLDER: str(folder)}
     return subprocess.Popen(
         [sys.executable, "-m", "pytest", *_settings(config), *tests],
         cwd=config.invocation_params.dir,
-        env=core_context,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
