@@ -201,7 +201,7 @@ def test_loading_bytes_and_text_is_the_same(registry: Registry) -> None:
 
 def test_bytes_that_are_no_text_are_one_problem(registry: Registry) -> None:
     (problem,) = check_config(b"partitions: \xff", registry).problems
-    assert "no UTF-8 text" in problem.message
+    assert "not UTF-8 text" in problem.message
 
 
 def test_the_checksum_is_of_the_text_without_its_own() -> None:

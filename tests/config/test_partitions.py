@@ -175,7 +175,7 @@ def test_one_place_for_each_queue(check: Check, texts: tuple[str, ...]) -> None:
 def test_another_place_or_a_duplicate_is_refused(check: Check, texts: tuple[str, ...]) -> None:
     problems = check(trees(*texts)).problems
     assert problems
-    assert all("has another place already" in problem.message for problem in problems)
+    assert all("already has another path" in problem.message for problem in problems)
     assert problems[0].path.startswith(f"partitions[{len(texts) - 1}]")
 
 
@@ -190,6 +190,6 @@ def test_only_a_few_of_many_other_places_are_named(check: Check) -> None:
     teams = "[" + ", ".join(f"{{name: t{number}, queues: [{{name: dev}}]}}" for number in range(6)) + "]"
     *_, last = check(trees(teams)).problems
     assert last.message == (
-        "queue 'dev' has another place already: root.t0.dev, root.t1.dev, root.t2.dev and 2 more"
+        "queue 'dev' already has another path: root.t0.dev, root.t1.dev, root.t2.dev and 2 more"
         " (samehierarchy is true)"
     )

@@ -289,7 +289,7 @@ def test_bad_values_of_known_properties_are_warnings(check_weighted: Callable[..
         ({POLICY: "weighted"}, ["YuniKorn 1.9 ignores this application sort policy"]),
         ({"queue.sort.policy": "fair"}, ["YuniKorn 1.9 ignores this queue sort policy"]),
         ({POLICY: "fifo"}, []),
-        ({POLICY: "stateaware"}, ["YuniKorn 1.9 takes stateaware for fifo"]),
+        ({POLICY: "stateaware"}, ["YuniKorn 1.9 treats stateaware as fifo"]),
     ],
 )
 def test_what_yunikorn_does_not_do_with_a_policy_is_noted(

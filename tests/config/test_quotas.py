@@ -47,7 +47,7 @@ def test_what_can_hold(check_queues: Check, text: str) -> None:
         (
             "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, resources: {max: {memory: 11}}}]}",
             "queues[0].resources.max.memory",
-            "the max 11 is more than the 10 that the queues above may have",
+            "the max 11 is more than the 10 that the queues above allow",
         ),
         # Over a queue that says nothing itself.
         (
@@ -61,7 +61,7 @@ def test_what_can_hold(check_queues: Check, text: str) -> None:
             "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, resources: {max: {memory: 5}}, "
             "queues: [{name: c, resources: {max: {memory: 6}}}]}]}",
             "queues[0].queues[0].resources.max.memory",
-            "the max 6 is more than the 5 that the queues above may have",
+            "the max 6 is more than the 5 that the queues above allow",
         ),
         # A max of nothing but zeros is no quota, yet it binds here.
         (
@@ -73,27 +73,27 @@ def test_what_can_hold(check_queues: Check, text: str) -> None:
             "{name: a, resources: {guaranteed: {memory: 10}}, queues: [{name: b, resources: {guaranteed: "
             "{memory: 6}}}, {name: c, resources: {guaranteed: {memory: 5}}}]}",
             "resources.guaranteed.memory",
-            "guaranteed 11 in all, more than this queue, 10",
+            "guaranteed 11 in total, more than this queue, 10",
         ),
         # A grandparent's guarantee covers the grandchildren of a queue without one.
         (
             "{name: a, resources: {guaranteed: {memory: 10}}, queues: [{name: b, queues: [{name: c, "
             "resources: {guaranteed: {memory: 11}}}]}]}",
             "resources.guaranteed.memory",
-            "guaranteed 11 in all",
+            "guaranteed 11 in total",
         ),
         (
             "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, resources: {guaranteed: "
             "{memory: 6}}}, {name: c, resources: {guaranteed: {memory: 5}}}]}",
             "resources.max.memory",
-            "guaranteed 11 memory in all, more than the max, 10",
+            "guaranteed 11 memory in total, more than the max, 10",
         ),
         # The max of a queue above, told once: at the queue whose children have too much.
         (
             "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, queues: [{name: c, resources: "
             "{guaranteed: {memory: 11}}}]}]}",
             "queues[0]",
-            "guaranteed 11 memory in all, more than the max, 10",
+            "guaranteed 11 memory in total, more than the max, 10",
         ),
     ],
 )

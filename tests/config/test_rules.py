@@ -70,13 +70,13 @@ def test_every_rule_may_have_a_value(partition: Partition) -> None:
     [
         ("{create: true}", "name", "required"),
         ("{name: usr}", "name", "no placement rule is called 'usr', did you mean 'user'?"),
-        ("{name: recovery}", "name", "always there"),
+        ("{name: recovery}", "name", "always the last rule"),
         (
             "{name: user, create: yes}",
             "create",
-            "expected true or false, got 'yes' (YuniKorn 1.9 takes it for true)",
+            "expected true or false, got 'yes' (YuniKorn 1.9 reads it as true)",
         ),
-        ("{name: user, create: 'Off'}", "create", "got 'Off' (YuniKorn 1.9 takes it for false)"),
+        ("{name: user, create: 'Off'}", "create", "got 'Off' (YuniKorn 1.9 reads it as false)"),
         ("{name: user, create: 'true'}", "create", "remove them"),
         ("{name: user, parent: []}", "parent", "a list of one"),
         ("{name: user, parent: [{name: user}, {name: user}]}", "parent", "a list of one"),
@@ -113,7 +113,7 @@ def test_filter_types(partition: Partition, kind: str) -> None:
 
 def test_a_name_that_yunikorn_takes_for_an_expression_is_worth_a_note(check_partition: Check) -> None:
     (note,) = check_partition(rules("{name: user, filter: {users: [svc$]}}")).notes
-    assert "YuniKorn 1.9 takes 'svc$' for a regular expression" in note.message
+    assert "YuniKorn 1.9 treats 'svc$' as a regular expression" in note.message
     assert note.path == "partitions[0].placementrules[0].filter.users[0]"
     several = check_partition(rules("{name: user, filter: {users: [svc$, ann], groups: [g$]}}"))
     assert not several.notes
@@ -121,7 +121,7 @@ def test_a_name_that_yunikorn_takes_for_an_expression_is_worth_a_note(check_part
 
 def test_a_capital_deny_is_a_deny_and_worth_a_note(check_partition: Check) -> None:
     (note,) = check_partition(rules("{name: user, filter: {type: Deny, users: [bob]}}")).notes
-    assert "takes 'Deny' for allow" in note.message
+    assert "treats 'Deny' as allow" in note.message
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_several_entries_are_not_checked_but_what_is_dropped_is_told(check_parti
     outcome = check_partition(rules("{name: user, filter: {users: [bob, dev*, 'a b'], groups: [x, a@b]}}"))
     assert outcome.problems == ()
     assert [(warning.path.rpartition("filter.")[2], warning.message) for warning in outcome.warnings] == [
-        ("users[1]", "'dev*' is no user name and is ignored: an expression must be the only entry"),
-        ("users[2]", "'a b' is no user name and is ignored"),
-        ("groups[1]", "'a@b' is no group name and is ignored"),
+        ("users[1]", "'dev*' is not a valid user name and is ignored: an expression must be the only entry"),
+        ("users[2]", "'a b' is not a valid user name and is ignored"),
+        ("groups[1]", "'a@b' is not a valid group name and is ignored"),
     ]
 
 
@@ -189,9 +189,9 @@ def test_fixed_paths_that_can_work(check_partition: Check, rule: str) -> None:
         ("{name: fixed, value: root.new}", "value", "queue root.new does not exist"),
         ("{name: fixed, value: rootbeer}", "value", "queue root.rootbeer does not exist"),
         ("{name: fixed, value: root.empty.new}", "value", "queue root.empty.new does not exist"),
-        ("{name: fixed, value: root.empty}", "value", "queue root.empty holds queues"),
-        ("{name: fixed, value: root.full, create: true}", "value", "queue root.full holds queues"),
-        ("{name: fixed, value: root}", "value", "queue root holds queues"),
+        ("{name: fixed, value: root.empty}", "value", "queue root.empty is a parent queue"),
+        ("{name: fixed, value: root.full, create: true}", "value", "queue root.full is a parent queue"),
+        ("{name: fixed, value: root}", "value", "queue root is a parent queue"),
         ("{name: fixed, value: root.leaf.x, create: true}", "value", "queue root.leaf is a leaf"),
         ("{name: fixed, value: 'bad name', create: true}", "value", "'bad name' in it"),
         ("{name: fixed, value: a..b, create: true}", "value", "an empty level in it"),
@@ -199,7 +199,7 @@ def test_fixed_paths_that_can_work(check_partition: Check, rule: str) -> None:
         (
             "{name: user, create: true, parent: {name: fixed, value: root.leaf}}",
             "parent.value",
-            "queue root.leaf is a leaf, and the rule puts queues below it",
+            "queue root.leaf is a leaf, but the rule creates queues below it",
         ),
         ("{name: user, parent: {name: fixed, value: root.new}}", "parent.value", "root.new does not exist"),
         (
@@ -207,12 +207,12 @@ def test_fixed_paths_that_can_work(check_partition: Check, rule: str) -> None:
             "value",
             "queue root.leaf is a leaf: there can be no queue 'x' below it",
         ),
-        ("{name: fixed, value: root.leaf, parent: {name: user}}", "value", "'root.leaf' is complete"),
-        ("{name: fixed, value: Root, parent: {name: user}}", "value", "'Root' is complete"),
+        ("{name: fixed, value: root.leaf, parent: {name: user}}", "value", "'root.leaf' is a full path"),
+        ("{name: fixed, value: Root, parent: {name: user}}", "value", "'Root' is a full path"),
         (
             "{name: user, parent: {name: fixed, value: root.leaf, parent: {name: tag, value: x}}}",
             "parent.value",
-            "'root.leaf' is complete",
+            "'root.leaf' is a full path",
         ),
     ],
 )

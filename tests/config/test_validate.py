@@ -69,7 +69,7 @@ def test_problems_are_listed_file_by_file(capsys: pytest.CaptureFixture[str]) ->
         "  warning: partitions[0].queues[0].properties.preemption.delay (line 1, column 65): expected a"
         " duration such as 30s, 500ms or 1h30m, got 'soon'; the default is used\n"
         "ours.yaml: valid\n"
-        "  note: priorityclasses (line 1, column 1): YuniKorn 1.9 does not know this key and refuses the"
+        "  note: priorityclasses (line 1, column 1): YuniKorn 1.9 does not have this key and refuses the"
         " file\n"
     )
 

@@ -70,7 +70,7 @@ BROKEN = {
     [
         ("rule", "line 1, column 140: a value that cannot be used"),
         ("key", "line 1, column 112: an unknown key"),
-        ("yaml", "no valid YAML"),
+        ("yaml", "not valid YAML"),
     ],
 )
 @pytest.mark.parametrize("by", ["reload", "update"])
@@ -108,7 +108,7 @@ def test_a_broken_configuration_of_the_schedulers_owner_is_logged_with_all_that_
     [
         ("rule", "line 1, column 140: a value that cannot be used"),
         ("key", "line 1, column 112: an unknown key"),
-        ("yaml", "no valid YAML"),
+        ("yaml", "not valid YAML"),
     ],
 )
 def test_a_broken_configuration_at_registration_is_logged_without_its_text(

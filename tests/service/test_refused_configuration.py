@@ -66,7 +66,7 @@ def test_a_refused_configuration_is_not_quoted_in_the_log(start: Start) -> None:
     assert len(lines) == 2
     assert "resource manager rm" in lines[0]
     assert "line 4, column 5: a key is given twice" in lines[0]
-    assert "no valid YAML" in lines[1]
+    assert "not valid YAML" in lines[1]
     twice = [line for line in service.log if "line 4, column 5: a key is given twice" in line]
     assert len(twice) == 2, "once for the registration, once for the update"
 
@@ -107,7 +107,7 @@ def test_a_file_of_the_service_is_quoted(start: Start, tmp_path: Path) -> None:
         ),
         (Problem("a", "required, but missing: x", 3, 4), "line 3, column 4: a key is missing"),
         (Problem("a", "expected a list, got 'x'", 3, 4), "line 3, column 4: a value of another type"),
-        (Problem("", "this is no valid YAML: x", 3, 4), "line 3, column 4: no valid YAML"),
+        (Problem("", "this is not valid YAML: x", 3, 4), "line 3, column 4: not valid YAML"),
         (Problem("a.x", "x cannot be", 3, 4), "line 3, column 4: a value that cannot be used"),
         (Problem("a.x", "x cannot be"), "a value that cannot be used"),
     ],

@@ -32,7 +32,7 @@ class Acl:
         fields = text.split()
         if len(fields) > 2:
             raise ValueError(
-                f"an ACL is at most one list of users and one of groups, got {len(fields)} lists"
+                f"an ACL has at most one list of users and one list of groups, got {len(fields)} lists"
             )
         if not fields:
             return NOBODY

@@ -76,7 +76,7 @@ def read_amount(table: Table, key: str, *, skip_empty: bool = False) -> Amount:
     for name, text in amount.table.each_text():
         texts += 1
         if skip_empty and not (name and text):
-            table.findings.warning(amount.table.spot(name), "it has no quantity and is ignored")
+            table.findings.warning(amount.table.spot(name), "the entry has no quantity and is ignored")
             continue
         try:
             amount.value[name] = parse_quantity(name, text)

@@ -79,7 +79,7 @@ def decode(data: bytes) -> str:
         before = data[: error.start].decode(encoding, "replace")
         byte = f"byte 0x{data[error.start]:02x}"
         raise ConfigError(
-            [_at(before, f"this is no {encoding[:6].upper().rstrip('-')} text: {byte}")]
+            [_at(before, f"this is not {encoding[:6].upper().rstrip('-')} text: {byte}")]
         ) from None
 
 
@@ -96,7 +96,7 @@ def compose(text: str) -> tuple[YamlNode | None, list[Problem]]:
     except yaml.MarkedYAMLError as error:
         raise ConfigError([_explain(text, error)]) from None
     except yaml.YAMLError as error:
-        raise ConfigError([Problem("", f"this is no valid YAML: {_first_line(str(error))}")]) from None
+        raise ConfigError([Problem("", f"this is not valid YAML: {_first_line(str(error))}")]) from None
     finally:
         loader.dispose()
 
@@ -262,15 +262,15 @@ class _Composer:
     def _alias(self, event: Any) -> YamlNode:
         mark, named = event.start_mark, self._anchors.get(event.anchor)
         if named is None:
-            _fail(mark, f"the alias *{event.anchor} names nothing: no &{event.anchor} before it")
+            _fail(mark, f"the alias *{event.anchor} is not defined: there is no &{event.anchor} before it")
         if named.is_open:
-            _fail(mark, f"the alias *{event.anchor} stands inside of what it names, so it never ends")
+            _fail(mark, f"the alias *{event.anchor} is inside the value that it refers to, which is a cycle")
         if self._depth + named.height > MAX_DEPTH:
             _fail(mark, f"mappings and lists nest too deeply here: at most {MAX_DEPTH} levels")
         self._nodes += 1
         self._aliased += named.weight - 1
         if self._aliased + 1 - self._before > MAX_ALIASED:
-            _fail(mark, f"aliases blow this text up: they may add at most {MAX_ALIASED} values")
+            _fail(mark, f"aliases make this text too large: they may add at most {MAX_ALIASED} values")
         self._height = named.height
         return named.node
 
@@ -300,15 +300,15 @@ def _is_plain(event: Any) -> bool:
 
 # -- explaining ---------------------------------------------------------------------------------------
 
-_COLON = "a ': ' cannot stand here: check the indentation, or put the text in quotes"
+_COLON = "a ': ' is not allowed here: check the indentation, or put the text in quotes"
 _PLAINLY = {
     "mapping values are not allowed here": _COLON,
     "mapping values are not allowed in this context": _COLON,
     "did not find expected key": "expected a key here: check the indentation",
     "could not find expected ':'": "expected a ':' after a key here: check the indentation",
-    "found unexpected end of stream": "the text ends inside of quotes: the closing one is missing",
+    "found unexpected end of stream": "the closing quote is missing",
     "did not find expected '-' indicator": "expected a list entry '- ' here: check the indentation",
-    "found incompatible YAML document": "this version of YAML is not known: leave the %YAML line out",
+    "found incompatible YAML document": "this version of YAML is not supported: remove the %YAML line",
 }
 
 
@@ -320,11 +320,11 @@ def _explain(text: str, error: yaml.MarkedYAMLError) -> Problem:
         lines = text.splitlines()
         character = lines[line - 1][column - 1 : column] if 0 < line <= len(lines) else ""
         what = (
-            "a tab cannot indent: use blanks"
+            "a tab cannot indent: use spaces"
             if character == "\t"
             else f"a text cannot start with {character!r}: put it in quotes"
         )
-    return Problem("", f"this is no valid YAML: {_PLAINLY.get(what, what)}", line, column)
+    return Problem("", f"this is not valid YAML: {_PLAINLY.get(what, what)}", line, column)
 
 
 def _check_characters(text: str) -> None:

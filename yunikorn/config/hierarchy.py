@@ -75,7 +75,7 @@ def _report(queue: QueueDraft, places: _Places, enforced: bool, findings: Findin
     if not elsewhere:
         return
     spot = queue.table.spot("name")
-    text = f"queue '{queue.name}' has another place already: {elsewhere}"
+    text = f"queue '{queue.name}' already has another path: {elsewhere}"
     if enforced:
         findings.problem(spot, f"{text} ({KEY} is true)")
     else:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from yunikorn.config.queues import QueueDraft
 
 KEYS = ("limit", "users", "groups", "maxresources", "maxapplications")
-_USER_FORM = "a letter or _, then letters, digits and : # / _ . @ -, at the end perhaps a $"
+_USER_FORM = "a letter or _, then letters, digits and : # / _ . @ -, and optionally a $ at the end"
 _GROUP_FORM = "a letter or _, then letters, digits and : _ . -"
 
 Named = list[tuple[str, Spot]]
@@ -108,27 +108,27 @@ def _check_queue(queue: QueueDraft, findings: Findings, *, is_root: bool = False
 def _check_entry(draft: LimitDraft, findings: Findings) -> None:
     here = draft.table.here()
     if not draft.users and not draft.groups and not draft.nameless:
-        findings.problem(here, "the limit is for nobody: name users or groups")
+        findings.problem(here, "the limit applies to no user or group: set users or groups")
     amount = draft.resources
     if amount.faulty:
         return
     if amount.names_types and not above_zero(amount.value):
         findings.problem(amount.spot, "at least one resource must be above 0")
     elif not amount.names_types and draft.max_applications == 0:
-        findings.problem(here, "the limit limits nothing: set maxresources or maxapplications")
+        findings.problem(here, "the limit has no effect: set maxresources or maxapplications")
 
 
 def _check_names(names: Named, what: str, seen: set[str], findings: Findings) -> None:
     is_name, form = (is_user_name, _USER_FORM) if what == "user" else (is_group_name, _GROUP_FORM)
     for name, spot in names:
         if name != WILDCARD and not is_name(name):
-            findings.problem(spot, f"{quote(name)} is no {what} name: expected * or {form}")
+            findings.problem(spot, f"{quote(name)} is not a valid {what} name: expected * or {form}")
         elif name in seen:
             findings.problem(spot, f"{what} {quote(name)} is already limited in this queue")
         elif WILDCARD in seen:
             findings.problem(spot, f"{what} {quote(name)} comes after *: put * last")
         elif name == WILDCARD and what == "group" and not seen:
-            findings.problem(spot, "* cannot be the only group: name another group before it")
+            findings.problem(spot, "* cannot be the only group: add another group before it")
         seen.add(name)
 
 

@@ -108,7 +108,7 @@ def _read(table: Table, text: str, registry: Registry) -> SchedulerConfig | None
     table.only(KEYS)
     for key in OWN_KEYS:
         if key in table:
-            findings.note(table.key_spot(key), "YuniKorn 1.9 does not know this key and refuses the file")
+            findings.note(table.key_spot(key), "YuniKorn 1.9 does not have this key and refuses the file")
     table.text("checksum")
     disabled = _read_disabled(table, registry)
     plugins = PluginCheck(registry.without(disabled), findings)

@@ -42,7 +42,7 @@ def read_node_sorts(partition: Table, plugins: PluginCheck) -> dict[str, PluginR
         name = table.text("name")
         if not name:
             plugins.findings.problem(
-                table.spot("name"), "required, but missing: queues choose it by its name"
+                table.spot("name"), "required, but missing: queues choose the policy by this name"
             )
         elif name in found:
             plugins.findings.problem(table.spot("name"), f"the name '{name}' is already given")

@@ -73,7 +73,7 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     table.only(KEYS, _REMOVED)
     for key in OWN_KEYS:
         if key in table:
-            findings.note(table.key_spot(key), "YuniKorn 1.9 does not know this key and refuses the file")
+            findings.note(table.key_spot(key), "YuniKorn 1.9 does not have this key and refuses the file")
     name = table.text("name")
     draft = PartitionDraft(
         table=table,
@@ -101,7 +101,7 @@ def _read_preemption(partition: Table) -> PreemptionConfig:
         return PreemptionConfig()
     if SHRUNK_NODES in table:
         table.findings.note(
-            table.key_spot(SHRUNK_NODES), "YuniKorn 1.9 does not know this key and refuses the file"
+            table.key_spot(SHRUNK_NODES), "YuniKorn 1.9 does not have this key and refuses the file"
         )
     return PreemptionConfig(
         enabled=table.boolean("enabled", True),

@@ -102,7 +102,7 @@ class PluginCheck:
                 self.findings.problem(spot, f"unknown key{suggest(key, known)}; known: {', '.join(known)}")
                 continue
             if kind.id in ORIGINAL_OPTIONS and key not in ORIGINAL_OPTIONS[kind.id]:
-                self.findings.note(spot, "YuniKorn 1.9 does not know this key and refuses it")
+                self.findings.note(spot, "YuniKorn 1.9 does not have this key and refuses it")
             options[key] = plain_data(node)
         return options
 
@@ -135,7 +135,7 @@ def _read_ref(spot: Spot, kind: Kind, plugins: PluginCheck) -> PluginRef | None:
     entry = Table(spot.path, spot.node, findings)
     name = entry.text("name")
     if not name:
-        findings.problem(entry.spot("name"), f"required, but missing: which {kind.title} is it?")
+        findings.problem(entry.spot("name"), f"required, but missing: the name of the {kind.title}")
         return None
     ref = PluginRef(name, plugins.known_options(kind, name, entry, ("name",)))
     plugins.check(kind, ref, entry.spot("name"), spot)

@@ -169,7 +169,7 @@ def _handed_down(key: str, value: str) -> str:
 def _stray(key: str) -> list[Fault]:
     # Unknown properties are valid, but those similar to a known name are probably mistakes.
     if key in _RENAMED:
-        return [(key, f"unknown property, ignored: it is now called '{_RENAMED[key]}'")]
+        return [(key, f"unknown property, ignored: the property is now called '{_RENAMED[key]}'")]
     if any(key.startswith(policy + ".") for policy in POLICIES):
         return []
     hint = suggest(key, _READERS)

@@ -93,6 +93,6 @@ class QueuePolicyCheck:
         for option, message in verdict.faults:
             self._findings.problem(descend(queue, below + option), message)
         if not verdict.refusal and kind is not QUEUE_SORT_KIND and name == "stateaware":
-            self._findings.note(at, "YuniKorn 1.9 takes stateaware for fifo")
+            self._findings.note(at, "YuniKorn 1.9 treats stateaware as fifo")
         if not verdict.refusal and (kind is QUEUE_SORT_KIND or name not in _ORIGINAL or own):
             self._findings.note(at, f"YuniKorn 1.9 ignores this {kind.title}")

@@ -164,7 +164,7 @@ def _read_children(tables: list[Table], parent: QueueDraft, findings: Findings) 
 
 def _name_fault(name: str) -> str:
     if name.lower() == RECOVERY:
-        return f"the name {RECOVERY} is kept for a queue that the scheduler itself makes"
+        return f"the name {RECOVERY} is reserved for a queue that the scheduler creates"
     hint = ": dots separate levels, nest the queues instead" if "." in name else ""
     return f"a queue name has 1 to 64 letters, digits and _ : # / @ -, got {quote(name)}{hint}"
 
@@ -172,21 +172,22 @@ def _name_fault(name: str) -> str:
 def _check_root(root: QueueDraft, findings: Findings) -> None:
     for amount in (root.guaranteed, root.max):
         if amount.given:
-            findings.problem(amount.spot, "the root queue cannot have resources: it has what the nodes have")
+            findings.problem(amount.spot, "the root queue cannot have resources: it has those of all nodes")
     # Resources of root must not bound the queues below.
     root.guaranteed = root.max = Amount(root.table)
     if root.table.text("name") != ROOT:
-        findings.note(root.table.spot("name"), "YuniKorn 1.9 knows the root queue only in lower case")
+        findings.note(root.table.spot("name"), "YuniKorn 1.9 accepts the name root only in lower case")
 
 
 def _warn(queue: QueueDraft, findings: Findings) -> None:
     for amount in (queue.guaranteed, queue.max):
         if amount.value and not any(amount.value.values()) and not amount.faulty:
-            findings.warning(amount.spot, "only zeros count as nothing set: they limit and guarantee nothing")
+            text = "resources that are all 0 have no effect: they limit and guarantee nothing"
+            findings.warning(amount.spot, text)
     if queue.template and not queue.is_parent:
         spot = queue.table.spot("childtemplate")
         findings.warning(
-            spot, "a template has no effect here: this queue has no queues below and no 'parent: true'"
+            spot, "the template has no effect: this queue has no child queues and no 'parent: true'"
         )
 
 
@@ -200,9 +201,9 @@ def _read_acl(table: Table, key: str) -> Acl:
         table.findings.problem(table.spot(key), f"{error}: write 'user1,user2 group1,group2'")
         return NOBODY
     for name in illegal_names(text):
-        table.findings.warning(table.spot(key), f"{quote(name)} can be no name here and lets nobody in")
+        table.findings.warning(table.spot(key), f"{quote(name)} is not a valid name and gives no one access")
     if text.strip() not in ("", "*") and len(text.split(" ")) > 2:
-        table.findings.note(table.spot(key), "YuniKorn 1.9 fails at start on an ACL with stray blanks")
+        table.findings.note(table.spot(key), "YuniKorn 1.9 fails at start on an ACL with extra spaces")
     return acl
 
 
@@ -241,5 +242,5 @@ def _join_limits(root: QueueDraft, partition: Table, findings: Findings) -> None
     if not root.limits:
         root.limits = limits
     elif [limit.as_written() for limit in limits] != [limit.as_written() for limit in root.limits]:
-        text = "the limits of the partition and of its root queue differ: keep one of them"
+        text = "the limits of the partition and of its root queue differ: remove one of them"
         findings.problem(partition.spot("limits"), text)

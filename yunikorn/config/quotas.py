@@ -50,7 +50,7 @@ def _check_max(queue: QueueDraft, findings: Findings, above: Bound) -> None:
         text = f"the guaranteed {guaranteed.value[name]} is more than the max of the queue, {own[name]}"
         findings.problem(guaranteed.at(name), text)
     for name in queue.max.over(above):
-        text = f"the max {own[name]} is more than the {above[name]} that the queues above may have"
+        text = f"the max {own[name]} is more than the {above[name]} that the queues above allow"
         findings.problem(queue.max.at(name), text)
 
 
@@ -59,14 +59,13 @@ def _check_sum(queue: QueueDraft, owed: list[_Owed], bound: Bound, findings: Fin
     for name, total in sum_of(each.amount for each in owed).items():
         guaranteed = queue.guaranteed.value.get(name, total)
         if total > guaranteed:
-            text = f"the queues below are guaranteed {total} in all, more than this queue, {guaranteed}"
+            text = f"the queues below are guaranteed {total} in total, more than this queue, {guaranteed}"
             findings.problem(queue.guaranteed.at(name), text)
         elif name in bound and total > bound[name]:
             # Report each mistake once, not again for every queue above the reported one.
             if not any(name in each.told and each.amount.get(name, 0) > bound[name] for each in owed):
-                text = (
-                    f"the queues below are guaranteed {total} {name} in all, more than the max, {bound[name]}"
-                )
+                text = f"the queues below are guaranteed {total} {name} in total,"
+                text += f" more than the max, {bound[name]}"
                 findings.problem(queue.max.at(name) if name in queue.max.value else queue.table.here(), text)
             told.add(name)
     return told

@@ -126,9 +126,9 @@ class Table:
                 return node.text in _YES
         hint = ""
         if isinstance(node, Scalar) and not node.plain and node.text in _TRUE | _FALSE:
-            hint = " in quotes, which makes it a text: remove them"
+            hint = " in quotes, which make it a text: remove them"
         elif isinstance(node, Scalar) and node.text in _YES | _NO:
-            hint = f" (YuniKorn 1.9 takes it for {str(node.text in _YES).lower()})"
+            hint = f" (YuniKorn 1.9 reads it as {str(node.text in _YES).lower()})"
         self._problem(key, f"expected true or false, got {show(node)}{hint}")
         return default
 

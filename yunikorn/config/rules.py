@@ -105,10 +105,10 @@ def _read_parent(table: Table, plugins: PluginCheck) -> RuleDraft | None:
 def _check_plugin(rule: RuleDraft, plugins: PluginCheck) -> bool:
     at, findings = rule.table.spot("name"), plugins.findings
     if not rule.name:
-        findings.problem(at, "required, but missing: a rule has the name of a plugin")
+        findings.problem(at, "required, but missing: the name of a placement rule")
         return False
     if rule.name == RECOVERY_RULE:
-        findings.problem(at, "the recovery rule is always there, after all others, and cannot be configured")
+        findings.problem(at, "the recovery rule is always the last rule and cannot be configured")
         return False
     names = plugins.option_names(PLACEMENT, rule.name)
     options = dict(rule.options)
@@ -132,7 +132,7 @@ def _read_filter(rule: Table) -> FilterConfig | None:
         text = f"expected allow or deny, got {quote(kind)}"
         table.findings.problem(table.spot("type"), text)
     elif kind.lower() == "deny" != kind:
-        table.findings.note(table.spot("type"), f"YuniKorn 1.9 takes {quote(kind)} for allow")
+        table.findings.note(table.spot("type"), f"YuniKorn 1.9 treats {quote(kind)} as allow")
     users, groups = table.texts("users"), table.texts("groups")
     fine = [_check_entries(users, "user", table.findings), _check_entries(groups, "group", table.findings)]
     if not all(fine):
@@ -149,14 +149,14 @@ def _check_entries(entries: list[tuple[str, Spot]], what: str, findings: Finding
     if len(entries) > 1:
         for name, spot in entries:
             if not is_name(name):
-                text = f"{quote(name)} is no {what} name and is ignored"
+                text = f"{quote(name)} is not a valid {what} name and is ignored"
                 hint = ": an expression must be the only entry" if is_expression(name, is_name) else ""
                 findings.warning(spot, text + hint)
         return True
     for name, spot in entries:
         if is_name(name):
             if name.endswith("$"):
-                text = f"YuniKorn 1.9 takes {quote(name)} for a regular expression, not for a name"
+                text = f"YuniKorn 1.9 treats {quote(name)} as a regular expression, not as a name"
                 findings.note(spot, text)
             continue
         if not is_expression(name, is_name):
@@ -164,7 +164,7 @@ def _check_entries(entries: list[tuple[str, Spot]], what: str, findings: Finding
             return False
         fault = expression_fault(name)
         if fault:
-            findings.problem(spot, f"{quote(name)} is no regular expression (RE2 syntax): {fault}")
+            findings.problem(spot, f"{quote(name)} is not a valid regular expression (RE2 syntax): {fault}")
             return False
     return True
 
@@ -191,11 +191,12 @@ def _check_value(rule: RuleDraft, findings: Findings) -> bool:
     for level in value.split("."):
         if not is_queue_name(level):
             what = f"{quote(level)} in it" if level else "an empty level in it"
-            text = f"{quote(value)} is no queue: {what} is not 1 to 64 letters, digits and _ : # / @ -"
+            text = f"{quote(value)} is not a queue: {what} is not 1 to 64 letters, digits and _ : # / @ -"
             findings.problem(spot, text)
             return False
     if is_complete(value) and rule.parent:
-        findings.problem(spot, f"{quote(value)} is complete: a rule with a parent names a queue below it")
+        text = f"{quote(value)} is a full path: a rule with a parent rule must name a queue below the parent"
+        findings.problem(spot, text)
         return False
     return True
 
@@ -215,7 +216,7 @@ def _check_path(rule: RuleDraft, root: QueueDraft, findings: Findings) -> None:
             child = queue.child(level)
             if child is None:
                 if not rule.create:
-                    text = f"queue {queue.path}.{level} does not exist: define it, or have the rule create it"
+                    text = f"queue {queue.path}.{level} does not exist: define it, or let the rule create it"
                     findings.problem(spot, text)
                 return
             queue = child
@@ -226,7 +227,7 @@ def _check_path(rule: RuleDraft, root: QueueDraft, findings: Findings) -> None:
 def _check_end(queue: QueueDraft, rule: RuleDraft, final: bool, findings: Findings) -> None:
     spot = rule.table.spot(VALUE)
     if final and queue.is_parent:
-        findings.problem(spot, f"queue {queue.path} holds queues: applications need a leaf")
+        findings.problem(spot, f"queue {queue.path} is a parent queue: applications need a leaf queue")
     elif not final and not queue.is_parent:
-        text = f"queue {queue.path} is a leaf, and the rule puts queues below it: give it 'parent: true'"
+        text = f"queue {queue.path} is a leaf, but the rule creates queues below it: set 'parent: true'"
         findings.problem(spot, text)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LOGGED = 20
 """Maximum number of logged problems per refused configuration; of the others only the number is logged."""
 KINDS = {
-    "this is no valid YAML": "no valid YAML",
+    "this is not valid YAML": "not valid YAML",
     "unknown key": "an unknown key",
     "is given twice": "a key is given twice",
     "required, but missing": "a key is missing",
