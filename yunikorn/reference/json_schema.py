@@ -81,7 +81,7 @@ def _key(section: KeySection, key: Key, registry: Registry) -> Schema:
 def _described(section: KeySection, key: Key) -> str:
     text = plain_text(key.meaning)
     default = plain_text(section.default_of(key)).strip("`")
-    ours = "" if not key.ours else " Not known to YuniKorn 1.9."
+    ours = "" if not key.ours else " Not available in YuniKorn 1.9."
     if default in ("required", "none"):
         return f"{text[:1].upper()}{text[1:]}.{ours}"
     return f"{text[:1].upper()}{text[1:]}. Default: {default}.{ours}"
@@ -130,7 +130,7 @@ def _mapping(chosen_by: str, kind: Kind, offers: Sequence[Offer]) -> Schema:
     names = _names(kind, offers)
     if kind is RESOLVER:
         names = any_of(names, {"enum": [*NO_RESOLVER, None]})
-    properties: dict[str, Any] = {chosen_by: {"description": f"Which {kind.title}.", **names}}
+    properties: dict[str, Any] = {chosen_by: {"description": f"The name of the {kind.title}.", **names}}
     _add_options(properties, offers)
     return {
         "type": "object",

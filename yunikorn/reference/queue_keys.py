@@ -28,12 +28,12 @@ from yunikorn.reference.values import (
 QUEUE = KeySection(
     name="queue",
     title="Queues",
-    intro="A leaf queue holds applications, a parent queue holds queues.",
+    intro="A leaf queue contains applications, a parent queue contains queues.",
     cls=QueueConfig,
     keys=(
         Key(
             "name",
-            "one level of the path; siblings differ by more than case",
+            "one level of the path; unique among its siblings, ignoring case",
             QUEUE_NAME,
             field="name",
             required=True,
@@ -41,14 +41,15 @@ QUEUE = KeySection(
         ),
         Key(
             "parent",
-            "whether it holds queues though it has none yet. A queue with queues always is a parent",
+            "true if the queue is a parent even without child queues. A queue with child queues is always a"
+            " parent",
             BOOLEAN,
             field="parent",
             example="true",
         ),
         Key(
             "queues",
-            "the queues below it",
+            "the child queues",
             section="queue",
             many=True,
             field="queues",
@@ -56,7 +57,7 @@ QUEUE = KeySection(
         ),
         Key(
             "guaranteed",
-            "what it should have before others have more",
+            "resources that the queue is entitled to before other queues get more than their guarantee",
             QUANTITIES,
             inside="resources",
             field="guaranteed",
@@ -64,7 +65,7 @@ QUEUE = KeySection(
         ),
         Key(
             "max",
-            "what it may use at most; a type that is missing is not limited",
+            "the most that the queue may use; a resource type that is not listed is not limited",
             QUANTITIES,
             inside="resources",
             field="max",
@@ -72,8 +73,8 @@ QUEUE = KeySection(
         ),
         Key(
             "maxapplications",
-            "how many applications may [run](scheduling.md#limits) in it and below, 0 is no limit;"
-            " the others wait",
+            "maximum number of [running](scheduling.md#limits) applications in the queue and below;"
+            " further applications wait. 0 is no limit",
             COUNT,
             field="max_applications",
             example="10",
@@ -87,16 +88,23 @@ QUEUE = KeySection(
         ),
         Key(
             "adminacl",
-            "who administers it, and may submit",
+            "users and groups that may administer the queue and submit to it",
             ACL,
             field="admin_acl",
             default="no user",
             example='" operators"',
         ),
-        Key("submitacl", "who may submit", ACL, field="submit_acl", default="no user", example='"*"'),
+        Key(
+            "submitacl",
+            "users and groups that may submit applications",
+            ACL,
+            field="submit_acl",
+            default="no user",
+            example='"*"',
+        ),
         Key(
             "childtemplate",
-            "the [child template](#child-templates) of a parent",
+            "the [child template](#child-templates) of a parent queue",
             section="template",
             field="child_template",
             example="{maxapplications: 5}",
@@ -111,14 +119,14 @@ QUEUE = KeySection(
         ),
     ),
     notes="""\
-What must hold:
+Rules:
 
-- The root has no `resources`: it has what the nodes have.
-- A guarantee is not more than the max of its queue; a max is not more than any max above it. Queues may have
-  more max together than their parent.
-- The guarantees of the queues below add up to no more than the guarantee and the max of the queue. A queue
-  without a guarantee counts with what is below it.
-- Below a queue with `maxapplications` every queue has it too, from 1 to that number.
+- The root queue has no `resources`: it has those of all nodes.
+- A guarantee is at most the max of its queue, and a max is at most every max above it. The sum of the maxima
+  of sibling queues may be larger than the max of their parent.
+- The guarantees of the child queues add up to at most the guarantee and the max of the queue. A child queue
+  without a guarantee counts with the sum of the guarantees below it.
+- If a queue has `maxapplications`, every queue below it needs a value from 1 to that number.
 """,
     example="""\
 partitions:
@@ -140,17 +148,18 @@ PROPERTIES = KeySection(
     name="properties",
     title="Properties",
     intro="""\
-Text, inherited by the configured queues below: all but `priority.policy`, `priority.offset` and
-`queue.state`; of `preemption.policy` only `disabled`. The options of a policy are inherited only with the
-policy itself. A queue that is made on the fly inherits nothing; it gets its
-[child template](#child-templates). Unknown properties are ignored. A value that cannot be read is a warning,
-and the default holds; only unknown policies, and options that they do not have, are problems.""",
+Property values are text. Configured queues inherit the properties of their parent, except `priority.policy`,
+`priority.offset` and `queue.state`; of `preemption.policy` only the value `disabled` is inherited. The
+options of a policy are inherited only together with the policy. A dynamic queue inherits nothing; it gets the
+properties of its [child template](#child-templates). Unknown properties are ignored. A value that cannot be
+read is reported as a warning, and the default is used; only unknown policies and unknown options of policies
+are problems.""",
     cls=QueueSettings,
-    open_to="other properties, which mean nothing to the scheduler",
+    open_to="other properties, which the scheduler ignores",
     keys=(
         Key(
             "application.sort.policy",
-            "the order of the applications of a leaf: the name of an"
+            "the order of the applications of a leaf queue: the name of an"
             " [application sort policy](plugins/application-sort.md)",
             plugins=APP_SORT,
             field="app_sort",
@@ -158,7 +167,7 @@ and the default holds; only unknown policies, and options that they do not have,
         ),
         Key(
             "application.sort.policy.OPTION",
-            "an option of that policy; lists comma separated",
+            "an option of that policy; lists are comma-separated",
             field="app_sort_options",
             default="the policy's",
             ours=True,
@@ -166,14 +175,16 @@ and the default holds; only unknown policies, and options that they do not have,
         ),
         Key(
             "application.sort.priority",
-            "whether the priorities of applications and queues come first, or are ignored",
+            "enabled if applications and queues are sorted by priority first; disabled if priorities are"
+            " ignored",
             SWITCH,
             field="sort_priority",
             example="disabled",
         ),
         Key(
             "queue.sort.policy",
-            "the order of the queues of a parent: the name of a [queue sort policy](plugins/queue-sort.md)",
+            "the order of the child queues of a parent: the name of a [queue sort"
+            " policy](plugins/queue-sort.md)",
             plugins=QUEUE_SORT,
             field="queue_sort",
             ours=True,
@@ -181,7 +192,7 @@ and the default holds; only unknown policies, and options that they do not have,
         ),
         Key(
             "queue.sort.policy.OPTION",
-            "an option of that policy; lists comma separated",
+            "an option of that policy; lists are comma-separated",
             field="queue_sort_options",
             default="the policy's",
             ours=True,
@@ -198,7 +209,7 @@ and the default holds; only unknown policies, and options that they do not have,
         ),
         Key(
             "priority.policy",
-            "whether priorities inside are seen outside: behind a `fence` the queue has its offset only",
+            "`fence` hides the priorities inside the queue: its parent sees only the offset",
             FENCE,
             field="priority_fence",
             example="fence",
@@ -212,23 +223,23 @@ and the default holds; only unknown policies, and options that they do not have,
         ),
         Key(
             "preemption.policy",
-            "whether asks inside may preempt outside (`fence`: they may not), or be preempted (`disabled`:"
-            " they may not)",
+            "`fence`: asks inside the queue cannot preempt outside it; `disabled`: allocations inside the"
+            " queue cannot be preempted",
             PREEMPTION,
             field="preemption_policy",
             example="fence",
         ),
         Key(
             "preemption.delay",
-            "how long an ask waits before it may preempt",
+            "waiting time of an ask before it may preempt",
             DELAY_TEXT,
             field="preemption_delay",
             example="1m",
         ),
         Key(
             "preemption.by.priority",
-            "whether asks inside may preempt less important work of other queues without a guarantee"
-            " to call on",
+            "enabled if asks inside may preempt allocations of lower priority in other queues even without an"
+            " unused guarantee",
             SWITCH,
             field="preempts_by_priority",
             ours=True,
@@ -236,7 +247,7 @@ and the default holds; only unknown policies, and options that they do not have,
         ),
         Key(
             "preemption.within.queue",
-            "whether asks inside may preempt less important work of their own queue",
+            "enabled if asks inside may preempt allocations of lower priority in their own queue",
             SWITCH,
             field="preempts_within",
             ours=True,
@@ -244,29 +255,29 @@ and the default holds; only unknown policies, and options that they do not have,
         ),
         Key(
             "quota.preemption.delay",
-            "how long after a max was lowered use above it is preempted; 0 is never",
+            "time between lowering a max and preempting the usage above it; 0 is never",
             DURATION,
             field="quota_preemption_delay",
             example="10m",
         ),
         Key(
             "application.unschedasks.backoff",
-            "after how many tries in a row that found no node an application is"
-            " [left alone for a while](scheduling.md#back-off); 0 is never",
+            "number of consecutive attempts without a node after which an application enters"
+            " [back-off](scheduling.md#back-off); 0 is never",
             COUNT_TEXT,
             field="backoff_count",
             example='"3"',
         ),
         Key(
             "application.unschedasks.backoff.delay",
-            "for how long",
+            "duration of the back-off",
             DELAY_TEXT,
             field="backoff_delay",
             example="1m",
         ),
         Key(
             "queue.state",
-            "whether anything new is scheduled in it"
+            "`stopped` if nothing new is scheduled in the queue"
             " ([stopping and starting](scheduling.md#stopping-and-starting))",
             ACTIVITY,
             field="stopped",
@@ -296,28 +307,29 @@ LIMIT = KeySection(
     name="limit",
     title="Limits",
     intro="""\
-What users and groups may use in a queue and below it. Which entry counts for whom, what it counts and what a
-reload changes: [Scheduling](scheduling.md#limits).""",
+Limits bound the usage of users and groups in a queue and below it. [Scheduling](scheduling.md#limits)
+describes which entry applies to which user, what is counted, and what a reload changes.""",
     cls=LimitConfig,
     keys=(
-        Key("limit", "a description", field="limit", example="nobody takes all of it"),
+        Key("limit", "a description", field="limit", example="share of one user"),
         Key(
             "users",
-            "users that may each use this much; `*` is every user without a limit of their own",
+            "users that the limit applies to, each on their own; `*` is every user without a limit of their"
+            " own",
             LIMITED_USERS,
             field="users",
             example='[ann, "*"]',
         ),
         Key(
             "groups",
-            "groups that may use this much together; `*` is all others together",
+            "groups that the limit applies to, each as a whole; `*` is all others together",
             LIMITED_GROUPS,
             field="groups",
             example='[students, "*"]',
         ),
         Key(
             "maxresources",
-            "what they may use; at least one type above 0. `{}` sets nothing",
+            "maximum usage; at least one resource type must be above 0. `{}` sets no limit",
             QUANTITIES,
             field="max_resources",
             default="no limit",
@@ -325,20 +337,20 @@ reload changes: [Scheduling](scheduling.md#limits).""",
         ),
         Key(
             "maxapplications",
-            "how many of their applications may run, 0 is no limit",
+            "maximum number of running applications; 0 is no limit",
             COUNT,
             field="max_applications",
             example="10",
         ),
     ),
     notes="""\
-What must hold:
+Rules:
 
 - A limit names users, groups or both, and limits resources, applications or both.
-- A name has one limit in a queue. `*` comes last, and for groups it cannot be alone.
-- A limit is not more than the `maxapplications` and the `max` of its queue, nor more than what a queue above
-  allows the same name, or `*` where that has none for the name. Below a limit of applications a limit for the
-  same name has one too.
+- A name has at most one limit in a queue. `*` comes last, and cannot be the only group.
+- A limit is at most the `maxapplications` and the `max` of its queue, and at most the limit of a queue above
+  for the same name (or for `*`, if that queue has no limit for the name). If a queue above limits the number
+  of applications of a name, every limit for that name below needs `maxapplications` too.
 """,
 )
 
@@ -346,9 +358,9 @@ TEMPLATE = KeySection(
     name="template",
     title="Child templates",
     intro="""\
-What a leaf queue that a placement rule makes gets ([queues that come and
-go](scheduling.md#queues-that-come-and-go)). A parent queue without a template of its own passes on the one
-above.""",
+A child template holds the settings of a leaf queue that a placement rule creates ([queues that come and
+go](scheduling.md#queues-that-come-and-go)). A parent queue without a template uses that of its own
+parent.""",
     cls=TemplateConfig,
     keys=(
         Key("maxapplications", "as for queues", COUNT, field="max_applications", example="5"),
@@ -370,7 +382,7 @@ above.""",
         ),
         Key(
             "properties",
-            "all its properties: it inherits none",
+            "all properties of the queue; it inherits none",
             section="properties",
             field="properties",
             example="{application.sort.policy: fair}",

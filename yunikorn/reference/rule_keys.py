@@ -13,7 +13,7 @@ from yunikorn.reference.values import NAMES, TRUE_OR_FALSE, WEIGHTS, one_of
 RULE = KeySection(
     name="rule",
     title="Placement rules",
-    intro="How rules choose a queue is told in [Placement](placement.md).",
+    intro="[Placement](placement.md) describes how rules choose a queue.",
     cls=RuleConfig,
     options_of=PLACEMENT,
     chosen_by="name",
@@ -27,10 +27,10 @@ RULE = KeySection(
             required=True,
             example="user",
         ),
-        Key("create", "whether the queue may be made", TRUE_OR_FALSE, field="create", example="true"),
+        Key("create", "true if the rule may create the queue", TRUE_OR_FALSE, field="create", example="true"),
         Key(
             "type",
-            "whether those named are let through, or kept out",
+            "allow: the rule applies only to the named users and groups; deny: to all others",
             one_of("allow", "deny"),
             inside="filter",
             field="filter",
@@ -39,9 +39,9 @@ RULE = KeySection(
         ),
         Key(
             "users",
-            "one entry: a name, or a regular expression if it is no legal name and has one of"
+            "one entry: a name, or a regular expression if it is not a valid name and has one of"
             " ``^ $ * + ? ( ) [ { } \\|``."
-            " Several: names. Neither users nor groups: everybody",
+            " Several entries: names. No users and no groups: all users",
             NAMES,
             inside="filter",
             field="filter",
@@ -50,7 +50,7 @@ RULE = KeySection(
         ),
         Key(
             "groups",
-            "likewise",
+            "as `users`, for groups",
             NAMES,
             inside="filter",
             field="filter",
@@ -59,26 +59,26 @@ RULE = KeySection(
         ),
         Key(
             "parent",
-            "the rule that chooses the queue above; also as a list of one",
+            "the rule that chooses the parent queue; a list with one rule is accepted too",
             section="rule",
             field="parent",
             example="{name: tag, value: namespace}",
         ),
         Key(
             "value",
-            "for `fixed` the queue, for `tag` the name of the tag; other rules ignore it unless they have"
-            " such an option",
+            "for `fixed` the queue, for `tag` the name of the tag; other rules ignore the value unless they"
+            " have such an option",
             field="value",
             example="root.default",
         ),
     ),
     notes="""\
-Expressions are searched anywhere in a name, in RE2 syntax: no look-around, no back-references, repeats up to
-1,000. `dev*` means `de` and any number of `v`.
+An expression matches anywhere in a name. Its syntax is RE2: no look-around, no back-references, repetitions
+up to 1,000. `dev*` matches `de` followed by any number of `v`.
 
-The queues that `fixed` rules name are followed through the tree: they must exist unless the rule may create
-them, the last one must be a leaf, and where other rules put queues below, a parent. A value that starts with
-`root.` is complete and cannot have a `parent` rule.
+The queues of `fixed` rules are checked against the queue tree. They must exist unless the rule may create
+them. The last queue must be a leaf, or a parent if other rules choose queues below it. A value that starts
+with `root.` is a full path and cannot have a `parent` rule.
 """,
     example="""\
 partitions:
@@ -114,7 +114,7 @@ _ORDER = (
     ),
     Key(
         "resourceweights",
-        "how much the use of each type counts, 0 or more; if given, only these types count",
+        "weight of the usage of each resource type, 0 or more; types that are not listed do not count",
         WEIGHTS,
         default="`{vcore: 1, memory: 1}`",
         field="options",
@@ -126,8 +126,8 @@ NODE_ORDER = KeySection(
     name="node-sort",
     title="Node order",
     intro="""\
-`nodesortpolicies` has entries of the same keys and a `name`. A queue chooses one by the property
-`node.sort.policy`, an application by the tag `yunikorn.apache.org/node-sort-policy`.""",
+Entries of `nodesortpolicies` have the same keys and a `name`. A queue chooses an entry with the property
+`node.sort.policy`, an application with the tag `yunikorn.apache.org/node-sort-policy`.""",
     cls=PluginRef,
     options_of=NODE_SORT,
     chosen_by="type",
@@ -151,7 +151,12 @@ NAMED_NODE_ORDER = attrs.evolve(
     NODE_ORDER,
     name="named-node-sort",
     keys=(
-        Key("name", "by which queues and applications choose it", required=True, example="packed"),
+        Key(
+            "name",
+            "the name by which queues and applications choose the policy",
+            required=True,
+            example="packed",
+        ),
         *_ORDER,
     ),
 )

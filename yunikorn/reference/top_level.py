@@ -12,9 +12,9 @@ TOP = KeySection(
     name="top",
     title="Top level",
     intro="""\
-An empty file is valid and has no partitions. A resource manager that registers with no text at all gets one
-partition `default` with the rule `tag` for `namespace`, which makes queues, below a root that lets everybody
-in.""",
+An empty file is valid and has no partitions. A resource manager that registers without any configuration gets
+one partition `default`. Its root queue accepts all users, and its placement rule `tag` creates a queue for
+each `namespace`.""",
     cls=SchedulerConfig,
     keys=(
         Key(
@@ -27,7 +27,7 @@ in.""",
         ),
         Key(
             "checksum",
-            "left out of the text's own checksum, otherwise ignored",
+            "ignored, and not part of the checksum of the file",
             default="none",
             field="checksum",
             example="9F86D081884C7D65",
@@ -44,8 +44,8 @@ in.""",
         ),
         Key(
             "disable",
-            "plugins to switch off: a plugin (`yunikorn_plugins.events`), what it offers (`fair`, of every"
-            " kind), or one of one kind (`app-sort:fair`)",
+            "plugins to switch off: a plugin module (`yunikorn_plugins.events`), a name (`fair`, of every"
+            " kind), or a name of one kind (`app-sort:fair`)",
             NAMES,
             inside="plugins",
             field="disabled",
@@ -54,7 +54,7 @@ in.""",
         ),
         Key(
             "priorityclasses",
-            "names and their priorities, whole numbers of 32 bits: what an ask's `priorityClassName` means",
+            "priorities of the names that asks give as `priorityClassName`; whole numbers of 32 bits",
             PRIORITIES,
             field="priority_classes",
             ours=True,
@@ -62,8 +62,8 @@ in.""",
         ),
         Key(
             "samehierarchy",
-            "whether a queue name must have one and the same place in all partitions. It may be missing in"
-            " some. Without it another place is a warning",
+            "true if a queue name must have the same path in all partitions that have it; otherwise different"
+            " paths are only a warning",
             BOOLEAN,
             field="same_hierarchy",
             ours=True,
@@ -106,7 +106,7 @@ def _preemption(name: str, field: str, meaning: str, example: str, *, ours: bool
 PARTITION = KeySection(
     name="partition",
     title="Partitions",
-    intro="A partition is a scheduling domain of its own: nodes, queues and rules.",
+    intro="A partition is a separate scheduling domain with its own nodes, queues and placement rules.",
     cls=PartitionConfig,
     keys=(
         Key(
@@ -118,8 +118,8 @@ PARTITION = KeySection(
         ),
         Key(
             "queues",
-            "the [queues](#queues). Exactly one that is called `root` is the root; otherwise a root is put"
-            " above them. `[]` is a root alone",
+            "the [queues](#queues). A single queue named `root` is the root queue; otherwise a root queue is"
+            " added above them. `[]` is a root queue without child queues",
             section="queue",
             many=True,
             field="root",
@@ -137,23 +137,24 @@ PARTITION = KeySection(
         ),
         Key(
             "limits",
-            "[limits](#limits) of the root queue; if that has some too, both must be written alike",
+            "[limits](#limits) of the root queue; if the root queue has limits too, both must be written"
+            " alike",
             section="limit",
             many=True,
             default="none",
             example="[{users: ['*'], maxapplications: 5}]",
         ),
-        _preemption("enabled", "enabled", "whether asks may [preempt](scheduling.md#preemption)", "false"),
+        _preemption("enabled", "enabled", "true if asks may [preempt](scheduling.md#preemption)", "false"),
         _preemption(
             "quotapreemptionenabled",
             "quota_preemption_enabled",
-            "whether use above a lowered quota is preempted",
+            "true if usage above a lowered quota is preempted",
             "true",
         ),
         _preemption(
             "shrunknodes",
             "shrunk_nodes",
-            "whether a node that has become smaller than what runs on it gives work back",
+            "true if allocations are preempted on a node whose capacity dropped below its usage",
             "true",
             ours=True,
         ),
@@ -167,7 +168,7 @@ PARTITION = KeySection(
         ),
         Key(
             "nodesortpolicies",
-            "named alternatives to it",
+            "named node orders that queues and applications can choose instead",
             section="named-node-sort",
             many=True,
             field="node_sorts",
@@ -177,15 +178,15 @@ PARTITION = KeySection(
         Key(
             "usergroupresolver",
             "`type`: how the groups of a user are found ([resolvers](plugins/user-groups.md)), or `none`;"
-            " other keys are its options. Without one, a user is in the group of the same name. A type that"
-            " is not installed is a warning, and an error when the scheduler starts",
+            " other keys are the resolver's options. By default a user is in the group of the same name. A"
+            " type that is not installed is a warning in the check, and an error when the scheduler starts",
             plugins=RESOLVER,
             field="user_group_resolver",
             example="{type: os}",
         ),
         Key(
             "predicates",
-            "[predicates](plugins/predicates.md) that a node must meet, each a name or"
+            "[predicates](plugins/predicates.md) that a node must pass, each a name or"
             " `{name: NAME, OPTION: VALUE}`",
             plugins=PREDICATE,
             many=True,
@@ -195,7 +196,7 @@ PARTITION = KeySection(
         ),
         Key(
             "periods",
-            "the scheduler's own [delays](#timeouts) in this partition",
+            "[timeouts](#timeouts) of the scheduler in this partition",
             section="periods",
             field="periods",
             ours=True,
@@ -214,29 +215,29 @@ PERIODS = KeySection(
     name="periods",
     title="Timeouts",
     intro="""\
-Delays that are fixed in YuniKorn and can be set here, per partition. A reload changes them for what begins to
-wait afterwards.""",
+These timeouts are fixed in YuniKorn and can be set here per partition. A reload changes them only for waits
+that begin afterwards.""",
     cls=Timeouts,
     keys=(
-        _period("starting", "after which an application in Starting is Running", "1m"),
-        _period("completing", "after which an application in Completing is Completed", "5s"),
-        _period("retention", "for which an ended application is remembered", "24h"),
+        _period("starting", "time after which an application in Starting is Running", "1m"),
+        _period("completing", "time after which an application in Completing is Completed", "5s"),
+        _period("retention", "time for which an ended application is retained", "24h"),
         _period(
             "reservation",
-            "the age from which a request that no node can take [reserves](scheduling.md#reservations) one;"
+            "the age from which a request that fits no node [reserves](scheduling.md#reservations) one;"
             " `never` switches reservations off",
             "30s",
         ),
         _period(
             "gangpatience",
-            "for which a whole [Atomic](scheduling.md#atomic) gang waits for room before it holds back later"
-            " requests",
+            "time for which a complete [Atomic](scheduling.md#atomic) gang waits for capacity before later"
+            " requests are blocked",
             "1h",
             "gang_patience",
         ),
         _period(
             "cleanup",
-            "after which an empty queue that placement made, or that is draining, is removed",
+            "time after which an empty queue that is dynamic or draining is removed",
             "1m",
         ),
     ),

@@ -101,8 +101,8 @@ QUANTITIES = Value(
     {
         "type": "object",
         "properties": {
-            "vcore": {"description": "Cores: 2, or 500m for half of one.", **_quantity("|m")},
-            "memory": {"description": "Bytes, perhaps with a suffix: 16Gi.", **_quantity()},
+            "vcore": {"description": "Cores, such as 2, or 500m for half a core.", **_quantity("|m")},
+            "memory": {"description": "Bytes, with an optional suffix, such as 16Gi.", **_quantity()},
         },
         "additionalProperties": _quantity(),
     },
