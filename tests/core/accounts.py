@@ -1,4 +1,4 @@
-"""The books of a scheduler, held against the reference that adds everything up anew."""
+"""Checks of the accounting of a scheduler against the slow reference, which recomputes every sum."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from yunikorn.objects.partition import Partition
 
 
 def plain(amount: Mapping[str, int]) -> dict[str, int]:
-    """Without zero entries."""
+    """Return the amounts without zeros."""
     return {name: value for name, value in amount.items() if value}
 
 
 def check_accounts(rm: RM, reference: Reference) -> None:
-    """Everything that is counted is what counting anew gives."""
+    """Assert that every counter of the partition equals the sum that the reference computes."""
     partition = rm.at_work().partition
     _check_allocations(rm, partition, reference)
     _check_nodes(partition, reference)
@@ -94,7 +94,7 @@ def _check_ask_classes(partition: Partition) -> None:
 
 
 def _check_usage(partition: Partition, reference: Reference) -> None:
-    """What each user and group uses at each queue is what their allocations add up to."""
+    """Assert that usage per user, group and queue is the sum over their allocations."""
     wanted: dict[tuple[str, str, str], list[App]] = {}
     for app in reference.apps.values():
         for queue in app.queue.up():
@@ -113,7 +113,7 @@ def _check_usage(partition: Partition, reference: Reference) -> None:
 
 
 def check_reservations(rm: RM) -> None:
-    """Requests and nodes agree on who is reserved where, and nobody keeps a node for nothing."""
+    """Assert that asks and nodes agree on all reservations, and that no reservation is left over."""
     partition = rm.at_work().partition
     held = {ask for node in partition.nodes.values() for ask in node.reservations}
     for app in partition.applications.values():

@@ -1,4 +1,8 @@
-"""All books of a partition, counted anew, and held against each other and against the RM's."""
+"""Checks of a whole partition for random histories: accounting, bounds, placements and victims.
+
+Every counter is recomputed from allocations and asks, and compared with the records of the `StrictRM`. Unlike
+`accounts.py`, no reference scheduler is needed, so gangs and preemption can take part.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +25,16 @@ from yunikorn.states import STOPPED
 
 Amounts = Mapping[str, int]
 QueuePosition = dict[tuple[str, str], tuple[int, int]]
-"""What is used of what, and how much of it may be."""
+"""Used amount and bound by object and resource type."""
 
 
 def total(amounts: Iterable[Amounts]) -> dict[str, int]:
-    """The sum, without zeros."""
+    """Return the sum without zeros."""
     return plain(sum_of(amounts))
 
 
 def check_all_accounts(rm: StrictRM) -> None:
-    """Whatever is counted is what counting anew gives."""
+    """Assert that every counter of the partition equals the sum recomputed from its parts."""
     partition = rm.at_work().partition
     assert rm.failures() == []
     _check_rm(rm, partition)
@@ -204,7 +208,7 @@ def _check_reservations(partition: Partition) -> None:
 
 
 def standing(partition: Partition) -> QueuePosition:
-    """How much is used of every max, limit and node, and how many run where only so many may."""
+    """Return usage and bound of every quota, limit, node and `maxapplications`."""
     found: QueuePosition = {}
     for queue in partition.queues:
         for name, most in (queue.max or {}).items():
@@ -224,14 +228,14 @@ def standing(partition: Partition) -> QueuePosition:
 
 
 def check_bounds(before: QueuePosition, after: QueuePosition) -> None:
-    """Nothing was given beyond a bound; what was beyond it already did not grow."""
+    """Assert that usage grew beyond no bound; usage above a bound before may remain, but not grow."""
     for key, (used, most) in after.items():
         had = before[key][0] if key in before else 0
         assert used <= most or used <= had, f"{key}: {used} of {most}, {had} before"
 
 
 def may_go_on(partition: Partition) -> dict[str, bool]:
-    """The applications that need no place among those that run, and whether they hold or want anything."""
+    """Return the started applications, each with True if it has allocations or pending asks."""
     return {
         app.id: bool(app.allocations) or app.has_waiting
         for app in partition.applications.values()
@@ -240,10 +244,10 @@ def may_go_on(partition: Partition) -> dict[str, bool]:
 
 
 def check_starts(before: Mapping[str, bool], partition: Partition) -> None:
-    """Applications started only where a limit of users or groups on how many may run allowed it."""
+    """Assert that applications started only within `maxapplications` of their users and groups."""
     for one in partition.usage:
         held = list(one.applications)
-        # Those that had ended and ask for something again were not held up: limits are asked once.
+        # Applications that became idle and ask again are exempt: the limit is checked only at the start.
         again = [app_id for app_id in held if before.get(app_id) is False]
         started = [app_id for app_id in held if app_id not in before]
         if started and one.max_applications:
@@ -251,13 +255,13 @@ def check_starts(before: Mapping[str, bool], partition: Partition) -> None:
 
 
 def closed_queues(partition: Partition) -> set[str]:
-    """The queues that take nothing new."""
+    """Return the paths of all queues that are stopped or below a stopped queue."""
     closed = {queue.path for queue in partition.queues if queue.state == STOPPED}
     return {queue.path for queue in partition.queues if closed & {each.path for each in queue.chain}}
 
 
 def check_places(at: PartitionScheduler, placed: Iterable[Placed], closed: set[str]) -> None:
-    """What was decided went to no queue that is stopped, and to nodes that do."""
+    """Assert that placements respect stopped queues, drained nodes, required nodes and predicates."""
     wanted = {"zone": ZONE, "disk": DISK}
     asked = [wanted[one.name] for one in at.config.predicates if one.name in wanted]
     for one in placed:
@@ -272,7 +276,7 @@ def check_places(at: PartitionScheduler, placed: Iterable[Placed], closed: set[s
 
 
 def check_victims(victims: Sequence[Allocation], ask: Ask | None, promised: Iterable[Ask]) -> None:
-    """What is about to be told to go may go, and leaves every queue what it is guaranteed."""
+    """Assert that these victims may be preempted, and that every queue keeps its guaranteed share."""
     promises = list(promised)
     daemon = ask is not None and ask.ask_class.required
     is_dirty: dict[Queue, None] = {}
@@ -298,7 +302,7 @@ def check_victims(victims: Sequence[Allocation], ask: Ask | None, promised: Iter
 
 
 def check_empty(partition: Partition) -> None:
-    """Nothing is left of anything."""
+    """Assert that the partition is empty and all its counters are zero."""
     assert partition.applications == {}
     assert partition.accounting.allocations == {}
     assert not partition.accounting.node_reservations.inheritable

@@ -1,4 +1,4 @@
-"""An ear: an event sink that remembers what it was told, for tests to ask."""
+"""Test kit for events: an event sink that records all events of a scheduler."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from yunikorn import api
 
 
 class Ear:
-    """What was told so far, and the way to an RM that listens."""
+    """Events recorded so far, and a factory of RMs whose schedulers send events here."""
 
     def __init__(self) -> None:
         self.events: list[api.Event] = []
 
     def rm(self, *partitions: Any) -> RM:
-        """An RM whose scheduler tells this ear everything."""
+        """Return an RM whose scheduler sends all events to this object."""
         events = self.events
 
         class Recorder(api.EventSink):
@@ -29,11 +29,11 @@ class Ear:
 
     @staticmethod
     def text(*partitions: Any) -> str:
-        """The text of a configuration that tells this ear everything."""
+        """Return the text of a configuration with the recording sink."""
         return document(*partitions, events={"sinks": ["recorder"]})
 
     def of(self, *details: str) -> list[tuple[str, str, str, str]]:
-        """Object, reference, change and detail of the events with one of these details, oldest first."""
+        """Return object, reference, change and detail of the events with these details, oldest first."""
         return [
             (one.object_id, one.reference_id, one.change, one.detail)
             for one in self.events
@@ -41,5 +41,5 @@ class Ear:
         ]
 
     def messages(self, object_id: str) -> list[str]:
-        """What was said of an object in words, oldest first."""
+        """Return the messages of all events of an object, oldest first."""
         return [one.message for one in self.events if one.object_id == object_id and one.message]

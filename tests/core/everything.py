@@ -1,4 +1,7 @@
-"""Everything an RM can do to a partition, as hypothesis draws it."""
+"""Hypothesis strategies for everything that an RM can send: configurations, applications, asks, gangs.
+
+`test_everything.py` runs the state machine that draws from these.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +126,7 @@ def _queues(draw: Any, name: str, *children: str) -> dict[str, Any]:
 
 @st.composite
 def configurations(draw: Any) -> str:
-    """The text of a valid configuration."""
+    """Draw the text of a valid configuration."""
     names = (("a",), ("b",), ("p", "c", "d"), ("e",))
     config = partition(*[draw(_queues(*each)) for each in names if draw(st.integers(0, 9))])
     config["placementrules"] = [{"name": "provided", "create": draw(st.integers(0, 4)) > 0}]
@@ -142,7 +145,7 @@ def configurations(draw: Any) -> str:
 
 
 def _valid(config: dict[str, Any]) -> str:
-    """As drawn, or without quotas and limits where they do not go together."""
+    """Return the configuration; quotas and limits are left out where they contradict each other."""
     for keys in ((), ("guaranteed",), ("max",), ("maxapplications",), ("max", "guaranteed"), ("limits",)):
         tried = copy.deepcopy(config)
         _strip(tried["queues"][0], keys)

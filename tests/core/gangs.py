@@ -1,4 +1,4 @@
-"""A resource manager with gangs: it asks for placeholders, and ends them when it is told to."""
+"""Test kit for gangs: a resource manager that sends placeholders and confirms their releases."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ IN_TWO_STEPS = (TerminationType.PLACEHOLDER_REPLACED, TerminationType.TIMEOUT)
 
 
 class GangRM(RM):
-    """What it is told to end runs on, in `evicted`, until it confirms."""
+    """An RM whose placeholders keep running, listed in `evicted`, until it confirms their release."""
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Remember the answer; placeholders end only when that is confirmed."""
+        """Record the response; placeholders keep running until their release is confirmed."""
         known = self.running | {one.uuid: one for one in response.new_allocations}
         told = [
             release
@@ -49,7 +49,7 @@ class GangRM(RM):
         tags: dict[str, str] | None = None,
         **total: int,
     ) -> None:
-        """A gang of this size is submitted."""
+        """Submit an application with a gang of this total size."""
         info = UserGroupInformation(user, ["group"])
         request = AddApplicationRequest(
             app_id, queue_name, "", info, tags or {}, round(seconds * 1000), Resource(total), style
@@ -68,13 +68,16 @@ class GangRM(RM):
         tags: dict[str, str] | None = None,
         **amounts: int,
     ) -> None:
-        """An ask of a task group."""
+        """Send an ask of a task group."""
         ask = AllocationAsk(key, app_id, "", Resource(amounts), count, priority, tags=tags or {})
         ask.task_group_name, ask.placeholder = group, placeholder
         self.update(asks=[ask])
 
     def schedule(self, most: int | None = None) -> list[Decision]:
-        """Have the scheduler decide; returns what it placed (a gang is one decision, a replacement none)."""
+        """Run the scheduler and return its placements.
+
+        An Atomic gang is one decision with several placements, a replacement is a decision with none.
+        """
         before = len(self.responses)
         count = self.scheduler.schedule(most)
         said = self.responses[before:]
@@ -88,28 +91,28 @@ class GangRM(RM):
         return [(one.application_id, one.allocation_key, one.node_id) for one in made]
 
     def told(self) -> list[tuple[str, str]]:
-        """Key and reason of what it was told to end since it was last asked, and forgets."""
+        """Return key and termination of the releases received since the last call, and clear the record."""
         return [(one.allocation_key, one.termination_type.name) for one in self.heard().released_allocations]
 
     def confirmed(self, *keys: str) -> list[Decision]:
-        """Ends what it was told to end, or of that only these keys; returns what it is given for it."""
+        """Confirm requested releases, all or those of these keys; return the placements that follow."""
         self.heard()
         self.confirm(*[uuid for uuid, one in self.evicted.items() if not keys or one.allocation_key in keys])
         return [(one.application_id, one.allocation_key, one.node_id) for one in self.heard().new_allocations]
 
     def group(self, app_id: str, name: str) -> TaskGroup:
-        """A task group."""
+        """Return a task group of an application."""
         gang = self.find_app(app_id).gang
         assert gang is not None
         return gang.groups[name]
 
     def counts(self, app_id: str, name: str) -> tuple[int, int, int]:
-        """Of a task group: placeholders ever, replaced, and gone for another reason."""
+        """Return the placeholders of a task group: all that were created, replaced, and timed out."""
         group = self.group(app_id, name)
         return group.count, group.replaced, group.timed_out
 
     def used(self, path: str = "root.a") -> dict[str, int]:
-        """What a queue uses, and with it (they must agree) the application, node and user that do."""
+        """Return the usage of a queue; assert that applications and nodes add up to the root's usage."""
         partition = self.at_work().partition
         root = partition.queues.root.allocated
         of_apps: dict[str, int] = {}
@@ -134,7 +137,7 @@ def _plain(amount: Any) -> dict[str, int]:
 
 
 def ready(count: int = 3, style: str = "", *, nodes: int = 2, seconds: float = 0) -> GangRM:
-    """Two nodes of 10; a gang of `count` placeholders of 2, all of them placed."""
+    """Return an RM with nodes of 10 vcore and a gang of `count` placed placeholders of 2 vcore each."""
     rm = GangRM(configuration(queue("a"), queue("b")))
     for number in range(nodes):
         rm.node(f"n{number + 1}", vcore=10)
@@ -146,17 +149,17 @@ def ready(count: int = 3, style: str = "", *, nodes: int = 2, seconds: float = 0
 
 
 class Keep(api.Predicate):
-    """Real tasks that shun a node do not run there."""
+    """Refuses nodes to tasks that name them in the tag `not`."""
 
     name = "keep"
 
     def check(self, ask: api.Ask, node: api.Node) -> str | None:
-        """Only where the task does not say no."""
+        """Return a reason if the tag names this node."""
         return "shunned" if ask.tags.get("not") == node.id else None
 
 
 def picky() -> GangRM:
-    """A gang of two on a node that some of its real tasks shun; another node comes afterwards."""
+    """Return an RM with a gang of two on node n1, which some real tasks refuse, and with an empty node n2."""
     text = document(partition(queue("a"), predicates=[{"name": "keep"}]))
     rm = GangRM(text, with_plugins(predicates=[Keep]))
     rm.node("n1", vcore=4)

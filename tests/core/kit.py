@@ -1,4 +1,14 @@
-"""A resource manager in a test: it talks to a scheduler through the front door and remembers the answers."""
+"""Test kit of the core: a resource manager with its own scheduler, and builders of configurations.
+
+`RM` sends messages to `Scheduler` through its public interface only, and records every response. Its clock
+stands still until a test moves it, so tests need neither threads nor sleeps. A typical test:
+
+    rm = RM(configuration(queue("a")))
+    rm.node(vcore=4)
+    rm.app()
+    rm.ask(vcore=1)
+    assert rm.schedule() == [("app", "ask", "n1")]
+"""
 
 from __future__ import annotations
 
@@ -38,15 +48,15 @@ from yunikorn.resources import Resource
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 TO_CONFIRM = (TerminationType.PREEMPTED_BY_SCHEDULER, TerminationType.TIMEOUT)
-"""What the scheduler only counts as gone when the RM says so."""
+"""Terminations that the scheduler carries out only after the RM has confirmed them."""
 
 Tree = Mapping[str, Any]
 Decision = tuple[str, str, str]
-"""Application, allocation key, node."""
+"""Application id, allocation key and node id of one placement."""
 
 
 def queue(name: str, *children: Tree, **keys: Any) -> dict[str, Any]:
-    """A queue of a configuration; `properties` and `resources` as in the YAML."""
+    """Return the configuration of a queue; `properties` and `resources` are written as in the YAML."""
     found = {"name": name, **keys}
     if children:
         found["queues"] = list(children)
@@ -54,22 +64,22 @@ def queue(name: str, *children: Tree, **keys: Any) -> dict[str, Any]:
 
 
 def partition(*queues: Tree, name: str = "default", **keys: Any) -> dict[str, Any]:
-    """A partition of a configuration with these queues below a root where everybody may submit."""
+    """Return the configuration of a partition: a root queue open to all users, and these queues below it."""
     return {"name": name, "queues": [{"name": "root", "submitacl": "*", "queues": list(queues)}], **keys}
 
 
 def document(*partitions: Tree, **keys: Any) -> str:
-    """The text of a configuration: JSON is YAML."""
+    """Return the text of a configuration; JSON is valid YAML."""
     return json.dumps({"partitions": list(partitions), **keys})
 
 
 def configuration(*queues: Tree, **keys: Any) -> str:
-    """The text of a configuration with one partition; `keys` are the partition's."""
+    """Return the text of a configuration with one partition that has these keys; default is a leaf `a`."""
     return document(partition(*(queues or (queue("a"),)), **keys))
 
 
 def with_plugins(**classes: Sequence[type[Any]]) -> Registry:
-    """The default plugins and these: `with_plugins(app_sort_policies=[MyPolicy])`."""
+    """Return a registry of the default plugins and these: `with_plugins(app_sort_policies=[MyPolicy])`."""
     registry = Registry.load(third_party=False)
 
     members = {}
@@ -90,7 +100,7 @@ def _returning(classes: list[type[Any]]) -> Any:
 
 
 class RM:
-    """One resource manager with a scheduler of its own, on a clock that stands still."""
+    """A registered resource manager with a scheduler and a manual clock; shorthands send one message each."""
 
     def __init__(
         self,
@@ -111,18 +121,18 @@ class RM:
         )
         self.responses: list[UpdateResponse] = []
         self.running: dict[str, Allocation] = {}
-        """By uuid: what this RM believes to be running."""
+        """Running allocations by uuid, as this RM has learned them from the responses."""
         self.evicted: dict[str, AllocationRelease] = {}
-        """By uuid: what it was told to end, and has not confirmed yet."""
+        """Releases by uuid that the scheduler has requested and this RM has not confirmed yet."""
         self.policy: PreemptionPolicy | None = None
-        """Of the asks that it makes."""
+        """Preemption policy of all asks that name none themselves."""
         request = RegisterResourceManagerRequest(rm_id, config=config or configuration())
         self.scheduler.register_resource_manager(request, self)
 
-    # -- what the scheduler says --------------------------------------------------------------------
+    # -- messages from the scheduler -----------------------------------------------------------------------
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Remember the answer, and keep the RM's own books of what runs."""
+        """Record the response, and update `running` and `evicted`."""
         self.responses.append(response)
         for allocation in response.new_allocations:
             assert allocation.uuid not in self.running, f"{allocation.uuid} was placed twice"
@@ -135,11 +145,11 @@ class RM:
                 self.evicted.pop(release.uuid, None)
 
     def said(self, kind: str) -> list[Any]:
-        """Everything of a kind (a field of `UpdateResponse`) that was ever said, oldest first."""
+        """Return all entries of one kind (a field of `UpdateResponse`) received so far, oldest first."""
         return [entry for response in self.responses for entry in getattr(response, kind)]
 
     def heard(self) -> UpdateResponse:
-        """What was said since the last call of `heard`, in one response."""
+        """Return the entries received since the last call as one response, and clear the record."""
         whole = UpdateResponse()
         for response in self.responses:
             for field in attrs.fields(UpdateResponse):
@@ -148,10 +158,10 @@ class RM:
         self.responses.clear()
         return whole
 
-    # -- what the RM says ---------------------------------------------------------------------------
+    # -- messages to the scheduler -------------------------------------------------------------------------
 
     def update(self, **entries: Any) -> None:
-        """One update with these entries of `UpdateRequest`."""
+        """Send one `UpdateRequest` with these entries."""
         self.scheduler.update(UpdateRequest(self.rm_id, **entries))
 
     def node(
@@ -165,7 +175,7 @@ class RM:
         capacity: Mapping[str, int] | None = None,
         **amounts: int,
     ) -> None:
-        """A node joins; `capacity` is one more way to give its amounts."""
+        """Register a node; `capacity` replaces the keyword amounts."""
         self.update(
             new_schedulable_nodes=[
                 NewNodeInfo(
@@ -189,7 +199,7 @@ class RM:
         capacity: Mapping[str, int] | None = None,
         **amounts: int,
     ) -> None:
-        """A node changes; without amounts its capacity stays."""
+        """Update a node; without amounts the capacity stays."""
         if capacity is None and amounts:
             capacity = amounts
         self.update(
@@ -214,7 +224,7 @@ class RM:
         partition_name: str = "",
         **tags: str,
     ) -> None:
-        """An application is submitted."""
+        """Submit an application."""
         self.app_tagged(app_id, queue_name, tags, user=user, groups=groups, partition_name=partition_name)
 
     def app_tagged(
@@ -227,14 +237,14 @@ class RM:
         groups: Iterable[str] = ("group",),
         partition_name: str = "",
     ) -> None:
-        """An application is submitted with tags that are no Python names."""
+        """Submit an application whose tag names are not valid Python names."""
         info = UserGroupInformation(user, list(groups))
         self.update(
             new_applications=[AddApplicationRequest(app_id, queue_name, partition_name, info, dict(tags))]
         )
 
     def remove_app(self, app_id: str) -> None:
-        """An application is taken away."""
+        """Remove an application."""
         self.update(remove_applications=[RemoveApplicationRequest(app_id)])
 
     def ask(
@@ -251,7 +261,7 @@ class RM:
         resource: Mapping[str, int] | None = None,
         **amounts: int,
     ) -> None:
-        """An application asks for `count` times `amounts`, or `resource`."""
+        """Send an ask for `count` allocations of `amounts`, or of `resource`."""
         self.update(
             asks=[
                 AllocationAsk(
@@ -275,31 +285,31 @@ class RM:
         key: str = "",
         termination: TerminationType = TerminationType.STOPPED_BY_RM,
     ) -> None:
-        """Allocations end."""
+        """Release the allocations of this uuid or key."""
         release = AllocationRelease(app_id, uuid, "", termination, "", key)
         self.update(releases=AllocationReleasesRequest([release], []))
         if termination != TerminationType.STOPPED_BY_RM:
             self.running.pop(uuid, None)
 
     def confirm(self, *uuids: str) -> None:
-        """What it was told to end has ended: these, or all."""
+        """Confirm requested releases: those of these uuids, or all."""
         gone = [self.evicted.pop(uuid) for uuid in uuids or list(self.evicted)]
         for release in gone:
             self.running.pop(release.uuid, None)
         self.update(releases=AllocationReleasesRequest(gone, []))
 
     def release_ask(self, app_id: str = "app", key: str = "") -> None:
-        """An ask is taken back."""
+        """Release the asks of a key, or all asks of the application."""
         self.update(releases=AllocationReleasesRequest([], [AllocationAskRelease(app_id, key)]))
 
     def reload(self, config: str) -> bool:
-        """Another configuration; returns whether it was another."""
+        """Reload this configuration; return True if it differs from the current one."""
         return self.scheduler.reload_configuration(self.rm_id, config)
 
-    # -- making time pass, and decisions --------------------------------------------------------------
+    # -- time and decisions --------------------------------------------------------------------------------
 
     def schedule(self, most: int | None = None) -> list[Decision]:
-        """Have the scheduler decide; returns the decisions in their order."""
+        """Run the scheduler for at most `most` decisions; return the placements in their order."""
         before = len(self.responses)
         count = self.scheduler.schedule(most)
         made = [one for response in self.responses[before:] for one in response.new_allocations]
@@ -307,40 +317,40 @@ class RM:
         return [(one.application_id, one.allocation_key, one.node_id) for one in made]
 
     def pass_time(self, seconds: float) -> None:
-        """Move the clock in one go to each timer that comes due on the way, and on to the end."""
+        """Move the clock by `seconds`, firing each timer at the moment it is due."""
         end = self.clock.now() + round(seconds * 1_000_000_000)
         while (due := self.scheduler.next_timer()) is not None and due <= end:
             self.clock.set(max(due, self.clock.now()))
             self.scheduler.fire_timers()
         self.clock.set(end)
 
-    # -- looking in -----------------------------------------------------------------------------------
+    # -- inspection ----------------------------------------------------------------------------------------
 
     def at_work(self, name: str = "default") -> PartitionScheduler:
-        """The partition at work."""
+        """Return the scheduler of a partition."""
         found = self.scheduler.partition(self.rm_id, name)
         assert found is not None, f"there is no partition {name}"
         return found
 
     def find_app(self, app_id: str = "app") -> Application:
-        """An application, also one that has ended."""
+        """Return an application, whether it is active or has ended."""
         objects = self.at_work().partition
         return objects.applications.get(app_id) or objects.ended[app_id]
 
     def state(self, app_id: str = "app") -> str:
-        """The state of an application."""
+        """Return the state of an application."""
         return self.find_app(app_id).state
 
     def find_queue(self, path: str = "root.a") -> Queue:
-        """A queue."""
+        """Return the queue with this path."""
         found = self.at_work().partition.queue(path)
         assert found is not None, f"there is no queue {path}"
         return found
 
     def find_node(self, node_id: str = "n1") -> Node:
-        """A node."""
+        """Return the node with this id."""
         return self.at_work().partition.nodes[node_id]
 
     def failures(self) -> list[str]:
-        """What plugins did wrong, as texts."""
+        """Return the messages of all recorded plugin failures."""
         return [failure.message for failure in self.scheduler.failures]

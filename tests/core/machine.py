@@ -1,4 +1,9 @@
-"""What may happen to a scheduler, as hypothesis draws it, and the machine that does it in any order."""
+"""Hypothesis state machine that compares the scheduler with the slow reference in random histories.
+
+The first half defines strategies for configurations, nodes, applications and asks. The rules of `SideBySide`
+apply one drawn change to both sides of a `Twins`; `twins.py` then compares decisions and accounting.
+`test_machine.py` runs the machines.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from yunikorn.interface.messages import NodeAction
 
 REQUIRED = "yunikorn.apache.org/requiredNode"
 
-# -- what may be drawn ------------------------------------------------------------------------------------
+# -- strategies --------------------------------------------------------------------------------------------
 
 AMOUNTS = st.fixed_dictionaries(
     {"memory": st.integers(0, 4)}, optional={"vcore": st.integers(1, 4), "gpu": st.integers(1, 2)}
@@ -105,7 +110,7 @@ TEMPLATES = st.fixed_dictionaries(
 
 @st.composite
 def queue_configs(draw: Any, name: str, *children: str) -> dict[str, Any]:
-    """A queue and some of the children it may have."""
+    """Draw a queue with some of these children."""
     config: dict[str, Any] = {"name": name}
     if children and draw(st.integers(0, 9)):
         config["parent"] = True
@@ -127,7 +132,7 @@ def queue_configs(draw: Any, name: str, *children: str) -> dict[str, Any]:
 
 @st.composite
 def partition_configs(draw: Any) -> dict[str, Any]:
-    """A partition with some of the queues there may be."""
+    """Draw a partition with some of the queues in `QUEUE_PATHS`."""
     queues = [
         draw(queue_configs(*names))
         for names in (("a",), ("b",), ("p", "c", "d"), ("q", "e"))
@@ -154,7 +159,7 @@ AskDrawn = tuple[str, int, int, dict[str, int], dict[str, str]]
 
 
 class SideBySide(RuleBasedStateMachine):
-    """Twins, and what they are told."""
+    """Apply random operations to a scheduler and to the reference, and compare both after every step."""
 
     kind: type[Twins] = Twins
 
@@ -255,7 +260,7 @@ class SideBySide(RuleBasedStateMachine):
     def _ask(self, app_id: str, ask: AskDrawn) -> None:
         key, count, priority, amount, tags = ask
         if self.kind is not ReservingTwins:
-            # It reserves the node at once, which the plain reference knows nothing of.
+            # A required node is reserved at once; the plain reference has no reservations.
             tags = {name: value for name, value in tags.items() if name != REQUIRED}
         self.twins.ask(app_id, key, count, priority, amount, tags)
 
@@ -295,12 +300,12 @@ class SideBySide(RuleBasedStateMachine):
 
 
 class Retrying(SideBySide):
-    """With predicates that say little of themselves."""
+    """The same with predicates that do not declare all their inputs, so that the scheduler retries."""
 
     kind = RetryingTwins
 
 
 class Reserving(SideBySide):
-    """With reservations."""
+    """The same with reservations."""
 
     kind = ReservingTwins

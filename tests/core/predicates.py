@@ -1,4 +1,4 @@
-"""Predicates of three kinds, by how much they say of themselves, each with a twin for the reference."""
+"""Predicates that declare all, some or none of their inputs, each with a plain function for the reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CROWD = 3
 
 
 class Zone(api.Predicate):
-    """The node is in the zone that is asked for; says all that its answer depends on."""
+    """Places asks in the zone of their tag; declares all inputs."""
 
     name = "zone"
 
@@ -30,7 +30,7 @@ class Zone(api.Predicate):
 
 
 class Crowd(api.Predicate):
-    """Shy requests go to nodes where little runs; says only what of the request matters."""
+    """Places asks tagged shy on nodes with few allocations; declares its inputs from the ask only."""
 
     name = "crowd"
 
@@ -43,7 +43,7 @@ class Crowd(api.Predicate):
 
 
 class Disk(api.Predicate):
-    """The node has the disk that is asked for; says nothing of what its answer depends on."""
+    """Places asks on nodes with the disk of their tag; declares no inputs."""
 
     name = "disk"
 
@@ -53,7 +53,7 @@ class Disk(api.Predicate):
 
 
 class Snug(api.NodeSortPolicy):
-    """The node on which the request leaves least over: an order for each class of requests."""
+    """Node order by the least room left over; differs between ask classes."""
 
     name = "snug"
 
@@ -78,5 +78,5 @@ CHECKS = {"zone": in_zone, "crowd": not_crowded, "disk": has_disk}
 
 @cache
 def plugins() -> Registry:
-    """The defaults and the classes above; loaded once, because nothing changes it."""
+    """Return a registry of the default plugins and those above; cached because it does not change."""
     return with_plugins(predicates=[Zone, Crowd, Disk], node_sort_policies=[Snug])

@@ -1,7 +1,8 @@
-"""The scheduler once more, slow and plain: nothing is remembered, everything is sorted and tried anew.
+"""A slow and plain reference scheduler, which caches nothing and sorts all objects for every decision.
 
-It is told what the resource manager says, and answers one question: in which order, at this very moment,
-would requests be placed, and on which node? Whatever the real one does to be fast must not show here.
+Tests report every message of the resource manager to `Reference` and ask one question: which asks could be
+placed at this moment, in which order, and on which nodes? The optimizations of the real scheduler must not
+change the answer. `twins.py` compares both.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Allocation:
     uuid: str
     app: App
     ask: Ask | None
-    """None when the resource manager brought it along."""
+    """The ask of the allocation; None if the resource manager recovered it."""
     node: Node
     resource: Amount
     priority: int = 0
@@ -71,7 +72,7 @@ class App:
     state: str = "New"
     since: int = 0
     turn: int = 0
-    """Numbers the timers, so that of two that are due at once the older goes first."""
+    """Sequence number of state changes; of two timers due at once the older fires first."""
     asks: dict[str, Ask] = attrs.Factory(dict)
     running: list[Allocation] = attrs.Factory(list)
 
@@ -85,12 +86,12 @@ class App:
 
     @property
     def counts_for_limits(self) -> bool:
-        """Whether it has started, and still holds or asks for something."""
+        """True if the application has started and has allocations or pending asks."""
         return self.state not in ("New", "Accepted") and bool(self.running or self.waiting)
 
     @property
     def kept_priority(self) -> int:
-        """Of its waiting asks, or if it waits for nothing of the allocation that it got last."""
+        """Highest priority of the pending asks, else that of the last allocation."""
         return self.priority if self.waiting else self.running[-1].priority if self.running else 0
 
     def allocated(self) -> dict[str, int]:
@@ -98,7 +99,7 @@ class App:
 
     @property
     def group(self) -> str:
-        """The one group whose limits count: the first limited one from its queue upwards."""
+        """The group whose limits apply: the first limited group from the application's queue upwards."""
         for queue in self.queue.up():
             limited = [group for limit in queue.limits for group in limit.get("groups", ())]
             for group in limited:
@@ -182,7 +183,7 @@ def total_of(amounts: Any) -> dict[str, int]:
 
 
 def amount_of(texts: Mapping[str, str] | None) -> Amount | None:
-    """The quantities of a configuration: milli-cores as `500m`, all else in plain numbers."""
+    """Return the quantities of a configuration: milli-vcores such as `500m`, plain numbers for all else."""
     if texts is None:
         return None
     amount = {name: int(text.removesuffix("m")) for name, text in texts.items()}
@@ -190,7 +191,7 @@ def amount_of(texts: Mapping[str, str] | None) -> Amount | None:
 
 
 class Reference:
-    """One partition, as the configuration and the resource manager's messages describe it."""
+    """One partition, described by its configuration and the messages of the resource manager."""
 
     def __init__(self, config: Mapping[str, Any], checks: Sequence[Check] = ()) -> None:
         self.now = 0
@@ -200,7 +201,7 @@ class Reference:
         self.apps: dict[str, App] = {}
         self.turns = 0
         self.cleanups: list[tuple[int, int, Queue]] = []
-        """When which queue is to go if it is empty then."""
+        """Times at which queues are removed if they are empty then."""
         self.root = Queue("root", None)
         self.configure(config)
 
@@ -240,7 +241,7 @@ class Reference:
         queue.max_apps = config.get("maxapplications", 0)
 
     def _leave_out(self, queue: Queue) -> None:
-        """The configuration says nothing of a queue: it drains, or stays if placement made it."""
+        """Drain a queue that the configuration no longer contains; a dynamic queue stays."""
         found = list(queue.walk())
         for gone in found:
             if queue.managed:
@@ -252,7 +253,7 @@ class Reference:
                 self._check_empty(gone)
 
     def _create(self, path: str) -> Queue | None:
-        """The leaf of this path with all that is missing above it; None where that is not allowed."""
+        """Create the leaf of this path and its missing parents; return None where that is not allowed."""
         names = path.split(".")[1:]
         above = self.root
         while names and names[0] in above.children:
@@ -289,7 +290,7 @@ class Reference:
     def cluster(self) -> dict[str, int]:
         return total_of(node.capacity for node in self.nodes.values())
 
-    # -- what the resource manager says -----------------------------------------------------------------
+    # -- messages of the resource manager ------------------------------------------------------------------
 
     def arrive(self) -> int:
         self.arrivals += 1
@@ -305,7 +306,7 @@ class Reference:
     def submit(
         self, app_id: str, path: str, tags: Mapping[str, str], user: str = "", groups: Sequence[str] = ()
     ) -> bool:
-        """Whether the application is accepted."""
+        """Submit an application; return True if it is accepted."""
         arrival = self.arrive()
         queue = self.queue(path)
         if app_id in self.apps:
@@ -357,7 +358,7 @@ class Reference:
         ask = one.ask
         running = [other.ask for other in app.running]
         if ask is not None and app.asks.get(ask.key) is ask and not ask.pending and ask not in running:
-            # All that it asked for has been given and has ended: it is forgotten.
+            # An ask is forgotten when all its replicas were placed and have ended.
             del app.asks[ask.key]
         self._rest(app)
 
@@ -401,13 +402,13 @@ class Reference:
         self.now = end
 
     def place(self, ask: Ask, node: Node, uuid: str) -> None:
-        """Carry a decision out."""
+        """Apply a decision."""
         app = ask.app
         ask.pending -= 1
         self._book(Allocation(uuid, app, ask, node, ask.resource, ask.priority))
 
     def recover(self, app_id: str, node: Node, uuid: str, resource: Amount) -> None:
-        """Take in what the resource manager brought along."""
+        """Add an allocation that the resource manager recovered."""
         app = self.apps.get(app_id)
         if app is not None:
             if app.state == "New":
@@ -424,7 +425,7 @@ class Reference:
     # -- deciding -----------------------------------------------------------------------------------------
 
     def candidates(self) -> Iterator[tuple[Ask, Node]]:
-        """Every request that could be placed now, and where, in the order of the policies."""
+        """Yield each ask that could be placed now, with each of its nodes, in the order of the policies."""
         yield from self._of_queue(self.root)
 
     def _of_queue(self, queue: Queue) -> Iterator[tuple[Ask, Node]]:
@@ -439,7 +440,7 @@ class Reference:
                     yield ask, node
 
     def nodes_for(self, ask: Ask) -> Iterator[Node]:
-        """Every node that could take `ask` now, in the order of the policy; none if a limit is in the way."""
+        """Yield the nodes that could take `ask` now, in node order; none if a quota or limit is exceeded."""
         app = ask.app
         if not (
             self._may_start(app)
@@ -451,7 +452,7 @@ class Reference:
         for node in self._nodes(ask):
             if required and node.id != required:
                 continue
-            # What belongs on a node and nowhere else goes there even when it is drained (facts §7.7).
+            # An ask that requires a node is placed there even while the node is drained.
             if not node.schedulable and not required:
                 continue
             if node.has_room(ask.resource) and all(check(ask, node) for check in self.checks):
@@ -491,7 +492,7 @@ class Reference:
 
     @staticmethod
     def _limits(app: App) -> Iterator[tuple[Mapping[str, Any], list[App]]]:
-        """The limits that count for an application, each with the applications that share it."""
+        """Yield the limits that apply to an application, each with the applications that share the limit."""
         for level in app.queue.up():
             users = {name: limit for limit in reversed(level.limits) for name in limit.get("users", ())}
             groups = {name: limit for limit in reversed(level.limits) for name in limit.get("groups", ())}
@@ -532,7 +533,7 @@ class Reference:
         return max(ratios)
 
     def _pending(self, queue: Queue) -> float:
-        # The parts in floating point, as the policy has them; their sum exact, and only then rounded.
+        # Each part is a float as in the policy; the sum is exact, and rounded once.
         total = self.cluster
         parts = [Fraction(amount / (total.get(name) or 1)) for name, amount in queue.pending().items()]
         return float(sum(parts))

@@ -1,4 +1,4 @@
-"""A resource manager that believes nothing: it keeps books of its own and holds every answer against them."""
+"""A resource manager that verifies every message from the scheduler against its own records."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ IN_TWO_STEPS = (
     TerminationType.PREEMPTED_BY_SCHEDULER,
     TerminationType.PLACEHOLDER_REPLACED,
 )
-"""What the RM has to confirm before it counts as gone."""
+"""Terminations that the RM confirms before the scheduler carries them out."""
 OVER = ("Completed", "Failed", "Rejected", "Expired")
 UNKNOWN = "is not known, or not any more: nothing was released"
 Ask = tuple[str, str]
-"""Application and key."""
+"""Application id and allocation key."""
 
 
 class TapedScheduler(Scheduler):
-    """Writes down what it is told, and when."""
+    """A scheduler that records all calls with the time of the clock, so that `replay` can repeat them."""
 
     def __init__(self, registry: Registry, clock: ManualClock, timeouts: Timeouts) -> None:
         super().__init__(registry, clock, timeouts)
@@ -48,47 +48,47 @@ class TapedScheduler(Scheduler):
         self.tape.append((self.clock.now(), name, arguments))
 
     def register_resource_manager(self, request: RegisterResourceManagerRequest, callback: Any) -> Any:
-        """As always."""
+        """Record the call and forward it."""
         self._note("register_resource_manager", request)
         return super().register_resource_manager(request, callback)
 
     def update(self, request: UpdateRequest) -> None:
-        """As always."""
+        """Record the call and forward it."""
         self._note("update", request)
         super().update(request)
 
     def schedule(self, max_decisions: int | None = None) -> int:
-        """As always."""
+        """Record the call and forward it."""
         self._note("schedule", max_decisions)
         return super().schedule(max_decisions)
 
     def fire_timers(self) -> int:
-        """As always."""
+        """Record the call and forward it."""
         self._note("fire_timers")
         return super().fire_timers()
 
     def reload_configuration(self, rm_id: str, text: str | bytes | None = None) -> bool:
-        """As always."""
+        """Record the call and forward it."""
         self._note("reload_configuration", rm_id, text)
         return super().reload_configuration(rm_id, text)
 
     def stop_queue(self, rm_id: str, partition: str, path: str) -> bool:
-        """As always."""
+        """Record the call and forward it."""
         self._note("stop_queue", rm_id, partition, path)
         return super().stop_queue(rm_id, partition, path)
 
     def start_queue(self, rm_id: str, partition: str, path: str) -> bool:
-        """As always."""
+        """Record the call and forward it."""
         self._note("start_queue", rm_id, partition, path)
         return super().start_queue(rm_id, partition, path)
 
     def stop_partition(self, rm_id: str, partition: str) -> bool:
-        """As always."""
+        """Record the call and forward it."""
         self._note("stop_partition", rm_id, partition)
         return super().stop_partition(rm_id, partition)
 
     def start_partition(self, rm_id: str, partition: str) -> bool:
-        """As always."""
+        """Record the call and forward it."""
         self._note("start_partition", rm_id, partition)
         return super().start_partition(rm_id, partition)
 
@@ -102,7 +102,7 @@ class _Listener:
 
 
 def replay(taped: TapedScheduler, registry: Registry, timeouts: Timeouts) -> list[UpdateResponse]:
-    """What a new scheduler answers that is told the same."""
+    """Repeat the recorded calls on a new scheduler, and return its responses."""
     clock, listener = ManualClock(), _Listener()
     scheduler = Scheduler(registry, clock, timeouts)
     for now, name, arguments in taped.tape:
@@ -118,36 +118,40 @@ def replay(taped: TapedScheduler, registry: Registry, timeouts: Timeouts) -> lis
 
 @attrs.define(eq=False)
 class Submitted:
-    """What the RM knows of one of its applications."""
+    """The RM's record of one of its applications."""
 
     atomic: Resource | None = None
-    """The size of its gang, if that is all or nothing and no part of it runs."""
+    """Size of the gang while it is Atomic and none of its members runs; None otherwise."""
     state: str = "New"
     accepted: bool = False
 
 
 class StrictRM(GangRM):
-    """Nothing may be ended twice, placed where there is no node, placed for nobody, or forgotten."""
+    """An RM that fails the test on any invalid message.
+
+    Invalid are: a second release of one allocation, a placement on an unknown node, a placement without a
+    pending ask, an Atomic gang placed in part, and an application that ends with allocations or asks left.
+    """
 
     def __init__(self, config: str, registry: Registry, timeouts: Timeouts) -> None:
         self.nodes: dict[str, None] = {}
         self.apps: dict[str, Submitted] = {}
         self.wanted: Counter[Ask] = Counter()
-        """Repeats that it still waits for."""
+        """Pending replicas of each ask."""
         self.unknown_releases = 0
-        """Answers that something is unknown, which it has to expect."""
+        """Number of answers about unknown releases that the RM has to expect."""
         self.all_said: list[UpdateResponse] = []
         self.own: dict[str, bool] = {}
-        """By uuid: what it placed or recovered itself, and whether that answers an ask."""
+        """Allocations by uuid that the RM placed or recovered itself; True if they answer an ask."""
         self.sizes: dict[str, Resource] = {}
-        """By uuid: how large it is, by what the RM itself said when it placed or recovered it."""
+        """Size by uuid of the allocations that the RM placed or recovered itself."""
         self.taped = TapedScheduler(registry, ManualClock(), timeouts)
         super().__init__(config, scheduler=self.taped)
 
-    # -- what the scheduler says --------------------------------------------------------------------
+    # -- messages from the scheduler -----------------------------------------------------------------------
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Hold the answer against the books, and keep them."""
+        """Check the response against the records, and update the records."""
         self.responses.append(response)
         self.all_said.append(response)
         for accepted in response.accepted_applications:
@@ -224,19 +228,19 @@ class StrictRM(GangRM):
             self.forget(app_id)
 
     def forget(self, app_id: str) -> None:
-        """An application is no more."""
+        """Drop an application and its asks from the records."""
         self.apps.pop(app_id, None)
         for ask in [ask for ask in self.wanted if ask[0] == app_id]:
             del self.wanted[ask]
 
-    # -- what the RM says ---------------------------------------------------------------------------
+    # -- messages to the scheduler -------------------------------------------------------------------------
 
     def alive(self) -> list[str]:
-        """Its applications that have not ended."""
+        """Return the ids of the applications that have not ended."""
         return list(self.apps)
 
     def ends(self, app_id: str, key: str, termination: TerminationType, uuid: str = "") -> None:
-        """Say that an allocation has ended, or those of a key: told to, or of itself."""
+        """Release an allocation, or all of a key, whether or not the scheduler requested that."""
         found = [
             one
             for one in self.running.values()
@@ -258,19 +262,19 @@ class StrictRM(GangRM):
         self.unknown_releases = 0
 
     def update_releases(self, *releases: AllocationRelease) -> None:
-        """One update that releases."""
+        """Send one update with these releases."""
         self.update(releases=AllocationReleasesRequest(list(releases), []))
 
     def _told(self, one: Allocation) -> TerminationType | None:
         return self.evicted[one.uuid].termination_type if one.uuid in self.evicted else None
 
     def drop_asks(self, app_id: str, key: str = "") -> None:
-        """Nothing is wanted any more of an ask, or of all of an application."""
+        """Drop the records of an ask, or of all asks of an application."""
         for ask in [ask for ask in self.wanted if ask[0] == app_id and key in ("", ask[1])]:
             del self.wanted[ask]
 
     def promised(self, app_id: str, key: str) -> int:
-        """How many of an ask wait for a placeholder to end, as far as the scheduler knows."""
+        """Return the number of replicas of an ask that wait for a placeholder to be released."""
         app = self.at_work().partition.applications.get(app_id)
         if app is None:
             return 0
@@ -278,7 +282,10 @@ class StrictRM(GangRM):
         return sum(1 for real in coming if real.key == key and real.ask is app.asks.get(key))
 
     def schedule(self, most: int | None = None) -> list[Decision]:
-        """Have the scheduler decide; an atomic gang is one decision, a replacement places nothing."""
+        """Run the scheduler and return its placements; their number may differ from the number of decisions.
+
+        An Atomic gang is one decision with several placements, a replacement is a decision with none.
+        """
         before = len(self.responses)
         self.scheduler.schedule(most)
         said = self.responses[before:]

@@ -1,4 +1,4 @@
-"""Application policies that let only some take part, and answer with what makes no sense."""
+"""Application sort policies with admission limits, among them policies that return invalid limits."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from yunikorn.api import Application, AppSortPolicy
 
 
 def rm_with(answer: Any) -> RM:
-    """An RM with applications one and two, each of which asks for one task, under this answer of
-    `admission_limits`.
-    """
+    """Return an RM with applications one and two, one ask each, under this answer of `admission_limits`."""
 
     class Gate(AppSortPolicy):
-        """All in one admission class."""
+        """A policy with a single admission class."""
 
         name = "gate"
 
@@ -58,13 +56,13 @@ def test_an_answer_that_makes_no_sense_is_blamed_and_keeps_nobody_out(answer: An
     assert failure.startswith("plugin gate of test-plugin (yunikorn-test 1.0): computing admission limits: ")
 
 
-# -- who takes part may change although no application did ---------------------------------------------------
+# -- admission that changes although no application did ----------------------------------------------------
 
 ALONE = {"application.sort.policy": "alone", "application.sort.priority": "disabled"}
 
 
 class Alone(AppSortPolicy):
-    """Only the one that uses the smallest share of the cluster."""
+    """Admits only the application with the smallest share of the cluster."""
 
     name = "alone"
 
@@ -96,7 +94,7 @@ def test_the_size_of_the_cluster_may_change_who_takes_part() -> None:
 
 
 class InTurns(Alone):
-    """Only the one whose minute it is."""
+    """Admits one application per minute, in turn."""
 
     refresh_every = 60.0
     clock: Any = None
@@ -132,11 +130,11 @@ def test_an_idle_application_that_is_removed_lets_the_next_take_part() -> None:
     assert rm.schedule() == [("next", "ask", "n1")]
 
 
-# -- the same as a plain way to do it ------------------------------------------------------------------------
+# -- comparison with a plain model -------------------------------------------------------------------------
 
 
 class Quota(AppSortPolicy):
-    """By holdings, then age: of each user's applications with or without holdings a third, or all."""
+    """Least used first; admits a third of each user's applications with and without allocations, or all."""
 
     name = "quota"
 
@@ -151,7 +149,7 @@ class Quota(AppSortPolicy):
 
 
 def numbers(counts: Mapping[Any, int]) -> dict[Hashable, int | None]:
-    """A third of each admission class, all of those of user 2 that hold something."""
+    """Return the limits: all applications of user2 with allocations, a third of every other class."""
     return {
         admission_class: None if admission_class == ("user2", True) else count // 3
         for admission_class, count in counts.items()
@@ -172,7 +170,7 @@ class PlainApp:
 
 
 def next_of(apps: Mapping[str, PlainApp]) -> str | None:
-    """The application to be served, by sorting all of them."""
+    """Return the application to be served, by sorting all of them."""
     admission_classes: dict[tuple[str, bool], list[tuple[int, int, str]]] = {}
     for place, (app_id, app) in enumerate(apps.items()):
         admission_classes.setdefault(app.admission_class, []).append((len(app.uuids), place, app_id))

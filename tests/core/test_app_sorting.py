@@ -1,4 +1,4 @@
-"""The order of applications in a queue, and of requests in an application (decisions 16 and 17)."""
+"""The order of applications in a queue, and of asks in an application (docs/decisions/0016 and 0017)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def leaf(policy: str, **keys: Any) -> str:
 
 
 def order(rm: RM) -> list[str]:
-    """The applications, in the order in which they get something."""
+    """Return the applications in the order in which they are served."""
     return [app_id for app_id, _, _ in rm.schedule()]
 
 
@@ -104,12 +104,12 @@ def test_fair_compares_the_dominant_share_of_the_cluster() -> None:
     rm.schedule()
     rm.ask("memory", "next", vcore=1)
     rm.ask("vcore", "next", vcore=1)
-    # 50 % of the memory against 40 % of the cores.
+    # 50 % of the memory compared with 40 % of the vcores.
     assert order(rm) == ["vcore", "memory"]
 
 
 def holding(rm: RM, **amounts: dict[str, int]) -> None:
-    """Applications in this order, each with one allocation of these amounts, and then one ask more."""
+    """Submit applications in this order, each with one allocation of these amounts and one pending ask."""
     for app_id, amount in amounts.items():
         rm.app(app_id)
         rm.ask(app_id, "first", resource=amount)
@@ -121,15 +121,15 @@ def holding(rm: RM, **amounts: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     ("one", "two", "first"),
     [
-        # A quarter of one type each: the second largest share decides, whatever type that is of.
+        # A quarter of one type each: the second largest share decides, of whatever type.
         ({"vcore": 5, "memory": 200}, {"vcore": 1, "memory": 500}, "two"),
         ({"vcore": 5, "memory": 100}, {"vcore": 1, "memory": 500}, "one"),
-        # A type that only one of them has counts as nothing of the other.
+        # A type that only one application uses counts as zero for the other.
         ({"vcore": 5, "gpu": 1}, {"vcore": 5}, "two"),
-        # Three types: the smallest of the three shares decides at last.
+        # Three types: the smallest of the three shares decides last.
         ({"vcore": 4, "memory": 300, "gpu": 2}, {"vcore": 3, "memory": 400, "gpu": 1}, "two"),
         ({"vcore": 4, "memory": 300, "gpu": 1}, {"vcore": 3, "memory": 400}, "two"),
-        # Zeros count like types that are missing: all is equal, and the first to arrive goes first.
+        # Zeros count like missing types: all shares are equal, and the first to arrive is served first.
         ({"vcore": 5, "gpu": 0, "memory": 0}, {"vcore": 5}, "one"),
     ],
 )
@@ -152,7 +152,7 @@ def test_fair_takes_the_share_of_what_the_queue_is_guaranteed_where_it_is() -> N
     rm.schedule()
     rm.ask("memory", "next", memory=1)
     rm.ask("vcore", "next", memory=1)
-    # 50 % of the cluster's memory against twice the guaranteed cores.
+    # 50 % of the cluster's memory compared with twice the guaranteed vcores.
     assert order(rm) == ["memory", "vcore"]
 
 
@@ -167,7 +167,7 @@ def test_fair_shares_follow_the_size_of_the_cluster() -> None:
     rm.node("n2", vcore=10, memory=0)
     rm.ask("memory", "next", vcore=1)
     rm.ask("vcore", "next", vcore=1)
-    # Now 40 % of the memory against 25 % of the cores.
+    # Now 40 % of the memory compared with 25 % of the vcores.
     assert order(rm) == ["vcore", "memory"]
 
 
@@ -190,7 +190,7 @@ def test_released_work_counts_no_more() -> None:
 
 @attrs.frozen
 class ByTag(api.AppSortPolicy):
-    """By a number in a tag."""
+    """Orders applications by a number in a tag."""
 
     name = "by-tag"
     tag: str
@@ -236,7 +236,7 @@ def test_options_are_inherited_together_with_the_name() -> None:
 
 
 class LongestWait(api.AppSortPolicy):
-    """Who has waited longest; computed anew every ten seconds of the clock."""
+    """Longest wait first, weighted by the length of the id; keys are refreshed every ten seconds."""
 
     name = "longest-wait"
     refresh_every = 10.0
@@ -266,7 +266,7 @@ def test_keys_that_age_are_computed_anew_at_their_ticks() -> None:
 
 
 class ByHolding(api.AppSortPolicy):
-    """Those that hold most first, through the whole view that a policy has of an application."""
+    """Orders applications by usage, read from every attribute that a policy can see."""
 
     name = "by-holding"
 

@@ -1,4 +1,4 @@
-"""The life of an application, as the object-states seed tells it (decisions, "States")."""
+"""The states of an application (docs/states.md)."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ ONE = document(partition(queue("a"), name="other"))
 
 
 def failing() -> RM:
-    """A partition with an application of each active state is removed."""
+    """Return an RM whose partition, with an application in each active state, is removed."""
     rm = RM(TWO)
     rm.node(vcore=10)
     for app_id in ("new", "accepted", "starting", "running"):

@@ -1,4 +1,4 @@
-"""The life of asks and allocations (scheduler-interface seed; decisions 26 to 29)."""
+"""The life of asks and allocations (docs/decisions/0026 to 0029)."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_an_update_keeps_the_place_among_equals() -> None:
 
 
 def test_an_update_with_another_amount_long_after_the_first_allocation() -> None:
-    """Between them, so many other sizes came and went that the class of the ask was forgotten."""
+    """In between, enough other sizes come and go that the class of the ask is forgotten."""
     rm = one_node(vcore=10_000)
     rm.ask(key="old", vcore=1)
     rm.schedule()
@@ -322,7 +322,7 @@ def test_a_bad_update_leaves_the_ask_as_it_was(bad: Resource) -> None:
 
 
 def test_an_ask_for_none_of_a_type_does_not_need_it() -> None:
-    """Where 1.9 passes headroom and then fails at the increment (facts §20.4)."""
+    """YuniKorn 1.9 passes the headroom check and fails at the increment."""
     rm = RM(configuration(queue("a", resources={"max": {"vcore": "1m"}})))
     rm.node(vcore=4, memory=4)
     rm.app()

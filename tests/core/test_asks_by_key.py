@@ -1,4 +1,4 @@
-"""Asks that are released by their key alone: of the first application that has one."""
+"""Releases that name an allocation key only apply to the first application with an ask of this key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_of_many_applications_the_first_that_has_the_key_is_meant(seed: int) -> 
             rm.app(app_id)
             asked[app_id] = set()
         elif act < 0.5 and app_id in asked:
-            # Plain ones, which are booked together.
+            # Plain asks, which are booked as a batch.
             rm.scheduler.update(
                 UpdateRequest("rm", asks=[AllocationAsk(key, app_id, "", Resource(vcore=9)) for key in keys])
             )

@@ -1,4 +1,4 @@
-"""Asks that come together are booked together, and that must not show: all is as if each had come alone."""
+"""Asks of one update are booked as a batch, with the same outcome as asks sent one by one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ asks = st.builds(lambda one, more: {**one, **more}, plain, rare | st.just({}))
 
 
 def standing(objects: Partition) -> list[Any]:
-    """What waits, and where it stands."""
+    """Return the pending asks with their positions."""
     queues = [
         (queue.path, without_zeros(queue.pending), queue.waiting, queue.priority, queue.bits)
         for queue in objects.queues
@@ -113,7 +113,7 @@ unplaced = st.builds(
 def outcome(
     entries: list[dict[str, Any]], *, limited: bool, kind: type[Allocation | AllocationAsk] = AllocationAsk
 ) -> tuple[Any, ...]:
-    """What an RM hears, sinks are told and the books say when these asks come."""
+    """Return responses, events and accounting after these asks."""
     limits = [{"limit": "", "users": ["*"], "maxapplications": 1, "maxresources": {"vcore": "5"}}]
     ear = Ear()
     leaf = queue("a", properties={"application.sort.policy": "fair"}, limits=limits if limited else [])

@@ -1,4 +1,4 @@
-"""Atomic gangs: all members in one decision, or none; nothing held while they wait, and no starving."""
+"""Atomic gangs: one decision places all members or none; a waiting gang holds nothing and does not starve."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = 600
 
 
 def cluster(*queues: Any, nodes: int = 2, timeouts: Timeouts | None = None, **keys: Any) -> GangRM:
-    """Nodes of 4 vcore."""
+    """Return an RM with nodes of 4 vcore."""
     rm = GangRM(configuration(*(queues or (queue("a"), queue("b"))), **keys), timeouts=timeouts)
     for number in range(nodes):
         rm.node(f"n{number + 1}", vcore=4)
@@ -28,20 +28,20 @@ def cluster(*queues: Any, nodes: int = 2, timeouts: Timeouts | None = None, **ke
 
 
 def gang(rm: GangRM, app_id: str, count: int, queue_name: str = "root.a", size: int = 1, **keys: Any) -> None:
-    """An atomic gang of `count` members of `size` vcore, all there."""
+    """Submit an Atomic gang of `count` members of `size` vcore, with all its asks."""
     rm.gang(app_id, "Atomic", queue_name, vcore=count * size, **keys)
     rm.task(app_id, f"{app_id}-m", "members", count, vcore=size)
 
 
 def fill(rm: GangRM, count: int, queue_name: str = "root.b", app_id: str = "filler") -> None:
-    """So many small tasks run."""
+    """Run this many small tasks."""
     rm.app(app_id, queue_name)
     rm.ask(app_id, f"{app_id}-t", count, vcore=1)
     assert len(rm.schedule()) == count
 
 
 def end(rm: GangRM, app_id: str, count: int = 1) -> None:
-    """So many tasks of an application end."""
+    """End this many tasks of an application."""
     for uuid in [uuid for uuid, one in rm.running.items() if one.application_id == app_id][:count]:
         rm.release(app_id, uuid)
 
@@ -63,7 +63,7 @@ def test_a_gang_that_does_not_fit_gets_nothing_and_holds_nothing() -> None:
     assert rm.used() == {}
     assert rm.state() == "Accepted"
     assert [dict(rm.find_node(name).available) for name in ("n1", "n2")] == [{"vcore": 2}, {"vcore": 2}]
-    # Others that do fit go on.
+    # Other asks that fit are placed.
     rm.ask("filler", "more", vcore=4)
     rm.ask("filler", "small", vcore=1)
     assert [key for _, key, _ in rm.schedule()] == ["small"]
@@ -80,7 +80,7 @@ def test_room_in_too_small_pieces_is_no_room() -> None:
     assert rm.schedule() == []
     gang(rm, "pieces", 1, size=2)
     end(rm, "filler", 2)
-    # One vcore is free on either node: two members of one fit, one of two does not.
+    # One vcore is free on either node: two members of one vcore fit, one of two does not.
     assert [app for app, _, _ in rm.schedule()] == ["next", "next"]
     end(rm, "app")
     assert [app for app, _, _ in rm.schedule()] == ["pieces"]
@@ -92,7 +92,7 @@ def test_members_are_waited_for_until_all_are_there() -> None:
     rm.task("app", "one", "members", 2, vcore=1)
     rm.task("app", "two", "others", vcore=1)
     rm.ask("app", "driver", vcore=1)
-    # What is in no task group is no member.
+    # An ask without a task group is no member.
     assert [key for _, key, _ in rm.schedule()] == ["driver"]
     rm.task("app", "three", "others", vcore=1)
     assert sorted(key for _, key, _ in rm.schedule(1)) == ["one", "one", "three", "two"]
@@ -209,7 +209,7 @@ def test_a_gang_of_which_members_run_already_is_not_waited_for() -> None:
 
 
 class Zone(api.Predicate):
-    """Members may want a zone."""
+    """Places members in the zone of their tag."""
 
     name = "zone"
 
@@ -219,7 +219,7 @@ class Zone(api.Predicate):
 
 
 class ClassedZone(Zone):
-    """The same, saying what it depends on."""
+    """The same, with declared inputs."""
 
     name = "classed"
 
@@ -241,7 +241,7 @@ def test_predicates_are_asked_for_every_member(name: str) -> None:
     rm.task("app", "west", "w", 2, vcore=1, tags={"zone": "y"})
     rm.gang("other", "Atomic", vcore=4)
     rm.task("other", "all", "e", 4, vcore=1, tags={"zone": "x"})
-    # The same amounts in the same pieces, and yet another gang: it is not passed over with the first.
+    # Equal amounts in equal pieces, but another gang: it is not skipped together with the first.
     assert rm.schedule() == [("other", "all", "x1")] * 4
     rm.node("x2", {"zone": "x"}, vcore=4)
     assert rm.schedule() == []
@@ -277,10 +277,10 @@ def test_without_change_a_waiting_gang_costs_nothing(monkeypatch: pytest.MonkeyP
     assert rm.schedule() == []
     end(rm, "filler")
     assert rm.schedule() == []
-    # 5 vcore are free, and none of them needs less than 6.
+    # 5 vcore are free, and no gang needs less than 6.
     assert asked == []
     end(rm, "filler")
-    # Now they might fit; gangs of one make are answered together.
+    # Now the gangs might fit; gangs of equal members are evaluated together.
     monkeypatch.undo()
     attempts: list[str] = []
     atomic = rm.at_work().cycle.atomic
@@ -291,7 +291,7 @@ def test_without_change_a_waiting_gang_costs_nothing(monkeypatch: pytest.MonkeyP
         return serve(request, wanted)
 
     monkeypatch.setattr(atomic, "serve", count)
-    # But the room is 3 on either node: one attempt tells so for all of them.
+    # But 3 are free on either node: one attempt answers for all gangs.
     assert rm.schedule() == []
     assert attempts == ["gang of g0"]
     end(rm, "filler")
@@ -299,7 +299,7 @@ def test_without_change_a_waiting_gang_costs_nothing(monkeypatch: pytest.MonkeyP
 
 
 def starving(patience: int = PATIENCE) -> GangRM:
-    """Small tasks take whatever comes free, and a gang of the whole cluster waits."""
+    """Return an RM where small tasks take all released capacity while a gang of the cluster's size waits."""
     rm = cluster(timeouts=Timeouts(gang_patience=patience * SECOND, reservation=None))
     fill(rm, 8)
     gang(rm, "app", 8)
@@ -331,7 +331,7 @@ def test_a_gang_that_waited_long_enough_holds_back_what_comes_after_it() -> None
     ]
     end(rm, "crowd")
     assert [app for app, _, _ in rm.schedule(1)] == ["app"] * 8
-    # And then the others go on.
+    # Afterwards the other applications are served.
     end(rm, "app", 2)
     assert [app for app, _, _ in rm.schedule()] == ["crowd"] * 2
 
@@ -346,7 +346,7 @@ def test_what_comes_before_an_overdue_gang_is_served_all_the_same() -> None:
     assert [app for app, _, _ in rm.schedule()] == ["urgent"]
     rm.app("poor", "root.b")
     rm.ask("poor", "p", 2, vcore=1)
-    # Queue a has less than b: what is in b comes after the gang.
+    # Queue a has used less than b: asks in b come after the gang.
     assert rm.schedule() == []
 
 
@@ -368,7 +368,7 @@ def test_an_overdue_gang_that_can_never_run_holds_nobody_back() -> None:
     rm.app("small")
     rm.ask("small", "s", 6, vcore=1)
     assert len(rm.schedule()) == 6
-    # A node comes: now they can, and it may hold back others.
+    # With another node the gangs fit, and may delay other asks.
     rm.node("n3", vcore=5)
     rm.node("n4", vcore=5)
     assert [app for app, _, _ in rm.schedule()] == ["app"] * 2
@@ -478,7 +478,7 @@ def test_an_attempt_in_vain_leaves_no_trace() -> None:
     rm.node("n2", vcore=1)
     gang(rm, "app", 2, size=2)
     assert rm.schedule() == []
-    # The one place there is for a task of 2 has been tried, with nothing left after it.
+    # The attempt tried the only place for a task of 2, and has released that place again.
     rm.app("other")
     rm.ask("other", "o", vcore=2)
     assert rm.schedule() == [("other", "o", "n1")]
@@ -493,7 +493,7 @@ def test_neither_a_gang_nor_its_members_preempt() -> None:
         rm.pass_time(30)
         assert rm.schedule() == []
     assert rm.evicted == {}
-    # Any other request of the queue does.
+    # Any other ask of the queue is served.
     rm.ask("app", "driver", vcore=1)
     rm.schedule()
     rm.pass_time(30)

@@ -1,4 +1,4 @@
-"""Back-off: an application whose requests find no node is left alone for a while (facts §7.4)."""
+"""Application back-off: after asks without a node the application is skipped for a while."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from yunikorn.clock import SECOND
 
 
 class Never(api.Predicate):
-    """Refuses requests that are tagged so; counts how often it was asked."""
+    """Refuses asks that carry its tag, and counts its calls."""
 
     name = "never"
     asked: list[str]
@@ -19,7 +19,7 @@ class Never(api.Predicate):
 
 
 def cluster(count: int = 2, delay: str = "30s") -> RM:
-    """A queue that backs off, and one node."""
+    """Return an RM with one node and a queue with back-off."""
     Never.asked = []
     properties = {
         "application.unschedasks.backoff": str(count),
@@ -43,7 +43,7 @@ def test_after_so_many_requests_that_found_no_node_the_application_is_left_alone
     assert backoff_timer is not None
     assert backoff_timer.due == 30 * SECOND
 
-    # Whatever happens meanwhile, it is not tried: others are.
+    # No event ends the back-off early; other applications are tried.
     rm.change_node("n1", memory=20)
     rm.app("other", "root.b")
     rm.ask("other", "task", memory=1)
@@ -78,7 +78,7 @@ def test_a_rest_that_a_reload_ended_does_not_shorten_the_next_one() -> None:
     rm.reload(configuration(queue("a", properties=properties), queue("c"), predicates=["never"]))
     assert rm.schedule() == []
     assert Never.asked == ["first", "second"] * 2
-    # The first rest would have ended at 30 seconds; the second one, begun at 10, ends at 40.
+    # The first back-off would have ended at 30 seconds; the second began at 10 and ends at 40.
     rm.pass_time(29)
     assert rm.schedule() == []
     rm.pass_time(1)
@@ -93,7 +93,7 @@ def test_an_allocation_in_between_starts_the_count_anew() -> None:
     assert rm.schedule(1) == [("app", "second", "n1")]
     assert rm.find_app().misses == 0
     assert rm.find_app().backoff_timer is None
-    # The third, and the first once more: two in a row.
+    # Two misses in a row: the third ask, then the first again.
     assert rm.schedule() == []
     assert rm.find_app().backoff_timer is not None
 

@@ -1,4 +1,4 @@
-"""Messages that make no sense: each bad entry is answered, and stops no other."""
+"""Invalid messages: each invalid entry is answered, and does not affect the others."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_one_update_is_answered_in_one_response() -> None:
 
 
 def test_an_rm_may_answer_from_within_its_callback() -> None:
-    """A callback that at once says what follows, as a simple RM would."""
+    """The callback sends the next update at once, as a simple RM would."""
 
     class Eager(RM):
         def recv_update_response(self, response: object) -> None:

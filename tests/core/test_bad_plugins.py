@@ -1,4 +1,4 @@
-"""Plugins that do what they must not: contained, named, counted; scheduling goes on (decisions 11, 43)."""
+"""Plugins that misbehave are contained, named and counted while scheduling goes on (docs/decisions/0052)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ORIGIN = "of test-plugin (yunikorn-test 1.0)"
 
 
 class Stubborn:
-    """Compares to nothing, with an error for whoever tries."""
+    """A key that raises on every comparison."""
 
     def __lt__(self, other: object) -> bool:
         raise RuntimeError("I do not compare")
@@ -33,7 +33,7 @@ class Stubborn:
 
 
 class Fickle:
-    """Smaller than everything, itself included, and different at every look."""
+    """A key that is smaller than everything including itself, and equal to nothing."""
 
     def __lt__(self, other: object) -> bool:
         return True
@@ -43,7 +43,7 @@ class Fickle:
 
 
 class Shifty:
-    """Hashes, and compares to its like, by what is decided later."""
+    """A key whose hash and order change later."""
 
     def __init__(self) -> None:
         self.place = 0
@@ -74,12 +74,12 @@ BAD_KEYS: dict[str, Callable[[Any], Any]] = {
     "huge": lambda _: 10**400,
 }
 HARMLESS = {"huge", "NaN in a list", "a set"}
-"""They may or may not be found out, depending on what they are compared to; nobody must suffer."""
+"""Keys whose detection depends on the keys they are compared with; scheduling goes on either way."""
 
 
 def policy_of_apps(bad: Callable[[Any], Any], *, admission_classes: bool = False) -> type[api.AppSortPolicy]:
     class Sometimes(api.AppSortPolicy):
-        """Good keys, but for applications tagged bad."""
+        """Returns bad keys for applications tagged bad, good keys for all others."""
 
         name = "sometimes"
 
@@ -222,8 +222,7 @@ def test_a_bad_key_is_tried_again_when_its_application_changes() -> None:
     assert [app_id for app_id, _, _ in rm.schedule()] == ["late"]
 
 
-# -- admission classes
-# ------------------------------------------------------------------------------------------------
+# -- admission classes -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bad", [raising, lambda _: [], lambda _: Stubborn()])
@@ -449,7 +448,7 @@ def test_faults_are_told_once_and_counted() -> None:
     scheduler.failures.listen(told.append)
     rm.node(vcore=9)
     for number in range(5):
-        # Of one that stands alone no key is asked for again: there is nobody to compare it with.
+        # A new application each time: a lone application is not compared, so its key is not requested again.
         rm.app(f"app{number}", bad="yes")
         rm.ask(f"app{number}", count=3, vcore=1)
     rm.schedule()
@@ -510,12 +509,12 @@ def test_a_resource_manager_that_takes_events_is_spared_what_its_records_cannot_
 
 def test_a_plugin_that_exits_is_contained() -> None:
     class Leaver(api.AppSortPolicy):
-        """Leaves."""
+        """A policy that raises SystemExit."""
 
         name = "leaver"
 
         def key(self, app: api.Application) -> int:
-            """Never answers."""
+            """Raise SystemExit."""
             sys.exit("enough")
 
     rm = RM(

@@ -1,4 +1,4 @@
-"""A bad plugin, of whatever kind: contained, named, counted, in the log and an event (decisions 11, 43)."""
+"""Failures of each kind of plugin are contained, named and counted, logged, and sent as an event."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from yunikorn.kinds import KINDS
 Answer = Callable[[], Any]
 ORIGIN = "bad of test-plugin (yunikorn-test 1.0)"
 APPLICATIONS = {"one": "a", "two": "a", "three": "a", "four": "b", "five": "c"}
-"""The queues of the applications; each is submitted by a user of the same name."""
+"""Queues of the applications; each application is submitted by a user of the same name."""
 WRONGED = {"one", "two", "five"}
-"""The applications and users that the plugin answers wrongly for."""
+"""Applications and users for which the plugin answers wrongly."""
 FINE = set(APPLICATIONS) - WRONGED
 ALL = set(APPLICATIONS)
 
@@ -29,7 +29,7 @@ def raising() -> Any:
 
 
 class Uncomparable:
-    """Has no order, and says so."""
+    """A key that refuses comparison."""
 
     def __lt__(self, other: object) -> bool:
         raise TypeError("I do not compare")
@@ -37,12 +37,12 @@ class Uncomparable:
 
 @attrs.frozen
 class Setting:
-    """Where a plugin of some kind is called `bad` and in use."""
+    """A configuration that uses a plugin called `bad` of one kind."""
 
     hook: str
     cls: type[api.Plugin]
     placed: set[str]
-    """The applications of which requests are placed in spite of it."""
+    """Applications whose asks are placed despite the bad plugin."""
     properties: dict[str, str] = attrs.Factory(dict)
     partition: dict[str, Any] = attrs.Factory(dict)
     sinks: tuple[str, ...] = ()
@@ -125,7 +125,7 @@ SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "node-sort": (node_sort, {"NaN": NAN, "not comparable": Uncomparable, "wrong type": lambda: "1"}),
     "placement": (placement, {"wrong type": lambda: 7, "a list": lambda: ["root.a"]}),
     "predicate": (predicate, {"wrong type": lambda: 1, "True": lambda: True}),
-    # What a sink returns is not looked at: it can only raise.
+    # A sink returns nothing, so raising is its only possible failure.
     "event-sink": (event_sink, {}),
     "user-groups": (user_groups, {"wrong type": lambda: 7, "wrong items": lambda: [1]}),
 }
@@ -174,7 +174,7 @@ def test_what_a_bad_plugin_does_is_contained_named_counted_and_seen(
     assert {one.application_id for one in rm.running.values()} == setting.placed, "contained"
     failures = list(rm.scheduler.failures)
     assert {failure.plugin for failure in failures} == {ORIGIN}, "named"
-    # A sink is switched off at once, so it has no second occasion.
+    # A sink is disabled after its first failure, so there is no second one.
     assert sum(failure.count for failure in failures) > (0 if setting.sinks else 1), "counted"
     entries = [one for one in caplog.records if one.name == "yunikorn.plugins"]
     assert [one.getMessage() for one in entries] == [failure.message for failure in failures], (

@@ -1,4 +1,4 @@
-"""The same input gives the same output, byte for byte, also in another process with other hashes."""
+"""Equal input gives equal output, byte for byte, also in a process with another hash seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 def print_stories() -> None:
-    """Everything that the resource manager is told in a few storms."""
+    """Print all responses to the resource manager in a few storms."""
     for kind in (Twins, RetryingTwins, ReservingTwins):
         for seed in range(3):
             storm = Storm(kind, seed, ask_classes=12)
@@ -28,7 +28,7 @@ def print_stories() -> None:
 def test_hashes_change_nothing(
     run_python: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    # The checkout comes last, for the tests alone: what is installed is what is tested.
+    # The checkout comes last, for the tests package alone: the installed yunikorn is tested.
     code = f"import sys; sys.path.append({str(CHECKOUT)!r}); "
     code += "from tests.core.test_determinism import print_stories; print_stories()"
     told = [run_python("-c", code, cwd=tmp_path, PYTHONHASHSEED=seed) for seed in ("1", "2")]

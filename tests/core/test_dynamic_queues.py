@@ -1,4 +1,4 @@
-"""Queues that come and go: made by placement, shaped by templates, drained, removed when empty."""
+"""Dynamic queues: created by placement, configured by templates, drained, and removed when empty."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ PROVIDED = [{"name": "provided", "create": True}]
 
 
 def users(*children: Any, **keys: Any) -> Any:
-    """A parent below which every user gets a queue."""
+    """Return a parent queue below which every user gets a queue."""
     return queue("users", *children, parent=True, **keys)
 
 
 def text(*queues: Any, rules: Any = BY_USER) -> str:
-    """A configuration with these rules."""
+    """Return a configuration with these placement rules."""
     return configuration(*queues, placementrules=rules)
 
 
 def rm_with(*queues: Any, rules: Any = BY_USER) -> RM:
-    """An RM with one large node."""
+    """Return an RM with one large node."""
     rm = RM(text(*queues, rules=rules))
     rm.node(memory=1000, vcore=1000)
     return rm
 
 
 def exists(rm: RM, path: str) -> bool:
-    """Whether there is such a queue."""
+    """Return True if there is such a queue."""
     return rm.at_work().partition.queue(path) is not None
 
 
 def names(decisions: list[tuple[str, str, str]]) -> list[str]:
-    """Who was served, in order."""
+    """Return the names of the served users, in order."""
     return [app for app, _, _ in decisions]
 
 
-# -- made by placement --------------------------------------------------------------------------------------
+# -- created by placement ----------------------------------------------------------------------------------
 
 
 def test_a_rule_whose_queue_cannot_be_made_hands_on_to_the_next() -> None:
@@ -86,7 +86,7 @@ def test_a_queue_comes_with_its_first_application_and_goes_after_its_last() -> N
     assert exists(rm, "root.users.ann")
     rm.pass_time(2)
     assert not exists(rm, "root.users.ann")
-    assert exists(rm, "root.users")  # it is in the configuration: it stays
+    assert exists(rm, "root.users")  # it is in the configuration, so it stays
 
 
 def test_one_that_is_used_again_in_time_stays() -> None:
@@ -172,7 +172,7 @@ def test_a_made_leaf_is_as_its_template_says() -> None:
     )
     assert made.settings.app_sort == "fair"
     assert made.priority == 4
-    assert names(rm.schedule()) == ["one"]  # the second would be more than its max, the other one too many
+    assert names(rm.schedule()) == ["one"]  # the second would exceed its max, the other one `maxapplications`
 
 
 def test_a_made_leaf_inherits_nothing_but_its_template() -> None:
@@ -210,7 +210,7 @@ def test_configured_parents_take_the_template_above_unless_they_have_one() -> No
     assert rm.find_queue("root.users.plain.x").max_applications == 1
     assert rm.find_queue("root.users.own.x").max_applications == 7
     assert rm.find_queue("root.users.own.x").max is None
-    assert rm.find_queue("root.users.leaf").max_applications == 0  # configured leaves are as configured
+    assert rm.find_queue("root.users.leaf").max_applications == 0  # configured leaves ignore the template
 
 
 def test_another_template_is_for_queues_that_are_made_from_then_on() -> None:
@@ -221,14 +221,14 @@ def test_another_template_is_for_queues_that_are_made_from_then_on() -> None:
     rm.app("in-team", "root.users.team.new")
     assert rm.find_queue("root.users.team.old").max_applications == 1
     assert rm.find_queue("root.users.new").max_applications == 9
-    assert rm.find_queue("root.users.team.new").max_applications == 9  # also below a made parent
+    assert rm.find_queue("root.users.team.new").max_applications == 9  # also below a dynamic parent
     rm.reload(text(users(), rules=PROVIDED))
     rm.app("newest", "root.users.team.newest")
     assert rm.find_queue("root.users.team.newest").max_applications == 0
 
 
 def test_the_recovery_queue_is_shaped_by_no_template() -> None:
-    """Work that runs must be taken back whatever is configured; in 1.9 root's template bounds it."""
+    """Running work must be recovered whatever is configured; in YuniKorn 1.9 root's template limits it."""
     root = queue("root", queue("a"), submitacl="*", childtemplate=TEMPLATE)
     rm = RM(document({"name": "default", "queues": [root], "placementrules": [{"name": "provided"}]}))
     rm.node(memory=100)
@@ -299,7 +299,7 @@ def test_nothing_is_made_below_a_draining_parent() -> None:
     assert not exists(rm, "root.users")
 
 
-# -- from made to configured --------------------------------------------------------------------------------
+# -- from dynamic to configured ----------------------------------------------------------------------------
 
 
 def test_a_made_queue_becomes_a_configured_one_when_the_configuration_names_it() -> None:
@@ -330,7 +330,7 @@ def test_a_configured_queue_never_becomes_a_made_one() -> None:
     rm.remove_app("one")
     rm.pass_time(11)
     assert not exists(rm, "root.users.ann")
-    rm.app("two", user="ann")  # placement makes it anew
+    rm.app("two", user="ann")  # placement creates the queue again
     assert not rm.find_queue("root.users.ann").managed
 
 
@@ -368,7 +368,7 @@ def test_events_tell_of_queues() -> None:
     rm.app("one", user="ann")
     rm.remove_app("one")
     rm.pass_time(11)
-    rm.app("two", user="ann")  # events are handed out with the next answer
+    rm.app("two", user="ann")  # events are delivered with the next response
     assert ear.of("QUEUE_DYNAMIC") == [
         ("root.users.ann", "", "ADD", "QUEUE_DYNAMIC"),
         ("root.users.ann", "", "REMOVE", "QUEUE_DYNAMIC"),

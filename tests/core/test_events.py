@@ -1,4 +1,4 @@
-"""What the sinks are told of applications, queues and nodes, from the first to the last (facts §12.3)."""
+"""Events of applications, queues and nodes that sinks receive, from the first to the last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PROVIDED = [{"name": "provided"}]
 
 
 def told(ear: Ear, kind: str, object_id: str) -> list[tuple[str, str, str]]:
-    """Change, detail and reference of all that was told of an object, oldest first."""
+    """Return change, detail and reference of all events of an object, oldest first."""
     return [
         (one.change, one.detail, one.reference_id)
         for one in ear.events

@@ -1,4 +1,4 @@
-"""Anything an RM can do, in any order: books are right, bounds are kept, nothing is lost or left behind."""
+"""Random histories of everything an RM can send: accounting and bounds hold, no ask is lost or overlooked."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ CONFIRMED = [
 
 
 class Everything(RuleBasedStateMachine):
-    """An RM that does what it likes."""
+    """An RM that sends valid and invalid messages at random, and checks the whole partition after each."""
 
     @initialize(
         config=configurations(),
@@ -108,7 +108,7 @@ class Everything(RuleBasedStateMachine):
 
     @property
     def partition(self) -> Partition:
-        """The objects."""
+        """Objects of the partition."""
         return self.rm.at_work().partition
 
     # -- applications -----------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Everything(RuleBasedStateMachine):
     @precondition(lambda self: self._gangs())
     @rule(data=st.data(), count=st.integers(1, 3), memory=st.sampled_from([1, 1, 2, 3]), tags=ASKS)
     def ask_in_place(self, data: st.DataObject, count: int, memory: int, tags: Drawn) -> None:
-        """Real tasks for placeholders that are there."""
+        """Send real tasks for placeholders that run."""
         app_id = data.draw(st.sampled_from(self._gangs()))
         drawn = {"key": tags["key"], "count": count, "amount": {"memory": memory}, "task": TASKS[0]}
         self._ask(app_id, {**drawn, "tags": tags["tags"], "limit": tags["limit"]})
@@ -213,7 +213,7 @@ class Everything(RuleBasedStateMachine):
     @precondition(lambda self: self.rm.apps)
     @rule(data=st.data(), key=st.sampled_from(["", *KEYS, "m0"]))
     def release_by_key(self, data: st.DataObject, key: str) -> None:
-        """What the RM asks to stop is stopped, and what is wanted under the key as well."""
+        """Release by key, which ends the allocations of the key and withdraws its pending ask."""
         app_id = self._draw_app(data)
         held = [one for one in self.rm.running.values() if one.application_id == app_id]
         asked = any(ask == key for ask in self.partition.applications[app_id].asks)
@@ -257,7 +257,7 @@ class Everything(RuleBasedStateMachine):
     @precondition(lambda self: self.rm.running)
     @rule(data=st.data(), termination=st.sampled_from(CONFIRMED))
     def end_unasked(self, data: st.DataObject, termination: TerminationType) -> None:
-        """The RM says that something has ended which it was not told to end, or not for this reason."""
+        """Report the end of an allocation whose release was not requested, or with another termination."""
         one = self._draw_running(data)
         self.rm.ends(one.application_id, one.allocation_key, termination, one.uuid)
 
@@ -274,7 +274,7 @@ class Everything(RuleBasedStateMachine):
         before = len(self.rm.responses)
         self.rm.update(allocations=[changed])
         refused = [one for said in self.rm.responses[before:] for one in said.rejected_allocations]
-        # A stopped partition takes none.
+        # A stopped partition accepts no ask.
         assert bool(refused) == (self.partition.state == STOPPED)
         if not refused:
             self.rm.running[one.uuid] = attrs.evolve(one, resource_per_alloc=Resource(amount))
@@ -291,7 +291,7 @@ class Everything(RuleBasedStateMachine):
         key: str,
         placeholder: bool,
     ) -> None:
-        """The RM places something itself."""
+        """Report an allocation that the RM has placed itself."""
         self._report(self._own(self._draw_app(data), node_id, amount, task, key, placeholder))
 
     def _own(
@@ -350,7 +350,7 @@ class Everything(RuleBasedStateMachine):
         self, data: st.DataObject, capacity: dict[str, int], amount: dict[str, int], task: str, key: str,
         placeholder: bool,
     ) -> None:  # fmt: skip
-        """A node joins, with something that runs there."""
+        """Register a node with a running allocation."""
         node_id = data.draw(st.sampled_from(NODES))
         if node_id in self.rm.nodes:
             return
@@ -457,7 +457,7 @@ class Everything(RuleBasedStateMachine):
         check_starts(before, self.partition)
 
     def nothing_is_left_behind(self) -> None:
-        """Every request that waits has a reason, and no node is kept for nobody."""
+        """Assert that each pending ask has a reason to wait, and each reservation a pending ask."""
         stopped = "Stopped" in (self.partition.state, self.partition.queues.root.state)
         assert stopped or not self.partition.accounting.node_reservations.inheritable
         for ask, reason in first_reasons(self.rm.at_work()):
@@ -504,7 +504,7 @@ class Everything(RuleBasedStateMachine):
         assert self.partition.ended == {}
 
     def _comes_to_rest(self) -> None:
-        """Sooner or later there is nothing more to decide, and looking at everything anew finds nothing."""
+        """Assert that scheduling ends, and that reconsidering all objects finds no further decision."""
         rm, at = self.rm, self.rm.at_work()
         for _ in range(100):
             made = self._schedule(None)
@@ -517,7 +517,7 @@ class Everything(RuleBasedStateMachine):
         else:
             raise AssertionError("work displaces work without an end")
         if any(node.reservations for node in at.partition.nodes.values()):
-            # A look at everything anew gives nodes up that are kept for what a quota holds back since then.
+            # Reconsideration drops reservations of asks that a quota has stopped since.
             return
         at.orders.replace(at.orders.policies)
         at.partition.reconsider()

@@ -1,4 +1,4 @@
-"""Execution timeouts: an application, or each allocation of an ask, has so long to run (decision 22)."""
+"""Execution timeouts of applications and of the allocations of an ask (docs/decisions/0022)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yunikorn.resources import Resource
 
 
 def submit(rm: RM, app_id: str = "app", seconds: float = 60) -> None:
-    """An application that may run for so long."""
+    """Submit an application with an execution timeout."""
     owner = UserGroupInformation("user", ["group"])
     timeout = round(seconds * 1000)
     rm.update(
@@ -22,7 +22,7 @@ def submit(rm: RM, app_id: str = "app", seconds: float = 60) -> None:
 
 
 def ask(rm: RM, key: str, seconds: float, count: int = 1, app_id: str = "app", memory: int = 1) -> None:
-    """An ask whose allocations may run for so long."""
+    """Send an ask whose allocations have an execution timeout."""
     rm.update(
         asks=[
             AllocationAsk(
@@ -37,7 +37,7 @@ def ask(rm: RM, key: str, seconds: float, count: int = 1, app_id: str = "app", m
 
 
 def ends(rm: RM) -> list[tuple[str, TerminationType]]:
-    """Key and reason of each allocation that ended since the last look."""
+    """Return key and reason of each allocation released since the last call."""
     return [(one.allocation_key, one.termination_type) for one in rm.heard().released_allocations]
 
 

@@ -1,4 +1,4 @@
-"""Why a request waits: the first reason is the check that stops it, with the numbers of the moment."""
+"""Reasons why an ask waits: the first failing check comes first, with its numbers at that moment."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from yunikorn.interface.messages import NodeAction
 
 
 def reasons(rm: RM, app_id: str = "app", key: str = "ask") -> list[str]:
-    """What stops a request, in full."""
+    """Return the reasons that stop an ask, in full."""
     return [reason.detail for reason in rm.scheduler.explain("rm", "default", app_id, key)[key].reasons]
 
 
 def waiting(config: str = "") -> RM:
-    """An RM with one application and no nodes."""
+    """Return an RM with one application and no nodes."""
     rm = RM(config)
     rm.app()
     return rm
@@ -65,7 +65,7 @@ def test_a_request_that_is_larger_than_any_node() -> None:
 
 
 class Rack(api.Predicate):
-    """Only nodes of the rack that is asked for."""
+    """Places asks in the rack of their tag."""
 
     name = "rack"
 
@@ -268,7 +268,7 @@ def test_events_tell_once_who_may_not_start_and_when_it_may_again() -> None:
     ear.events.clear()
     rm.release("first")
     assert rm.schedule() == [("second", "ask", "n1")]
-    # The third was never free: between the end of the first and the start of the second nobody looked.
+    # The third application was never runnable: the second started in the same round in which the first ended.
     assert ear.of(*HOLDS) == []
     rm.release("second")
     rm.remove_app("third")

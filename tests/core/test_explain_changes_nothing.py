@@ -1,4 +1,4 @@
-"""Asking why things wait changes nothing: with questions before every decision, decisions are the same."""
+"""Explaining why asks wait has no effect: decisions are equal with and without explain calls before each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEAVES = ["root.a", "root.b", "root.p.c", "root.p.d"]
 
 @attrs.frozen
 class Impatient(api.AppSortPolicy):
-    """Applications in the order of how long they wait, in steps: its keys change with the time alone."""
+    """Orders applications by waiting time in steps; keys change with time alone."""
 
     name = "impatient"
     refresh_every = 7
@@ -38,7 +38,7 @@ REGISTRY = with_plugins(app_sort_policies=[Impatient], predicates=[Zone, Crowd, 
 
 
 def tree(draw: random.Random) -> str:
-    """Queues with everything that may stop a request."""
+    """Return a queue tree with every feature that can stop an ask."""
 
     def leaf(name: str) -> dict[str, Any]:
         policy = draw.choice(["fifo", "fair", "stateaware", "impatient"])
@@ -71,7 +71,7 @@ def tree(draw: random.Random) -> str:
 
 
 class History:
-    """What happens, drawn from a seed; what one RM is told, another with the same seed is told too."""
+    """Random history from a seed. Two RMs with equal seeds receive equal messages."""
 
     def __init__(self, seed: int, *, curious: bool) -> None:
         self.random = random.Random(seed)
@@ -84,7 +84,7 @@ class History:
             self.rm.node(f"n{number}", {"zone": "ab"[number % 2]}, memory=self.random.randint(4, 9))
 
     def step(self) -> None:
-        """Something happens, then decisions are taken one by one."""
+        """Apply one random change, then take decisions one by one."""
         things = ["submit", "submit", "gang", "ask", "release", "release", "node", "time", "time", "confirm"]
         for _ in range(self.random.randint(1, 4)):
             getattr(self, f"_{self.random.choice(things)}")()

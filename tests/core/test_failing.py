@@ -22,7 +22,7 @@ STATES = ["New", "Accepted", "Starting", "Running", "Completing", "Failing", "Re
 
 
 def every_state() -> GangRM:
-    """An application in every state that is not final; some of them wait for something, too."""
+    """Return an RM with an application in every state that is not final; some of them have pending asks."""
     rm = GangRM(TWO, timeouts=Timeouts(completing=1000 * SECOND))
     rm.node(vcore=20)
     for state in STATES[:5]:
@@ -36,7 +36,7 @@ def every_state() -> GangRM:
         rm.task(app_id, "large", "g", placeholder=True, vcore=100)
     rm.schedule()
     rm.release("Completing")
-    # Both gangs time out; the RM confirms nothing, so that they stay Failing and Resuming.
+    # Both gangs time out; the RM confirms nothing, so one stays Failing and the other Resuming.
     rm.pass_time(1)
     rm.ask("Accepted", "waits", vcore=100)
     rm.ask("Resuming", "waits", vcore=100)
@@ -78,7 +78,7 @@ def check_has_failed(rm: GangRM, app: Application, reason: str) -> None:
     heard = rm.heard()
     states = [(one.state, one.message) for one in heard.updated_applications if one.application_id == app.id]
     if app.id == "Failing":
-        # It keeps the reason for which it began to fail.
+        # The reason of the first failure is kept.
         assert states == [("Failed", "ResourceReservationTimeout")]
     else:
         assert states == [("Failing", reason), ("Failed", reason)]

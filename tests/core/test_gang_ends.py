@@ -1,4 +1,4 @@
-"""How gangs with placeholders end: in time, out of time, and when something goes wrong."""
+"""The end of gangs with placeholders: completed, timed out, or after a failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MINUTE = 60
 
 
 def half(style: str, seconds: float = MINUTE, tags: dict[str, str] | None = None) -> GangRM:
-    """A gang of three of which two have their place; a real task waits, and one without a group."""
+    """Return an RM with two of three placeholders placed, and a pending ask without a task group."""
     rm = GangRM()
     rm.node("n1", vcore=5)
     rm.gang("app", style, seconds=seconds, tags=tags, vcore=6)
@@ -40,7 +40,7 @@ def test_a_soft_gang_that_does_not_come_together_gives_up_its_places_and_goes_on
         ("ph", "releasing pending placeholders on placeholder timeout")
     ]
     assert heard.updated_applications[0].message == "ResourceReservationTimeout"
-    # The places are free when the resource manager says so; then what is real runs as in any application.
+    # Capacity is free when the RM confirms; then real tasks run as in any application.
     assert rm.schedule() == []
     assert rm.confirmed() == []
     assert rm.state() == "Accepted"
@@ -114,7 +114,7 @@ def test_a_soft_gang_with_nothing_real_waits_for_its_tasks_after_its_timeout() -
     rm.confirmed()
     assert rm.state() == "Accepted"
     assert rm.find_queue().running == 0
-    # However late they come they are placed, and the application ends like any other.
+    # Late real tasks are placed as well, and the application ends like any other.
     rm.pass_time(4 * 24 * 60 * MINUTE)
     assert rm.state() == "Accepted"
     rm.task("app", "t", "workers", vcore=2)
@@ -141,7 +141,7 @@ def test_a_gang_that_waits_for_its_tasks_keeps_no_other_of_a_queue_waiting(
     rm.confirmed()
     assert rm.state() == "Accepted"
     assert rm.schedule() == [("next", "t", "n1")]
-    # Its own tasks wait for their turn again.
+    # Tasks of the gang wait for their position again.
     rm.task("app", "t", "workers", vcore=1)
     rm.node("n2", vcore=1)
     assert rm.schedule() == []
@@ -358,7 +358,7 @@ def test_when_the_tasks_node_goes_before_its_placeholder_the_task_waits_again() 
     rm.change_node("n2", NodeAction.DECOMMISSION)
     assert rm.told() == []
     assert rm.find_app().pending == {"vcore": 2}
-    # The placeholder is on its way out already, and no task takes its place.
+    # The placeholder is being released already, so no task replaces it.
     assert rm.confirmed() == []
     assert rm.counts("app", "workers") == (2, 0, 1)
     rm.node("n3", vcore=2)
@@ -430,7 +430,7 @@ def test_a_reload_leaves_gangs_as_they_are() -> None:
     rm.task("app", "t", "workers", 3, vcore=2)
     rm.schedule(1)
     rm.reload(configuration(queue("a", resources={"max": {"vcore": "3m"}}), queue("b")))
-    # Its places it has, whatever the quota is now; anything more it has not.
+    # Placed placeholders are replaced despite the lower quota; the third task has to wait.
     rm.schedule()
     assert [key for _, key, _ in rm.confirmed()] == ["t", "t"]
     assert rm.schedule() == []
@@ -462,7 +462,8 @@ def test_placeholders_have_their_time_also_beside_a_driver_that_runs(style: str)
     rm.pass_time(59)
     assert not rm.evicted
     rm.pass_time(1)
-    # What runs is no gang's: the application goes on, and nobody waits for the rest of the placeholders.
+    # Running tasks belong to no gang any more: the application continues without the rest of the
+    # placeholders.
     assert len(rm.evicted) == 3
     assert rm.state() == "Starting"
     rm.confirm()

@@ -1,4 +1,4 @@
-"""The patience of Atomic gangs: each waits for itself, from when it could first have been tried."""
+"""The patience of Atomic gangs: each gang counts its own wait, from its first possible attempt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMITS = [{"limit": "all", "users": ["*"], "maxresources": {"vcore": "8m"}}]
 
 
 def crowded(nodes: int = 2, **keys: Any) -> GangRM:
-    """Two gangs of 8 vcore wait behind 8 tasks of one, and a crowd of small tasks comes after them."""
+    """Return an RM with two gangs of 8 vcore that wait behind 8 tasks and before many small asks."""
     rm = cluster(queue("a", **keys), queue("b"), nodes=nodes, timeouts=PERIODS)
     fill(rm, 8, "root.a")
     gang(rm, "first", 8)
@@ -41,7 +41,7 @@ def test_gangs_of_one_size_wait_at_the_same_time(nodes: int, keys: dict[str, Any
     rm.pass_time(PATIENCE)
     end(rm, "filler", 8)
     assert [app for app, _, _ in rm.schedule(1)] == ["first"] * 8
-    # The patience of the second is over as well: it need not start to wait when the first is placed.
+    # The patience of the second gang is over as well: it starts with the wait, not when the first is placed.
     end(rm, "first", 7)
     assert rm.schedule() == []
     end(rm, "first")
@@ -64,7 +64,7 @@ def test_a_gang_that_comes_later_waits_from_then_on_whatever_its_size(size: int)
     end(rm, "filler")
     assert rm.schedule() == []
     rm.remove_app("first")
-    # Behind a gang of its size it has waited since it came, no more and no less.
+    # A gang of equal size ahead of it does not change its wait.
     assert [app for app, _, _ in rm.schedule()] == ["crowd"]
     rm.pass_time(PATIENCE / 2)
     end(rm, "filler", 6)
@@ -92,7 +92,7 @@ def test_a_gang_that_may_not_run_yet_does_not_wait_for_room(hold: str) -> None:
     rm.remove_app("starting")
     rm.app("crowd", "root.b")
     rm.ask("crowd", "c", 100, vcore=1)
-    # It is tried for the first time now, and passed over.
+    # This is the first attempt, and the gang is skipped.
     assert [app for app, _, _ in rm.schedule()] == ["crowd"]
     rm.pass_time(PATIENCE - 1)
     end(rm, "filler")
@@ -144,7 +144,7 @@ def test_each_gang_that_waits_says_so_and_one_of_a_size_is_tried(monkeypatch: py
         rm.task(f"g{number}", "large", "members", 3, vcore=2)
         rm.task(f"g{number}", "wide", "members", vcore=3, priority=2)
     assert rm.schedule() == []
-    # The wide one and two large ones have a place, and the third large one has none; with 30 gangs, once.
+    # There is room for the wide gang and two large ones, not for the third large one; with 30 gangs, once.
     assert len(tried) == 3
     reason = "the free room is in too small pieces; it never can as things are, with vcore 9 in all"
     for number in range(30):
@@ -154,12 +154,12 @@ def test_each_gang_that_waits_says_so_and_one_of_a_size_is_tried(monkeypatch: py
 
 
 class Shy(api.Predicate):
-    """Refuses members by what is said of them one by one."""
+    """Refuses members by a tag of each."""
 
     name = "shy"
 
     def check(self, ask: api.Ask, node: api.Node) -> str | None:
-        """Only where the member does not say no."""
+        """Return a reason if the tag of the member says no."""
         return "shunned" if ask.tags.get("not") == node.id else None
 
 

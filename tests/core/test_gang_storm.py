@@ -1,4 +1,4 @@
-"""Long random histories with gangs: the books stay right, no gang is parted, and nothing is overlooked."""
+"""Long random histories with gangs: accounting holds, Atomic gangs are placed whole, no ask is overlooked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STYLES = ("Soft", "Hard", "Atomic", "Atomic", "")
 
 
 class Shy(api.Predicate):
-    """Shy tasks stay away from full nodes; says nothing of what its answer depends on."""
+    """Refuses crowded nodes to asks with the tag `shy`, without declaring its inputs."""
 
     name = "shy"
 
@@ -34,7 +34,7 @@ class Shy(api.Predicate):
 
 
 class Storm:
-    """One history."""
+    """Random history of one seed."""
 
     def __init__(self, seed: int, *, shy: bool) -> None:
         self.random = Random(seed)
@@ -44,7 +44,7 @@ class Storm:
         self.keys = 0
         self.size: dict[str, int] = {}
         self.broken: set[str] = set()
-        """Atomic gangs that were parted by what happened, not by a decision."""
+        """Atomic gangs of which an external event, not a decision, ended some members."""
         self.config = self.draw_config()
         timeouts = Timeouts(reservation=None, gang_patience=60 * SECOND)
         self.rm = GangRM(self.text(self.config), with_plugins(predicates=[Shy]), timeouts=timeouts)
@@ -134,7 +134,7 @@ class Storm:
         )  # fmt: skip
 
     def ask_in_place(self) -> None:
-        """Real tasks for placeholders that are there."""
+        """Send real tasks for placeholders that run."""
         gangs = [app for app in self.objects.applications.values() if app.gang and app.gang.placeholders]
         if gangs:
             app = self.random.choice(gangs)
@@ -214,7 +214,7 @@ class Storm:
                 assert members >= self.size.pop(app_id), f"{app_id} was placed in part: {amount}"
 
     def nothing_is_overlooked(self) -> None:
-        """Trying everything anew finds nothing more: no wake-up was lost."""
+        """Assert that a reconsideration of all objects places nothing: no activation was lost."""
         orders = self.rm.at_work().orders
         orders.replace(orders.policies)
         self.objects.reconsider()
@@ -291,7 +291,7 @@ def test_whatever_happens_gangs_stay_whole_and_books_right(seed: int, shy: bool)
 
 
 def end(storm: Storm) -> None:
-    """Everything goes, and nothing is left of it."""
+    """End all applications, and assert that the partition is empty."""
     rm = storm.rm
     for app_id in list(storm.objects.applications):
         rm.remove_app(app_id)

@@ -1,4 +1,4 @@
-"""Gangs with placeholders: room is gathered first, then real tasks take it over."""
+"""Gangs with placeholders: placeholders gather room, then real tasks replace them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_half_placed_gang_counts_as_a_running_application() -> None:
     rm.app("other")
     rm.ask("other", vcore=1)
     assert rm.schedule() == []
-    # The gang itself goes on, and when it gives up what it has, the other may run.
+    # The gang itself continues, and when it releases capacity the other application may run.
     rm.remove_app("gang")
     assert rm.find_queue().running == 0
     assert rm.schedule() == [("other", "ask", "n1")]
@@ -130,7 +130,7 @@ def test_real_tasks_take_the_places_of_placeholders_in_two_steps() -> None:
     rm.task("app", "t", "workers", 2, vcore=2)
     assert rm.schedule() == []
     assert rm.told() == [("ph", "PLACEHOLDER_REPLACED")] * 2
-    # Until the placeholders are confirmed to be gone they are what counts.
+    # Placeholders count until their release is confirmed.
     assert rm.used() == {"vcore": 4}
     assert rm.find_app().pending == {"vcore": 0}
     assert rm.counts("app", "workers") == (2, 0, 0)
@@ -138,7 +138,7 @@ def test_real_tasks_take_the_places_of_placeholders_in_two_steps() -> None:
     assert rm.counts("app", "workers") == (2, 2, 0)
     assert rm.used() == {"vcore": 4}
     assert all(one.task_group_name == "workers" and not one.placeholder for one in rm.running.values())
-    # All placeholders let it start, and its first real task goes without; the second lets it run.
+    # All placeholders start the application; its first real task needs none, and the second makes it Running.
     assert rm.state() == "Running"
 
 
@@ -156,7 +156,7 @@ def test_real_tasks_wait_for_their_placeholders_even_where_there_is_room() -> No
     rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
     rm.task("app", "t", "workers", 2, vcore=2)
     rm.node("n1", vcore=100)
-    # The first placeholder is replaced as soon as it has its place, and so is the second.
+    # Each placeholder is replaced as soon as it is placed.
     assert rm.schedule() == [("app", "ph", "n1"), ("app", "ph", "n1")]
     assert rm.told() == [("ph", "PLACEHOLDER_REPLACED")] * 2
     assert rm.confirmed() == [("app", "t", "n1")] * 2

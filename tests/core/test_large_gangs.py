@@ -1,4 +1,4 @@
-"""Atomic gangs of asks with huge counts: members are computed, and a plan is no longer than it has to be."""
+"""Atomic gangs of asks with huge counts: members are computed, and a plan is no longer than necessary."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from yunikorn.scheduling.explain import why
 from yunikorn.scheduling.suggested_fixes import suggested_fixes
 
 MOST = 2**31 - 1
-"""The largest count that an ask may have."""
+"""Largest count of an ask."""
 
 
 @pytest.fixture
 def lent(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """By node: how often a place there was tried out for a member of a gang."""
+    """Return by node how often a place was tried out for a member of a gang."""
     counts: Counter[str] = Counter()
     lend = Node.lend
 
@@ -44,7 +44,7 @@ def test_asks_of_one_type_are_members_only_as_far_as_their_type_is_missing() -> 
     rm.task("app", "bytes", "members", MOST, memory=2)
     placed = rm.schedule(1)
     assert Counter(placed) == {("app", "cores", "n1"): 3, ("app", "bytes", "n2"): 2}
-    # The repeats beyond the size of the gang are requests like any others.
+    # Replicas beyond the size of the gang are ordinary asks.
     assert Counter(rm.schedule()) == {("app", "cores", "n1"): 1, ("app", "bytes", "n2"): 2}
 
 
@@ -78,7 +78,7 @@ def test_too_little_free_room_for_a_large_gang_is_found_without_trying_places(le
     rm = cluster(nodes=0)
     for number in range(3):
         rm.node(f"n{number}", memory=20_001)
-    # The sum of the free room is enough, and on each node one byte of it is of no use.
+    # The total free room is enough, but one byte on each node is unusable.
     rm.gang("app", "Atomic", memory=60_002)
     rm.task("app", "m", "members", MOST, memory=2)
     assert rm.schedule() == []
@@ -130,7 +130,7 @@ def test_a_gang_with_more_members_than_one_decision_may_place_is_not_placed_and_
     assert list(suggested_fixes(rm.at_work(), ask)) == [
         "its gang of 200001 members must ask for fewer and larger ones"
     ]
-    # Further asks change nothing and are told nothing new, and a gang that cannot run delays nothing.
+    # Further asks change nothing and produce no new answer, and a gang that cannot run delays no other ask.
     rm.task("app", "more", "members", memory=1)
     assert rm.heard().updated_applications == []
     rm.pass_time(700)

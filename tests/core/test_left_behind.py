@@ -1,4 +1,4 @@
-"""Whatever happens, nothing that could be placed is left waiting: every request that waits has a reason."""
+"""Random histories after which no ask that could be placed is left waiting: each pending ask has a reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AMOUNTS = st.integers(1, 5)
 
 
 class Picky(api.Predicate):
-    """Refuses crowded nodes to shy requests; says nothing of what its answers depend on."""
+    """Refuses crowded nodes to asks tagged shy, without declaring its inputs."""
 
     name = "picky"
 
@@ -38,7 +38,7 @@ REGISTRY = with_plugins(predicates=[Picky])
 
 @st.composite
 def configurations(draw: Any) -> str:
-    """Queues with quotas, limits on applications and users, and back-off, or without."""
+    """Draw queues with or without quotas, limits on applications and users, and back-off."""
 
     def one(name: str, *children: Any) -> dict[str, Any]:
         keys: dict[str, Any] = {}
@@ -61,7 +61,7 @@ def configurations(draw: Any) -> str:
 
 
 class LeftBehind(RuleBasedStateMachine):
-    """An RM that does what it likes."""
+    """An RM that sends random messages."""
 
     @initialize(
         config=configurations(),
@@ -160,7 +160,7 @@ class LeftBehind(RuleBasedStateMachine):
         self.nothing_is_left_behind()
 
     def nothing_is_left_behind(self) -> None:
-        """Every request that waits has a reason."""
+        """Assert that each pending ask has a reason."""
         at = self.rm.at_work()
         for ask, reason in first_reasons(at):
             assert reason is not POSITION, f"{ask} could be placed"

@@ -1,4 +1,4 @@
-"""Places under `maxapplications` of users and groups: held from the start of an application to its end."""
+"""Places under `maxapplications` of users and groups are held from the start of an application to its end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_an_application_that_asks_for_more_keeps_its_place_when_its_last_allocat
     submit(rm, "second", "ann", "dev")
     end_one(rm, "first")
     assert rm.schedule() == []
-    # With two of them running the limit of one would be exceeded.
+    # With two running applications the limit of one would be exceeded.
     rm.node("n2", memory=2000)
     assert names(rm.schedule()) == ["first"]
     end_one(rm, "first")

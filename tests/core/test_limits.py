@@ -1,4 +1,4 @@
-"""Limits: what a user or a group may use in a queue and below it."""
+"""Limits on the usage of users and groups in a queue and below it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from yunikorn.resources import Resource
 def limit(
     *, users: list[str] | None = None, groups: list[str] | None = None, apps: int = 0, **most: int
 ) -> Any:
-    """An entry under `limits`."""
+    """Return an entry under `limits`."""
     found: dict[str, Any] = {"limit": "a test"}
     if users:
         found["users"] = users
@@ -33,12 +33,12 @@ def limit(
 
 
 def limited(*limits: Any, name: str = "a") -> str:
-    """A configuration with one queue that has these limits."""
+    """Return a configuration with one queue that has these limits."""
     return configuration(queue(name, limits=list(limits)))
 
 
 def rm_with(config: str, memory: int = 1000) -> RM:
-    """An RM with one large node."""
+    """Return an RM with one large node."""
     rm = RM(config)
     rm.node(memory=memory)
     return rm
@@ -47,23 +47,23 @@ def rm_with(config: str, memory: int = 1000) -> RM:
 def submit(
     rm: RM, app: str, user: str, *groups: str, count: int = 1, memory: int = 1, into: str = "root.a"
 ) -> None:
-    """An application of a user, with `count` requests."""
+    """Submit an application of a user, with `count` asks."""
     rm.app(app, into, user=user, groups=groups)
     rm.ask(app, count=count, memory=memory)
 
 
 def names(decisions: list[tuple[str, str, str]]) -> list[str]:
-    """Who was served, in order."""
+    """Return the names of the served applications, in order."""
     return [app for app, _, _ in decisions]
 
 
 def end_one(rm: RM, app: str) -> None:
-    """One allocation of an application ends."""
+    """End one allocation of an application."""
     rm.release(app, next(uuid for uuid, one in rm.running.items() if one.application_id == app))
 
 
 def used(rm: RM, kind: str, name: str, path: str = "root.a") -> dict[str, int] | None:
-    """What a user or group uses in a queue; None when nothing is known of them there."""
+    """Return the usage of a user or group in a queue; None if it has no tracker there."""
     tracker = rm.at_work().partition.usage.of(kind, name, path)
     return None if tracker is None else {kind: amount for kind, amount in tracker.usage.items() if amount}
 
@@ -117,7 +117,7 @@ def test_users_are_limited_each_for_themselves_by_the_wildcard() -> None:
 
 
 def test_the_one_who_is_named_is_not_under_the_wildcard_even_without_such_a_limit() -> None:
-    """Ann's own entry says nothing of resources: at this queue she is limited in applications only."""
+    """Ann's own entry has no resources: at this queue only her number of applications is limited."""
     rm = rm_with(limited(limit(users=["ann"], apps=5), limit(users=["*"], memory=2)))
     submit(rm, "a", "ann", count=4)
     assert names(rm.schedule()) == ["a"] * 4
@@ -134,7 +134,7 @@ def test_the_tightest_level_counts_and_usage_adds_up_upwards() -> None:
     submit(rm, "in-a", "ann", count=5, into="root.p.a")
     submit(rm, "in-b", "ann", count=5, into="root.p.b")
     submit(rm, "his", "bob", count=1, into="root.p.b")
-    # b has more to come; then a, which has less; in a she may have no more, and then p has no more for her.
+    # b has more pending; then a, which has less; the limit of a is reached, and then that of p.
     assert names(rm.schedule()) == ["in-b", "in-a", "in-b", "his"]
     assert used(rm, USER, "ann", "root.p.a") == {"memory": 1}
     assert used(rm, USER, "ann", "root.p.b") == {"memory": 2}
@@ -151,7 +151,7 @@ def test_limits_of_the_partition_are_those_of_root() -> None:
 
 
 def test_partitions_have_books_of_their_own() -> None:
-    """In 1.9 they share them, and the limits of the last partition hold for all."""
+    """In YuniKorn 1.9 partitions share usage, and the limits of the last partition apply to all."""
 
     def one(name: str, most: int) -> Any:
         return partition(queue("a", limits=[limit(users=["ann"], memory=most)]), name=name)
@@ -189,7 +189,7 @@ def test_members_of_a_group_share_its_amount() -> None:
     end_one(rm, "a")
     assert names(rm.schedule()) == ["b"]
     assert used(rm, GROUP, "dev") == {"memory": 3}
-    assert used(rm, GROUP, "ops") is None  # nobody limits them: nothing is counted for them
+    assert used(rm, GROUP, "ops") is None  # no limit names them: nothing is counted for them
 
 
 def test_user_and_group_must_both_have_room() -> None:
@@ -292,7 +292,7 @@ def test_queue_and_user_must_both_have_a_place() -> None:
         submit(rm, app, user)
     assert names(rm.schedule()) == ["a1", "b1"]
     rm.remove_app("b1")
-    assert names(rm.schedule()) == ["b2"]  # a2 is older, but ann has her one
+    assert names(rm.schedule()) == ["b2"]  # a2 is older, but ann has her one application
     rm.remove_app("a1")
     assert names(rm.schedule()) == ["a2"]
 
@@ -328,7 +328,7 @@ def test_a_limit_that_is_new_counts_what_is_used_already() -> None:
 
 
 def test_another_limited_group_takes_over_with_all_that_is_used() -> None:
-    """1.9 starts the new group at nothing, and subtracts from it what it never had."""
+    """YuniKorn 1.9 starts the new group at zero, and subtracts usage from it that it never had."""
     rm = rm_with(limited(limit(groups=["dev"], memory=5)))
     submit(rm, "hers", "ann", "dev", "ops", count=9)
     assert len(rm.schedule()) == 5
@@ -361,13 +361,13 @@ def test_an_ask_that_is_repeated_after_a_reload_is_held_to_the_new_limits() -> N
     submit(rm, "hers", "ann")
     rm.schedule()
     rm.reload(limited(limit(users=["ann"], memory=2)))
-    rm.ask("hers", count=5, memory=1)  # the same ask: so many more are wanted
+    rm.ask("hers", count=5, memory=1)  # the same ask with a larger count: more replicas are pending
     assert names(rm.schedule()) == ["hers"]
     end_one(rm, "hers")
     assert names(rm.schedule()) == ["hers"]
 
 
-# -- books ------------------------------------------------------------------------------------------------
+# -- accounting --------------------------------------------------------------------------------------------
 
 
 def test_nothing_is_remembered_of_who_has_nothing_left() -> None:
@@ -388,7 +388,7 @@ def test_nothing_is_remembered_of_who_has_nothing_left() -> None:
 
 
 def test_requests_that_come_back_after_their_kind_was_forgotten_are_served() -> None:
-    """Meanwhile so many other kinds came that what was kept of theirs has been given to others."""
+    """Meanwhile so many other ask classes come that the old class is forgotten and its bit reused."""
     rm = rm_with(limited(limit(users=["ann"], memory=2)), memory=10_000)
     submit(rm, "hers", "ann")
     rm.schedule()
@@ -399,7 +399,7 @@ def test_requests_that_come_back_after_their_kind_was_forgotten_are_served() -> 
     for number in range(400):
         rm.ask("many", f"huge-{number}", memory=number + 20_000)
     assert rm.schedule() == []
-    rm.ask("hers", count=5, memory=1)  # the ask that was served before wants more
+    rm.ask("hers", count=5, memory=1)  # the ask that was served before gets more replicas
     assert names(rm.schedule()) == ["hers"]
     end_one(rm, "hers")
     assert names(rm.schedule()) == ["hers"]

@@ -1,7 +1,7 @@
-"""Anything in any order: the books stay right, and every decision is the one the slow reference takes.
+"""Random operations in any order: accounting holds, and every decision equals that of the slow reference.
 
-To look for more: YUNIKORN_EXAMPLES=2000 YUNIKORN_STEPS=60 pytest --hypothesis-profile=explore on this
-file, and YUNIKORN_STORMS=1000 on test_storm.py.
+Longer searches: YUNIKORN_EXAMPLES=2000 YUNIKORN_STEPS=60 pytest --hypothesis-profile=explore on this file,
+and YUNIKORN_STORMS=1000 on test_storm.py.
 """
 
 from __future__ import annotations

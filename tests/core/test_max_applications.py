@@ -1,4 +1,4 @@
-"""maxapplications: how many applications may run in a queue; the others wait for their turn."""
+"""The number of applications that may run in a queue (`maxapplications`); further applications wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yunikorn.resources import Resource
 
 
 def lined_up(count: int, *, config: str, queue_name: str = "root.a", memory: int = 1) -> RM:
-    """A large node, and applications 1 to `count` that ask for one allocation each."""
+    """Return an RM with a large node, and applications 1 to `count` with one ask each."""
     rm = RM(config)
     rm.node(memory=1000)
     for number in range(1, count + 1):
@@ -23,12 +23,12 @@ def lined_up(count: int, *, config: str, queue_name: str = "root.a", memory: int
 
 
 def names(decisions: list[tuple[str, str, str]]) -> list[str]:
-    """Who was served, in order."""
+    """Return the names of the served applications, in order."""
     return [app for app, _, _ in decisions]
 
 
 def only(rm: RM, app: str) -> str:
-    """The uuid of the one allocation of an application."""
+    """Return the uuid of the one allocation of an application."""
     found = [uuid for uuid, one in rm.running.items() if one.application_id == app]
     assert len(found) == 1
     return found[0]
@@ -46,7 +46,7 @@ def test_only_so_many_run_and_the_next_starts_when_one_has_ended() -> None:
     assert rm.schedule() == []
 
     rm.release("app-2", only(rm, "app-2"))
-    assert rm.state("app-2") == "Completing"  # it has nothing and wants nothing: it runs no more
+    assert rm.state("app-2") == "Completing"  # it has no allocation and no ask: it is no longer running
     assert names(rm.schedule()) == ["app-3"]
     assert rm.schedule() == []
 
@@ -59,7 +59,7 @@ def test_those_that_run_get_more_while_the_others_wait() -> None:
 
 
 def test_an_application_without_allocations_still_runs_as_long_as_it_asks() -> None:
-    """It is counted by its state, as in 1.9: a place is not lost between two tasks."""
+    """Counted by state, as in YuniKorn 1.9: an application keeps its place between two tasks."""
     rm = lined_up(2, config=configuration(queue("a", maxapplications=1)))
     rm.schedule()
     rm.ask("app-1", "large", memory=5000)
@@ -101,7 +101,7 @@ def test_a_place_is_free_however_an_application_ends(way: str) -> None:
 
 
 def test_a_completing_application_that_asks_again_is_not_held_up() -> None:
-    """As in 1.9: only who has not started needs a place; the queue runs one too many for a while."""
+    """As in YuniKorn 1.9: only a start needs a place, so the queue may run one application too many."""
     rm = lined_up(3, config=configuration(queue("a", maxapplications=1)))
     rm.schedule()
     rm.release("app-1", only(rm, "app-1"))
@@ -126,7 +126,7 @@ def test_every_level_counts() -> None:
         for leaf in ("a", "b"):
             rm.app(f"{leaf}{number}", f"root.p.{leaf}")
             rm.ask(f"{leaf}{number}", memory=1)
-    # Three below p, of which two in one leaf; the less used leaf first, then the one with more to come.
+    # Three below p, of which two in one leaf; the less used leaf first, then the one with more pending.
     assert names(rm.schedule()) == ["a1", "b1", "a2"]
     rm.remove_app("a1")
     assert names(rm.schedule()) == ["b2"]
@@ -185,7 +185,7 @@ def test_a_number_that_is_new_counts_who_runs_already() -> None:
 
 
 def test_quota_and_number_together_leave_nobody_behind() -> None:
-    """While the queue is full its quota frees up, and the other way round."""
+    """While the queue is full its quota becomes free, and the other way round."""
     config = configuration(queue("a", maxapplications=2, resources={"max": {"memory": "10"}}))
     rm = lined_up(3, config=config, memory=6)
     assert names(rm.schedule()) == ["app-1"]

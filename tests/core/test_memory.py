@@ -1,4 +1,4 @@
-"""What comes and goes leaves nothing behind: the core holds as much after many rounds as after a few."""
+"""Memory: after many rounds of short-lived objects the core holds no more than after a few."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUNDS = 100
 
 
 def held(root: object) -> int:
-    """How many objects can be reached from `root`, code left out."""
+    """Return the number of objects reachable from `root`, without code."""
     seen: dict[int, object] = {id(root): root}
     todo = [root]
     while todo:
@@ -33,14 +33,14 @@ def held(root: object) -> int:
 
 def _in(here: object) -> Iterable[object]:
     if isinstance(here, types.FunctionType):
-        # Its globals are code, its closure is not.
+        # The globals of a function are code, its closure is not.
         return here.__closure__ or ()
-    # Of a dict with texts as keys the collector sees the values only.
+    # For a dict with str keys the collector reports values only.
     return [*here.keys(), *here.values()] if isinstance(here, dict) else gc.get_referents(here)
 
 
 def check(rm: RM, one_round: Callable[[int], None]) -> None:
-    """A round leaves nothing behind, once something was placed; until then some rounds may."""
+    """Assert that a round leaves nothing behind; only rounds before the first placement may."""
 
     def settled() -> int:
         completes(rm, -1)
@@ -63,11 +63,11 @@ def check(rm: RM, one_round: Callable[[int], None]) -> None:
 
 
 class ListeningGangs(Listening, GangRM):
-    """Takes events, and has gangs."""
+    """A GangRM with an event sink."""
 
 
 def completes(rm: RM, number: int) -> None:
-    """An application has its task placed, and ends it."""
+    """Place the task of an application, and end the application."""
     rm.app(f"app{number}")
     rm.ask(f"app{number}", vcore=1)
     rm.schedule()
@@ -76,7 +76,7 @@ def completes(rm: RM, number: int) -> None:
 
 
 def fails(rm: RM, number: int) -> None:
-    """An application fails while its request waits."""
+    """Fail an application while its ask waits."""
     rm.app(f"app{number}")
     rm.ask(f"app{number}", vcore=99)
     rm.schedule()
@@ -85,13 +85,13 @@ def fails(rm: RM, number: int) -> None:
 
 
 def is_rejected(rm: RM, number: int) -> None:
-    """An application names a queue that does not exist."""
+    """Submit an application to a queue that does not exist."""
     rm.app(f"app{number}", "root.a.nowhere")
     rm.pass_time(4 * DAYS)
 
 
 def is_removed(rm: RM, number: int) -> None:
-    """An application is removed while its task runs."""
+    """Remove an application while its task runs."""
     rm.app(f"app{number}")
     rm.ask(f"app{number}", vcore=1)
     rm.schedule()
@@ -100,7 +100,7 @@ def is_removed(rm: RM, number: int) -> None:
 
 
 def comes_to_a_queue_of_its_own(rm: RM, number: int) -> None:
-    """An application is placed in a queue that is made for it, and removed."""
+    """Place an application in a dynamic queue, and remove both."""
     rm.app(f"app{number}", f"root.made.queue{number}")
     rm.ask(f"app{number}", vcore=99)
     rm.remove_app(f"app{number}")
@@ -108,7 +108,7 @@ def comes_to_a_queue_of_its_own(rm: RM, number: int) -> None:
 
 
 def has_no_room_for_its_gang(rm: RM, number: int) -> None:
-    """An Atomic gang finds no room for long, and is removed."""
+    """Submit an Atomic gang that finds no room for long, and remove it."""
     app_id = f"app{number}"
     request = AddApplicationRequest(
         app_id, "root.a", "", UserGroupInformation("user", ["group"]), {}, 0, Resource(vcore=99), "Atomic"

@@ -1,4 +1,4 @@
-"""Quotas that come with an application in its tags (facts §4.5)."""
+"""Quotas of queues that an application brings in its tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an RM may do with nodes, and what runs on them that was not placed here."""
+"""Node actions of an RM, and allocations on nodes that the scheduler did not place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from yunikorn.resources import Resource
 
 
 def cluster(*, nodes: int = 1, memory: int = 4) -> RM:
-    """Equal nodes, and an application."""
+    """Return an RM with equal nodes and an application."""
     rm = RM()
     for number in range(nodes):
         rm.node(f"n{number + 1}", memory=memory)
@@ -37,24 +37,24 @@ def cluster(*, nodes: int = 1, memory: int = 4) -> RM:
 
 
 def foreign(key: str, node_id: str, kind: str = "default", **amounts: int) -> Allocation:
-    """An allocation of somebody else."""
+    """Return a foreign allocation."""
     return Allocation(
         key, "", node_id=node_id, resource_per_alloc=Resource(amounts), allocation_tags={"foreign": kind}
     )
 
 
 def placed(key: str, node_id: str, uuid: str = "", app_id: str = "app", **amounts: int) -> Allocation:
-    """An allocation that the RM made itself."""
+    """Return an allocation that the RM placed itself."""
     return Allocation(key, app_id, uuid, node_id, Resource(amounts))
 
 
 def refusals(rm: RM) -> list[tuple[str, str]]:
-    """Key and reason of each refused allocation or ask since the last look."""
+    """Return key and reason of each allocation or ask rejected since the last call."""
     return [(one.allocation_key, one.reason) for one in rm.heard().rejected_allocations]
 
 
 def room(rm: RM, node_id: str = "n1") -> Mapping[str, Any]:
-    """What is left on a node."""
+    """Return the available amounts of a node."""
     return rm.find_node(node_id).available
 
 
@@ -95,7 +95,7 @@ def test_attributes_and_resources_that_come_with_a_drain_are_applied(action: Nod
 
 @pytest.mark.parametrize("action", [NodeAction.DRAIN_NODE, NodeAction.DRAIN_TO_SCHEDULABLE])
 def test_a_drain_that_brings_nothing_along_leaves_the_node_as_it_is(action: NodeAction) -> None:
-    """Shims of Kubernetes send empty resources with every drain."""
+    """Kubernetes shims send empty resources with every drain."""
     rm = cluster()
     rm.node(
         "n2", {"zone": "a"}, schedulable=action == NodeAction.DRAIN_NODE, memory=4, occupied={"memory": 1}
@@ -429,7 +429,7 @@ def test_a_waiting_request_that_the_rm_places_with_another_size_is_booked_with_t
 
 
 def check_sums(rm: RM, sizes: Mapping[str, int], *, pending: int) -> None:
-    """Every book has these allocations, and nothing else."""
+    """Assert that the accounting contains these allocations and nothing else."""
     at, total = rm.at_work().partition, sum(sizes.values())
     app = rm.find_app()
     assert {uuid: one.resource["memory"] for uuid, one in app.allocations.items()} == sizes
@@ -469,10 +469,10 @@ def test_an_allocation_may_grow_and_shrink_where_it_is() -> None:
     assert rm.find_app().allocated == {"memory": 3}
     assert rm.find_queue("root").allocated == {"memory": 3}
     assert room(rm) == {"memory": 5}
-    # It made room in its queue.
+    # Its release makes room in its queue.
     assert rm.schedule() == [("app", "next", "n1")]
 
-    # No quota is asked when it grows.
+    # No quota is checked when it grows.
     (uuid,) = [uuid for uuid, one in rm.running.items() if one.allocation_key == "task"]
     rm.update(allocations=[placed("task", "n1", uuid, memory=7)])
     assert refusals(rm) == []
@@ -528,7 +528,7 @@ def test_what_the_rm_reports_must_fit_together() -> None:
     assert rm.find_app().allocated == {"memory": 2}
 
 
-# -- messages that come too late ----------------------------------------------------------------------------
+# -- late messages -----------------------------------------------------------------------------------------
 
 
 def test_releases_of_what_is_not_known_are_answered_counted_and_harmless() -> None:
@@ -563,7 +563,7 @@ def test_confirmations_of_what_has_ended_are_answered_counted_and_harmless() -> 
     for kind in (TerminationType.TIMEOUT, TerminationType.PREEMPTED_BY_SCHEDULER):
         rm.release(uuid=uuid, termination=kind)
     answers = rm.heard().released_allocations
-    # Never with the kind that was confirmed: that would ask for yet another confirmation.
+    # Never with the termination that was confirmed, which would require another confirmation.
     assert [one.termination_type for one in answers] == [TerminationType.STOPPED_BY_RM] * 2
     unknown_releases = rm.at_work().partition.unknown_releases
     assert (unknown_releases.releases, unknown_releases.confirmations) == (0, 2)

@@ -1,4 +1,4 @@
-"""The order of nodes: fair and binpacking with weights, named orders, orders that look at the request."""
+"""The order of nodes: fair and binpacking with weights, named orders, and orders that depend on the ask."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def placed_on(rm: RM) -> list[str]:
 
 
 def two_nodes(policy: dict[str, Any], registry: Any = None) -> RM:
-    """`full` has 90 % of its cores and 50 % of its memory in use, `other` is an empty one."""
+    """Return an RM with nodes `full` (90 % of vcores, 50 % of memory in use) and `other` (empty)."""
     rm = RM(configuration(nodesortpolicy=policy), registry)
     rm.node("full", vcore=100, memory=100, occupied={"vcore": 90, "memory": 50})
     rm.node("other", vcore=100, memory=100)
@@ -27,7 +27,7 @@ def two_nodes(policy: dict[str, Any], registry: Any = None) -> RM:
 
 
 def score(policy: dict[str, Any]) -> float:
-    """What the policy makes of the node in the seed's example."""
+    """Return the policy's score of node `full`."""
     rm = two_nodes(policy)
     named = rm.at_work().orders.policies[""]
     return named.policy.score(rm.find_node("full"))
@@ -196,11 +196,11 @@ def test_a_named_order_that_a_reload_drops_gives_way_to_the_default() -> None:
     assert placed_on(rm) == ["n2"]
 
 
-# -- policies that look at the request ---------------------------------------------------------------------
+# -- policies that depend on the ask -----------------------------------------------------------------------
 
 
 class BestFit(api.NodeSortPolicy):
-    """The node where the least is left over."""
+    """Prefers the node with the least room left over."""
 
     name = "best-fit"
 
@@ -225,7 +225,7 @@ def test_a_policy_may_look_at_the_request() -> None:
 
 
 def test_whoever_walks_the_order_for_a_ask_class_meets_all_nodes_in_order() -> None:
-    """Also those without room, whose place no search for a node needs: reservations look at them."""
+    """Nodes without room are included: reservations need them, although the search for a node does not."""
     rm = RM(configuration(nodesortpolicy={"type": "best-fit"}), with_plugins(node_sort_policies=[BestFit]))
     sizes = {"n1": 8, "n2": 6, "n3": 4, "n4": 5}
     for node_id, size in sizes.items():
@@ -259,7 +259,7 @@ def test_its_orders_follow_the_nodes() -> None:
 
 
 class Counted(BestFit):
-    """Best fit that notes which nodes it is asked about."""
+    """Best fit that records the nodes it scores."""
 
     name = "counted"
     asked: ClassVar[list[str]] = []
@@ -270,7 +270,7 @@ class Counted(BestFit):
 
 
 def place_one_after_the_other(rm: RM, *cores: int) -> list[list[str]]:
-    """Applications of one request each; of which nodes the policy was asked for each."""
+    """Place applications of one ask each; return the nodes that the policy scored for each."""
     asked = []
     for number, size in enumerate(cores):
         Counted.asked.clear()
@@ -290,14 +290,14 @@ def with_counted_nodes() -> RM:
 
 
 def test_the_order_for_a_ask_class_waits_for_the_next_request_of_it() -> None:
-    """What is asked again is what changed since, not all nodes."""
+    """Only nodes that changed since are scored again."""
     everything = ["n0", "n1", "n2", "n3"]
     asked = place_one_after_the_other(with_counted_nodes(), 2, 1, 2, 2, 1)
     assert asked == [everything, everything, ["n0"], ["n0"], ["n0"]]
 
 
 def test_orders_that_nobody_waits_in_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that was not used for longest goes, and is made anew when it is wanted."""
+    """The least recently used order is dropped, and computed again when needed."""
     monkeypatch.setattr(node_orders, "KEPT", 8)
     rm = with_counted_nodes()
     asked = place_one_after_the_other(rm, 1, 2, 3, 1, 4, 3, 2)
@@ -313,7 +313,7 @@ def test_orders_that_nobody_waits_in_need_no_log(monkeypatch: pytest.MonkeyPatch
 
 
 class ByRack(api.NodeSortPolicy):
-    """By a number among the node's attributes."""
+    """Orders nodes by a number in their attributes."""
 
     name = "by-rack"
 
@@ -334,7 +334,7 @@ def test_a_policy_of_a_third_party_follows_the_attributes() -> None:
 
 @attrs.frozen
 class ByMinute(api.NodeSortPolicy):
-    """Another node every minute."""
+    """Prefers another node every minute."""
 
     name = "by-minute"
     refresh_every = 60.0

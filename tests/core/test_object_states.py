@@ -73,7 +73,7 @@ def test_every_machine_can_be_drawn(lifecycle: Lifecycle) -> None:
 
 
 def busy_queue() -> RM:
-    """A queue with something running and something waiting, which the next configuration lacks."""
+    """Return an RM with a queue that runs and waits, and that the next configuration does not contain."""
     rm = RM(configuration(queue("a"), queue("b")))
     rm.node(vcore=2)
     rm.app()

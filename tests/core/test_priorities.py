@@ -1,4 +1,4 @@
-"""Priorities: of requests, of the applications that have them, of the queues above."""
+"""Priorities of asks, of their applications, and of the queues above."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tests.core.kit import RM, configuration, queue
 from yunikorn.objects.ask import INT32_MAX, INT32_MIN
 
 NONE = INT32_MIN
-"""What an application or queue publishes that waits for nothing."""
+"""Priority that an application or queue without pending asks publishes."""
 
 
 def rm_with(*queues: Any, **keys: Any) -> RM:
-    """An RM with one large node and these queues."""
+    """Return an RM with one large node and these queues."""
     rm = RM(configuration(*queues, **keys))
     rm.node(memory=1000)
     return rm
@@ -21,18 +21,18 @@ def rm_with(*queues: Any, **keys: Any) -> RM:
 def submit(
     rm: RM, app: str, priority: int, *, into: str = "root.a", count: int = 1, key: str = "ask"
 ) -> None:
-    """An application with requests of one priority."""
+    """Submit an application with asks of one priority."""
     rm.app(app, into)
     rm.ask(app, key, count, priority=priority, memory=1)
 
 
 def names(decisions: list[tuple[str, str, str]]) -> list[str]:
-    """Who was served, in order."""
+    """Return the names of the served applications, in order."""
     return [app for app, _, _ in decisions]
 
 
 def with_properties(name: str, *children: Any, **properties: str) -> Any:
-    """A queue with these properties, `_` standing for `.`."""
+    """Return a queue with these properties, `_` standing for `.`."""
     return queue(
         name, *children, properties={key.replace("_", "."): text for key, text in properties.items()}
     )
@@ -70,7 +70,7 @@ def test_an_application_counts_as_its_most_urgent_request() -> None:
     submit(rm, "steady", 5, count=2)
     submit(rm, "mixed", 0, count=2)
     rm.ask("mixed", "urgent", priority=9, memory=1)
-    # Once its urgent request is served, the application is an ordinary one again.
+    # Once its urgent ask is served, the application has its normal priority again.
     assert [(app, key) for app, key, _ in rm.schedule()] == [
         ("mixed", "urgent"),
         ("steady", "ask"),
@@ -95,7 +95,7 @@ def test_a_request_that_cannot_be_placed_keeps_its_application_in_front() -> Non
 def test_where_priorities_are_disabled_equals_go_by_arrival() -> None:
     rm = rm_with(with_properties("a", application_sort_priority="disabled"))
     submit(rm, "low", -1)
-    submit(rm, "high", 9)  # at the same moment: equals for fifo
+    submit(rm, "high", 9)  # at the same moment: equal for fifo
     rm.pass_time(1)
     submit(rm, "later", 100)
     assert names(rm.schedule()) == ["low", "high", "later"]
@@ -134,7 +134,7 @@ def test_fair_with_and_without_priorities() -> None:
 
 
 def published(rm: RM, path: str) -> int:
-    """What the parent of a queue sees."""
+    """Return the priority that a queue publishes to its parent."""
     return rm.find_queue(path).priority
 
 
@@ -171,11 +171,11 @@ def test_offsets_stop_at_the_ends_of_the_range() -> None:
     submit(rm, "up", 5, into="root.a")
     submit(rm, "down", -5, into="root.b")
     assert published(rm, "root.a") == INT32_MAX
-    assert published(rm, "root.b") == INT32_MIN + 1  # the least of all means that nothing waits
+    assert published(rm, "root.b") == INT32_MIN + 1  # the lowest value means that nothing is pending
 
 
 def test_tenants_and_the_system() -> None:
-    """The example of YuniKorn's documentation: fenced tenants, and system queues above and below them."""
+    """Example of YuniKorn's documentation: fenced tenants, and system queues above and below them."""
     system = with_properties(
         "system",
         with_properties("low", priority_offset="-1000"),
@@ -248,7 +248,7 @@ def test_the_priority_of_a_queue_follows_every_change_of_its_requests() -> None:
     assert published(rm, "root.p") == 9
     rm.ask("app", "small", priority=20, memory=1)
     assert published(rm, "root.p") == 20
-    rm.schedule()  # small is placed, huge cannot be
+    rm.schedule()  # small is placed, huge does not fit
     assert published(rm, "root.p") == 9
     rm.release_ask("app", "huge")
     assert published(rm, "root.p") == NONE
@@ -271,7 +271,7 @@ def test_a_reload_changes_offsets_fences_and_orders_at_once() -> None:
 
 
 def test_placed_work_has_no_priority_any_more() -> None:
-    """What counts is what waits: a queue full of urgent work is not urgent for that."""
+    """Only pending asks count: a queue full of urgent allocations has no priority for that."""
     rm = rm_with(queue("a"), queue("b"))
     submit(rm, "urgent", 100, into="root.a")
     rm.schedule()

@@ -1,4 +1,4 @@
-"""The order of queues (decision 19, facts §2.6 and §3.3)."""
+"""The order of queues (docs/decisions/0019)."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_the_same_ratio_goes_to_the_queue_that_waits_for_more_then_by_name() -> 
 
 @pytest.mark.parametrize("order", [*itertools.permutations(["memory", "vcore", "gpu"])], ids="-".join)
 def test_what_waits_is_the_same_in_whatever_order_it_was_asked_for(order: tuple[str, ...]) -> None:
-    """A tenth, two tenths and three tenths: a sum from left to right depends on where it begins."""
+    """A tenth, two tenths and three tenths: a sum of floats depends on the order of its terms."""
     amounts = {"memory": 1, "vcore": 2, "gpu": 3}
     rm = RM(root(queue("a"), queue("b")))
     for name, types in (("a", order), ("b", ("memory", "vcore", "gpu"))):
@@ -133,7 +133,7 @@ def test_the_vector_of_the_facts(priorities: str, expected: list[str]) -> None:
         rm.app(name, f"root.{name}")
         rm.ask(name, "used", vcore=amount, memory=amount)
     rm.schedule()
-    # Requests so small that they do not change who comes next.
+    # Asks too small to change the order.
     for name, priority in urgency.items():
         rm.ask(name, "next", priority=priority, gpu=1)
     rm.node("gpus", gpu=4)
@@ -195,7 +195,7 @@ def test_a_quota_that_is_raised_lets_in_what_waited() -> None:
 
 
 class ByName(api.QueueSortPolicy):
-    """By name, backwards, through the whole view that a policy has of a queue."""
+    """Orders queues by name, backwards, and reads every attribute that a policy can see."""
 
     name = "by-name"
 
@@ -221,7 +221,7 @@ def test_a_policy_of_a_third_party() -> None:
 
 
 class Aging(api.QueueSortPolicy):
-    """One queue is in favour in even minutes, the other in odd ones."""
+    """Prefers one queue in even minutes, the other in odd ones."""
 
     name = "aging"
     refresh_every = 60

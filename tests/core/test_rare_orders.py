@@ -1,4 +1,4 @@
-"""Orders of events that were once handled wrongly, each as short as it can be told."""
+"""Regression tests of rare orders of events, each as short as possible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from yunikorn.resources import Resource
 
 
 def gang_of(rm: GangRM, app_id: str, count: int, memory: int) -> None:
-    """An atomic gang with its members."""
+    """Return an Atomic gang with its members."""
     rm.gang(app_id, "Atomic", memory=memory * count)
     for number in range(count):
         rm.task(app_id, f"m{number}", "t", memory=memory)
@@ -102,7 +102,7 @@ def test_a_request_that_becomes_another_gives_up_the_node_that_was_kept_for_it()
     assert kept is not None
     rm.ask("app", "y", memory=1)
     assert not kept.reservations
-    # Nor does it keep others of its former kind from having a node kept for them.
+    # Other asks of its former class can still reserve a node.
     rm.ask("app", "z", memory=3)
     rm.pass_time(3)
     rm.schedule()

@@ -1,4 +1,4 @@
-"""An RM that comes back: nodes with allocations that exist already (facts §10.8, decision 30)."""
+"""Recovery of an RM: nodes register with existing allocations (docs/decisions/0030)."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ CREATED = "creationTime"
 
 
 def restarted(policy: str, *, forced: bool = False) -> RM:
-    """Two applications that run: `old` was there before `young`, and is reported after it."""
+    """Return an RM with two running applications: `old` was submitted first and is reported last."""
     rm = RM(configuration(queue("a", properties={"application.sort.policy": policy})))
     rm.pass_time(1000)
     found = [
@@ -178,7 +178,7 @@ def test_stateaware_lets_the_oldest_application_start_after_a_restart() -> None:
     rm.pass_time(1000)
     for app_id in ("young", "old", "oldest"):
         rm.app(app_id)
-    # Of each one allocation runs: all three are Starting, and one of these takes part.
+    # One allocation of each runs: all three are Starting, and one of these is admitted.
     existing_ones = [
         Allocation("t", app_id, app_id, "n1", Resource(vcore=1), allocation_tags={CREATED: created})
         for app_id, created in (("young", "900"), ("old", "500"), ("oldest", "100"))
@@ -210,7 +210,7 @@ def test_a_forced_application_is_taken_where_no_rule_places_it() -> None:
 
 
 def test_a_whole_recovery() -> None:
-    """Another scheduler is told what the first one had, and goes on where that one stopped."""
+    """A second scheduler receives the allocations of the first, and continues its work."""
     first = RM(configuration(queue("a"), queue("b")))
     for node_id in ("n1", "n2"):
         first.node(node_id, vcore=4)
@@ -239,7 +239,7 @@ def test_a_whole_recovery() -> None:
 
 
 def recovered(rm: RM, **fields: Any) -> list[str]:
-    """Report an allocation with these fields on a new node n1; returns why it was refused."""
+    """Report an allocation with these fields on a new node n1; return the reason of the refusal."""
     rm.heard()
     said = Allocation("ask", "app", "u1", resource_per_alloc=Resource(vcore=1))
     rm.node(vcore=10, existing=[attrs.evolve(said, **fields)])

@@ -1,4 +1,4 @@
-"""The end of asks and allocations: everything that ends is told, with the message that it came with."""
+"""Releases of asks and allocations: each end is reported with the message of its release."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from yunikorn.resources import Resource
 
 
 def started(vcore: int = 10) -> RM:
-    """A node and an application."""
+    """Return an RM with a node and an application."""
     rm = RM()
     rm.node(vcore=vcore)
     rm.app()
@@ -182,7 +182,7 @@ def test_an_ask_that_was_to_take_a_placeholders_place_is_rejected_when_it_ends_b
 
 
 def refusals(rm: RM) -> list[str]:
-    """What was rejected since the last look; nothing else was answered."""
+    """Return the rejections since the last call, and assert that nothing else was answered."""
     heard = rm.heard()
     assert heard.released_allocations == []
     return [one.reason for one in heard.rejected_allocations]

@@ -1,4 +1,4 @@
-"""Another configuration while everything runs: whole or not at all (decision 11)."""
+"""Configuration reload at runtime: applied as a whole or not at all (docs/decisions/0011)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yunikorn.resources import Resource
 
 
 def busy(config: str = "", registry: Any = None) -> RM:
-    """An application with two of four tasks running on a full node."""
+    """Return an RM with a full node, where an application has two of four tasks running."""
     rm = RM(config or configuration(queue("a"), queue("b")), registry)
     rm.node(vcore=2)
     rm.app()
@@ -93,7 +93,7 @@ def test_all_reasons_against_it_are_told_at_once() -> None:
 
 
 class Moody:
-    """Made well for the check of the text, and not once more."""
+    """A plugin that can be created for the check of the text, and fails the second time."""
 
     left = 0
 
@@ -160,7 +160,7 @@ class MoodyGroups(Moody, api.UserGroupResolver):
 
 
 def moody_plugins() -> Registry:
-    """One of each kind."""
+    """Return a registry with one such plugin of each kind."""
     return with_plugins(
         app_sort_policies=[MoodyApps],
         queue_sort_policies=[MoodyQueues],
@@ -409,7 +409,7 @@ def test_what_waits_is_looked_at_anew_after_any_reload() -> None:
     rm.app()
     rm.ask(count=3, vcore=1)
     assert len(rm.schedule()) == 1
-    # Nothing that matters changes; later, usage falls and the quota has room again.
+    # No relevant change; later usage falls, and the quota has room again.
     rm.reload(configuration(queue("a", resources={"max": {"vcore": "1m"}}), queue("c")))
     assert rm.schedule() == []
     rm.release(uuid=next(iter(rm.running)))

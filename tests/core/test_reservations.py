@@ -1,4 +1,4 @@
-"""Reservations: big requests are not starved by small ones, and a node is kept for nobody else's sake."""
+"""Reservations: small asks do not starve large ones, and a node is reserved no longer than needed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from yunikorn.resources import Resource
 
 
 def reserved(rm: RM) -> dict[str, list[str]]:
-    """Node by node, the asks that it is reserved for."""
+    """Return the asks for which each node is reserved."""
     rm.schedule()
     nodes = rm.at_work().partition.nodes.values()
     return {node.id: [ask.key for ask in node.reservations] for node in nodes if node.reservations}
 
 
 def busy(nodes: int = 2, timeouts: Timeouts | None = None) -> RM:
-    """Nodes of 10 vcore, each with ten small tasks running; then a big request of 10 waits."""
+    """Return an RM with nodes of 10 vcore, ten small tasks on each, and a pending ask of 10 vcore."""
     rm = RM(configuration(queue("a"), queue("b")), timeouts=timeouts)
     for number in range(nodes):
         rm.node(f"n{number + 1}", vcore=10)
@@ -58,11 +58,11 @@ def test_a_big_request_reserves_a_node_after_the_delay_and_gets_it() -> None:
     rm.pass_time(1.9)
     assert reserved(rm) == {}
     rm.pass_time(0.1)
-    # The small ones wait as long, and the foremost of them keeps the other node.
+    # The small asks wait as long, and the first of them reserves the other node.
     assert reserved(rm) == {"n1": ["B"], "n2": ["more"]}
     node, other = "n1", "n2"
     for _ in range(9):
-        # What comes free on the reserved node is kept; elsewhere the small ones go on.
+        # Capacity released on the reserved node is kept; elsewhere small asks are placed.
         release_one(rm, node)
         release_one(rm, other)
         assert rm.schedule() == [("small", "more", other)]
@@ -181,7 +181,7 @@ def test_a_reserved_node_starts_no_application_above_maxapplications(keys: dict[
         release_one(rm, node)
     assert rm.schedule() == []
     assert reserved(rm) == {}
-    # The place is free again when the other application goes.
+    # The place is free again when the other application ends.
     rm.remove_app("quick")
     assert rm.schedule() == [("big", "B", node)]
 
@@ -214,7 +214,7 @@ def test_a_required_node_takes_its_own_even_while_it_drains() -> None:
 
 @pytest.mark.parametrize("why", ["drained", "reserved"])
 def test_a_node_that_is_not_free_still_wakes_requests_that_require_it(why: str) -> None:
-    """The first request of a class held the reservation and is withdrawn; the second one takes the room."""
+    """The first ask of a class holds the reservation and is withdrawn; the second one takes the room."""
     rm = RM(configuration(queue("a"), queue("b")))
     rm.node("n1", vcore=10)
     rm.app("small", "root.a")
@@ -281,7 +281,7 @@ def test_room_on_a_kept_node_goes_by_the_order_of_the_policies() -> None:
         rm.app(name)
         rm.ask(name, "t", 2, vcore=1, memory=10 + age)
     rm.pass_time(10)
-    # Each is of another ask class, and keeps a node; what comes free is theirs in the order they came.
+    # Each has an ask class of its own and reserves a node; released capacity is theirs in order of arrival.
     assert {tuple(keys) for keys in reserved(rm).values()} == {("t",)}
     served = []
     for node_id in ("n3", "n2", "n1", "n3", "n2", "n1"):
@@ -298,7 +298,7 @@ def test_a_node_that_became_too_small_is_kept_no_longer() -> None:
     assert reserved(rm) == {"n1": ["B"]}
     rm.change_node("n1", vcore=9)
     assert reserved(rm) == {"n2": ["B"]}
-    # Or what others occupy there leaves too little.
+    # Or the foreign usage there leaves too little.
     rm.node("n3", vcore=12, occupied={"vcore": 6})
     rm.change_node("n2", occupied={"vcore": 1})
     assert reserved(rm) == {}
@@ -370,7 +370,7 @@ def test_the_node_that_lacks_least_is_kept_whatever_the_order_of_nodes(order: st
 
 
 class Tally(api.Predicate):
-    """Counts how many nodes are looked at, and has nothing kept but what is named."""
+    """Counts its calls, and declares all its inputs."""
 
     name = "tally"
     looks = 0
@@ -385,7 +385,7 @@ class Tally(api.Predicate):
 
 
 def crowd(nodes: int, kinds: int, named: frozenset[str] | None = None) -> tuple[RM, type[Tally]]:
-    """Full nodes, a predicate that counts, and requests of so many kinds that wait from one moment on."""
+    """Return an RM with full nodes, a counting predicate, and asks of many classes that wait equally long."""
     counting = type("Counting", (Tally,), {"named": named})
     rm = RM(configuration(queue("a"), predicates=["tally"]), with_plugins(predicates=[counting]))
     for number in range(nodes):
@@ -419,7 +419,7 @@ def test_no_round_looks_at_all_nodes_twice_and_every_kind_has_its_turn(step: flo
     counts, looked = [], []
     for _ in range(20 if step < 1 else 12):
         before = counting.looks
-        # As a service that is late: all that is due is fired in one go.
+        # Fire all due timers at once, as a delayed service would.
         rm.clock.advance(step)
         rm.scheduler.fire_timers()
         counts.append(len(reserved(rm)))
@@ -450,7 +450,7 @@ def test_a_request_larger_than_any_node_takes_no_turn_from_others() -> None:
 
 
 def test_a_node_that_could_host_what_no_node_could_is_reserved_when_it_joins() -> None:
-    """Each of the two types is found on some node, but no node has both."""
+    """Each of the two types is available on some node, but no node has both."""
     rm, _ = crowd(nodes=300, kinds=0, named=frozenset({"wide"}))
     rm.node("other", memory=100)
     rm.ask("app", "both", vcore=50, memory=50)
@@ -471,7 +471,7 @@ def test_a_node_stays_reserved_while_the_whole_cluster_has_too_much_allocated() 
     rm.node("n2", vcore=10)
     rm.ask("small", "u", 5, vcore=2)
     assert len(rm.schedule()) == 5
-    # More is allocated on n2 than it has left, so that the cluster as a whole has no room on n1.
+    # More is allocated on n2 than its capacity, so the cluster as a whole has no room on n1.
     rm.change_node("n2", vcore=4)
     rm.release("small", "s#1")
     rm.app("big", "root.b")

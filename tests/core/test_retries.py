@@ -1,4 +1,4 @@
-"""Requests that nodes with room refused: when they are tried again, and what is remembered (decision 40)."""
+"""Retries of asks that predicates refused, and the cached refusals (docs/decisions/0040)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yunikorn.interface.messages import NodeAction
 
 
 def counting(*, by_ask: bool = False, by_node: bool = False) -> tuple[RM, list[tuple[str, str]]]:
-    """An RM with a predicate that wants the request's disk on the node, and every question it was asked."""
+    """Return an RM with a predicate that wants the ask's disk on the node, and the list of its calls."""
     asked: list[tuple[str, str]] = []
 
     class Disk(api.Predicate):
@@ -95,7 +95,7 @@ def test_one_that_says_what_it_depends_on_is_asked_once_per_class() -> None:
 
 @attrs.frozen
 class Level(api.Predicate):
-    """The node has at least a level, which is an option."""
+    """Requires nodes of at least a level, which is an option."""
 
     name = "level"
     least: int
@@ -127,7 +127,7 @@ def test_other_options_are_another_predicate() -> None:
 
 
 class Lonely(api.Predicate):
-    """Nothing else of the application runs anywhere: depends on what happens on other nodes."""
+    """Refuses nodes while the application has other allocations; depends on changes on other nodes."""
 
     name = "lonely"
 
@@ -149,7 +149,7 @@ def test_a_refusal_that_says_nothing_is_undone_by_a_release_elsewhere() -> None:
 
 
 class Late(api.Predicate):
-    """Refuses until it is told otherwise; says nothing of what its answer depends on."""
+    """Refuses until a test changes its answer; declares no inputs."""
 
     name = "late"
     ready = ""
@@ -159,7 +159,7 @@ class Late(api.Predicate):
 
 
 def test_however_many_wait_none_is_forgotten() -> None:
-    """And each change costs a limited number of questions at once, whatever the backlog."""
+    """Each change costs a bounded number of predicate calls at once, however many asks are pending."""
     rm = RM(configuration(queue("a"), predicates=["late"]), with_plugins(predicates=[Late]))
     Late.ready = ""
     rm.node("n1", vcore=1000)
@@ -204,7 +204,7 @@ def test_a_request_that_is_refused_again_is_tried_at_twice_the_distance() -> Non
     asked_at: list[int] = []
 
     class Never(api.Predicate):
-        """Refuses one request, and says nothing of what its answer depends on."""
+        """Refuses one ask; declares no inputs."""
 
         name = "never"
 
@@ -221,7 +221,7 @@ def test_a_request_that_is_refused_again_is_tried_at_twice_the_distance() -> Non
     rm.app("second")
     rm.ask("second", "task", count=100, vcore=1)
     for _ in range(80):
-        # One decision at a time: the core is never idle, when it would try what has waited at once.
+        # One decision at a time: an idle core would retry unschedulable asks at once.
         assert len(rm.schedule(1)) == 1
     distances = [later - earlier for earlier, later in itertools.pairwise(asked_at)]
     assert distances == [1, 2, 4, 8, 16, 16, 16, 16]

@@ -1,4 +1,4 @@
-"""How waiting requests fare, told to an RM that wants to know (decision 37; facts §7.10)."""
+"""Scheduling states of pending asks, reported to RMs that implement the call (docs/decisions/0037)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from yunikorn.objects.timeouts import Timeouts
 
 NO_NODE = "request is waiting for cluster resources become available"
 Said = tuple[str, str]
-"""Key of a request and its state."""
+"""Key of an ask and its scheduling state."""
 
 
 class Curious(RM):
@@ -30,24 +30,24 @@ class Curious(RM):
         super().__init__(*args, **keys)
 
     def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
-        """Remember what was said."""
+        """Record the reports."""
         self.states.append(request)
 
     def told(self) -> list[Said]:
-        """What was said since the last look."""
+        """Return the reports since the last call."""
         said = [(one.allocation_key, one.state.name) for one in self.states]
         self.states.clear()
         return said
 
     def settle(self) -> list[Said]:
-        """Decide, let a second pass, and look at what was said."""
+        """Schedule, let one second pass, and return the reports."""
         self.schedule()
         self.pass_time(1)
         return self.told()
 
 
 def cluster(*queues: Any, nodes: int = 1, memory: int = 4, reservation: int | None = None) -> Curious:
-    """Equal nodes, and an application; by default nothing is reserved."""
+    """Return an RM with equal nodes and an application; by default without reservations."""
     rm = Curious(configuration(*queues), timeouts=Timeouts(reservation=reservation))
     for number in range(nodes):
         rm.node(f"n{number + 1}", memory=memory)
@@ -105,7 +105,7 @@ def test_no_more_is_called_for_than_the_quota_lets_in() -> None:
     rm.ask(key="runs", memory=3)
     for number in range(3):
         rm.ask(key=f"k{number}", memory=2)
-    # One core is left on the node: none of the three fits; the quota has room for one of them.
+    # One vcore is left on the node: none of the three fits; the quota has room for one of them.
     assert rm.settle() == [
         ("runs", "SCHEDULED"),
         ("k0", "FAILED"),
@@ -236,7 +236,7 @@ def test_a_request_that_loses_the_node_that_was_kept_for_it_is_told_how_it_fares
     assert rm.settle() == [("waits", "SCHEDULED")]
 
 
-# -- requests that predicates refuse ---------------------------------------------------------------------
+# -- asks that predicates refuse ---------------------------------------------------------------------------
 
 
 class Choosy(Curious):
@@ -247,11 +247,11 @@ class Choosy(Curious):
         super().__init__(configuration(), timeouts=Timeouts(reservation=None))
 
     def predicates(self, args: PredicatesArgs) -> str | None:
-        """None, or the reason why not."""
+        """Return the reason of a refusal, or None."""
         return self.refused.get(args.node_id)
 
     def why(self) -> list[tuple[str, str, str]]:
-        """Key, state and reason of all that was said since the last look, after a second."""
+        """Let one second pass; return key, state and reason of all reports since the last call."""
         self.states.clear()
         self.schedule()
         self.pass_time(1)

@@ -1,9 +1,8 @@
-"""The machines once more, and the books looked at only now and then.
+"""The state machines of the other tests, with accounting checks only now and then.
 
-Some books are kept lazily: allocations by their uuid from the first time that somebody asks for one, what
-users hold when somebody asks how much. Whoever looks after every step, as the other machines do, asks every
-time, so that there is never much to catch up with. Here looking is one of the rules, which many a run goes
-without until its end.
+Some accounting is lazy: the index of allocations by uuid is built on first use, and usage of users is booked
+when it is read. A check after every step, as in the other machines, would flush it every time. Here the check
+is a rule of its own, and many runs have none until their end.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ SELDOM = settings(BOUNDS, max_examples=EXAMPLES // 2)
 
 
 class Seldom(SideBySide):
-    """Twins, compared in every decision, and in their books now and then."""
+    """Twins with a comparison of every decision, and of the accounting now and then."""
 
     @rule()
     def all_is_right(self) -> None:
@@ -28,15 +27,15 @@ class Seldom(SideBySide):
 
 
 class SeldomReserving(Seldom, Reserving):
-    """With reservations."""
+    """The same with reservations."""
 
 
 class SeldomEverything(Everything):
-    """An RM that does what it likes, and is rarely looked at."""
+    """The machine of test_everything.py with rare checks."""
 
     @invariant()
     def goes_on(self) -> None:
-        """Decide at once if that is how it is, and look at nothing."""
+        """Schedule if the drawn mode says so, without any check."""
         if self.eager:
             self.schedule_all()
         self.rm.responses.clear()
@@ -49,7 +48,7 @@ class SeldomEverything(Everything):
         return {}
 
     def _check_starts(self, before: dict[str, bool]) -> None:
-        """Nothing: it would ask who holds something."""
+        """Check nothing, because the check would flush the usage."""
 
 
 TestSeldom = Seldom.TestCase

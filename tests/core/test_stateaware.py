@@ -1,4 +1,4 @@
-"""The sorting seed's stateaware policy: new applications start one by one (decision 18)."""
+"""The stateaware policy: new applications start one by one (docs/decisions/0018)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.core.kit import RM, configuration, queue
 
 
 def stateaware(**properties: str) -> RM:
-    """One queue with the policy, one node with room for ten tasks of size 1."""
+    """Return an RM with one stateaware queue and one node with room for ten tasks of size 1."""
     config = queue("a", properties={"application.sort.policy": "stateaware", **properties})
     rm = RM(configuration(config))
     rm.node(vcore=10)
@@ -26,16 +26,16 @@ def two_with_drivers() -> RM:
 def test_the_run_that_the_seed_links_to() -> None:
     rm = two_with_drivers()
     assert (rm.state("one"), rm.state("two")) == ("Accepted", "Accepted")
-    # 1. Only application one takes part: its driver is allocated, and one is Starting.
+    # 1. Only application one is admitted: its driver is allocated, and one is Starting.
     assert rm.schedule() == [("one", "driver", "n1")]
     assert (rm.state("one"), rm.state("two")) == ("Starting", "Accepted")
-    # 2. One waits for nothing now; two still waits, because one is Starting.
+    # 2. One has nothing pending now; two still waits, because one is Starting.
     assert rm.schedule() == []
     # 3. One asks for three executors: the first is allocated, and one is Running.
     rm.ask("one", "executor", 3, vcore=1)
     assert rm.schedule(1) == [("one", "executor", "n1")]
     assert rm.state("one") == "Running"
-    # 4. Nobody is Starting now; one's remaining executors come first, it was submitted earlier.
+    # 4. No application is Starting now; one's remaining executors come first, it was submitted earlier.
     assert rm.schedule() == [
         ("one", "executor", "n1"),
         ("one", "executor", "n1"),
@@ -172,7 +172,7 @@ def test_of_several_starting_ones_the_oldest_takes_part_whether_or_not_it_waits(
 
 
 def test_an_idle_starting_one_keeps_the_priority_of_its_last_request() -> None:
-    """Highest priority first, then the oldest: also of those that wait for nothing."""
+    """Highest priority first, then the oldest, including applications without pending asks."""
     rm = RM(configuration(queue("a")))
     rm.node(vcore=10)
     for app_id, priority in (("usual", 0), ("urgent", 9)):

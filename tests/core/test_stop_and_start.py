@@ -1,4 +1,4 @@
-"""Stopping and starting queues and partitions: what runs goes on, what waits stays, nothing new is placed."""
+"""Stopped queues and partitions: allocations keep running, pending asks stay, no ask is placed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STOPPED = {"queue.state": "stopped"}
 
 
 def cluster(config: str = TWO) -> RM:
-    """A node with room for ten, and an application in each queue."""
+    """Return an RM with a node with room for ten, and an application in each queue."""
     rm = RM(config)
     rm.node(memory=10)
     for name in ("a", "p.b", "p.c"):
@@ -77,7 +77,7 @@ def test_a_stopped_root_stops_everything() -> None:
     rm.change_node("n1", memory=20)
     assert rm.schedule() == []
     rm.scheduler.start_queue("rm", "default", "root")
-    # More waits in root.p than in root.a; then root.a has less.
+    # More asks wait in root.p than in root.a; then root.a has used less.
     assert rm.schedule() == [("p.b", "task", "n1"), ("a", "task", "n1"), ("p.c", "task", "n1")]
 
 
@@ -206,7 +206,7 @@ def test_a_stopped_queue_has_no_node_kept_for_it(by_call: bool) -> None:
         rm.scheduler.stop_queue("rm", "default", "root.a")
     else:
         rm.reload(stopped)
-    # Others have the room again, and what waited for it does not get it behind the operator's back.
+    # Other queues get the room, and asks of the stopped queue are not placed.
     rm.ask("p.b", "more", memory=1)
     assert rm.schedule() == [("p.b", "more", "n1")]
     rm.release("p.b")
@@ -280,7 +280,7 @@ def test_in_a_stopped_queue_no_placeholder_is_replaced_until_it_is_started() -> 
     rm.scheduler.start_queue("rm", "default", "root.a")
     rm.schedule()
     assert len(rm.evicted) == 2
-    # What was decided before a queue is stopped is carried out.
+    # Decisions taken before a queue is stopped are applied.
     rm.scheduler.stop_queue("rm", "default", "root.a")
     rm.confirm()
     assert [one.allocation_key for one in rm.running.values()] == ["task", "task"]

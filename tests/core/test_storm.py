@@ -1,4 +1,4 @@
-"""Long, crowded histories from a seed: every decision is the one that the slow reference takes."""
+"""Long random histories with many objects, from seeds: every decision equals that of the slow reference."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MADE = ["root.p.q.u", "root.p.q.v", "root.p.w.x"]
 
 
 class Storm:
-    """Draws what happens from a seed; more of everything than hypothesis would dare."""
+    """Random history of one seed, with more objects than a hypothesis run could have."""
 
     def __init__(self, kind: type[Twins], seed: int, ask_classes: int = 6) -> None:
         self.random = random.Random(seed)
         self.tight = bool(seed % 2)
-        """Whether few applications may run, and many are submitted that want little."""
+        """True for seeds with low `maxapplications` and many applications of few asks."""
         self.ask_classes = [self._amount() for _ in range(self.random.randint(1, ask_classes))]
         self.twins = kind(self.config())
         self.nodes = 0
@@ -142,7 +142,7 @@ class Storm:
             tags["creationTime"] = str(self.random.randint(0, 9))
         app_id = pick(sorted(self.twins.reference.apps))
         if self.tight and self.chance(2):
-            # Most storms serve what is new at once; here it has to wait for its turn.
+            # Most storms schedule after every ask; these leave asks pending for several steps.
             app_id = next(
                 (one.id for one in self.twins.reference.apps.values() if one.state == "New"), app_id
             )
@@ -219,7 +219,7 @@ TIGHT = {
     "scheduling.node_order.GROUP": 2,
     "scheduling.node_orders.LOG": 3,
 }
-"""Sizes from which things are split, trimmed or forgotten: so small that it happens all the time."""
+"""Thresholds at which structures are split, trimmed or forgotten, lowered so that this happens often."""
 
 
 @pytest.mark.parametrize("kind", [Twins, RetryingTwins, ReservingTwins])

@@ -1,4 +1,4 @@
-"""What would let a waiting request run, and where it stands in the order: told with the numbers, and true."""
+"""Suggested fixes of waiting asks and their positions in the order, with numbers that hold when applied."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from yunikorn.scheduling.request_position import ordinal
 
 
 def suggested_fixes(rm: RM, app_id: str = "app", key: str = "ask") -> tuple[str, ...]:
-    """What would have to change."""
+    """Return the suggested fixes of an ask."""
     return rm.scheduler.explain("rm", "default", app_id, key)[key].suggested_fixes
 
 
 def place(rm: RM, app_id: str = "app", key: str = "ask") -> str:
-    """Where a request stands."""
+    """Return the position of an ask."""
     return str(rm.scheduler.explain("rm", "default", app_id, key)[key].position)
 
 
 def with_quota(memory: str, **keys: Any) -> str:
-    """One queue with a max."""
+    """Return a configuration with one queue that has a max."""
     return configuration(queue("a", resources={"max": {"memory": memory}}, **keys))
 
 
@@ -134,7 +134,7 @@ def test_a_drained_node_with_room_is_nearer_than_one_where_something_must_end() 
     rm.change_node("n2", NodeAction.DRAIN_NODE)
     rm.ask(memory=2)
     assert rm.schedule() == []
-    # Both are one change away; to end one's work is the smaller one only among nodes that take work.
+    # Both nodes are one change away; n1 is named because it accepts allocations already.
     assert suggested_fixes(rm) == ("free memory 1 on node n1 (the nearest)",)
     rm.ask(key="large", memory=5)
     rm.schedule()
@@ -164,7 +164,7 @@ def test_without_nodes_and_without_the_required_one() -> None:
 
 
 class Zone(api.Predicate):
-    """Only nodes of the zone that is asked for; says what it wants."""
+    """Places asks in the zone of their tag; explains the requirement."""
 
     name = "zone"
 
@@ -177,7 +177,7 @@ class Zone(api.Predicate):
 
 
 class Mute(Zone):
-    """The same without a word of what it wants."""
+    """The same without an explanation."""
 
     name = "mute"
 
@@ -359,7 +359,7 @@ def test_requests_are_counted_in_the_order_of_the_policies() -> None:
     )
     assert place(rm, "app-a", "low").startswith("2nd to 4th of 5 requests that wait in queue root.a; ")
     assert place(rm, "later", "x").startswith("5th of 5 requests")
-    # And these are the places in which they are served.
+    # The asks are served in these positions.
     rm.node(memory=6)
     served = [(app, key) for app, key, _ in rm.schedule()]
     low = [("app-a", "low")] * 3
@@ -374,7 +374,7 @@ def test_the_order_is_that_of_this_moment_and_stays_unseen_by_the_scheduler() ->
         rm.ask(app_id, count=3, memory=1)
     assert place(rm, "two", "ask").startswith("4th to 6th of 6")
     assert rm.schedule(1) == [("one", "ask", "n1")]
-    # Now the other has less.
+    # Now the other queue has used less.
     assert place(rm, "two", "ask").startswith("1st to 3rd of 5")
     assert rm.schedule(1) == [("two", "ask", "n1")]
     assert place(rm, "two", "ask").startswith("3rd to 4th of 4")
@@ -394,7 +394,7 @@ def test_queues_above_have_their_places_too() -> None:
 
 def test_keys_that_do_not_compare_stand_last_and_nobody_hears_of_the_question() -> None:
     class Torn(api.AppSortPolicy):
-        """Numbers for some, texts for others."""
+        """A policy with numbers as keys of some applications, and texts as keys of others."""
 
         name = "torn"
 

@@ -1,4 +1,4 @@
-"""Partitions and resource managers take turns; small answers that used to be wrong."""
+"""Partitions and resource managers are scheduled in turn; small answers that were wrong once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In the newer layout an allocation without a node is an ask, and its key is one allocation (facts §10.5)."""
+"""In the newer layout an allocation without a node is an ask with a single replica."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from yunikorn.resources import Resource
 
 
 def unplaced(key: str = "ask", app_id: str = "app", **amounts: int) -> Allocation:
-    """What the RM has no place for yet."""
+    """Return an allocation without a node."""
     return Allocation(key, app_id, resource_per_alloc=Resource(amounts))
 
 

@@ -1,4 +1,4 @@
-"""What queues used lately: exact whenever asked, whoever looks at it, and kept over reloads."""
+"""Past usage of queues: exact at any time, independent of observers, and kept over reloads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOUR = 3600.0
 
 @attrs.frozen
 class LeastRecent(QueueSortPolicy):
-    """The queue that used least lately."""
+    """Orders queues by decayed past usage, least first."""
 
     name = "least-recent"
     hours: float = 1.0
@@ -91,7 +91,7 @@ def test_usage_counts_also_while_nothing_waits_and_nobody_asks() -> None:
     rm.pass_time(1800)
     for uuid in list(rm.running):
         rm.release("old", uuid)
-    # Nothing waited for half an hour; now both want everything, and who used nothing goes first.
+    # No ask waited for half an hour; now both want all capacity, and the queue without usage is first.
     for name in ("a", "b"):
         rm.app(f"new-{name}", f"root.p.{name}")
         rm.ask(f"new-{name}", count=3, vcore=1)
@@ -112,7 +112,7 @@ def test_a_share_that_is_used_up_comes_back_with_time_alone() -> None:
     rm.release("b", of_b)
     rm.ask("a", "more", vcore=1)
     rm.ask("b", "more", vcore=1)
-    # What b used is nearly forgotten after ten half-lives; a, which goes on, is at its most.
+    # After ten half-lives the usage of b has nearly decayed; a, which continues, has its maximum.
     rm.pass_time(360)
     assert [app for app, _, _ in rm.schedule()] == ["b"]
 
@@ -155,7 +155,7 @@ def test_a_queue_that_comes_later_has_one_too() -> None:
 @pytest.mark.parametrize("half_life", ["soon", -1, float("nan"), float("inf")])
 def test_a_half_life_that_is_none_is_reported_and_there_is_no_history(half_life: Any) -> None:
     class Odd(QueueSortPolicy):
-        """Is odd."""
+        """A policy whose half-life a test sets to an invalid value."""
 
         name = "odd"
 

@@ -1,4 +1,4 @@
-"""A scheduler and its slow reference, told the same and held against each other after every word."""
+"""A scheduler and its slow reference side by side: every operation is applied to both and compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROTECTED = PreemptionPolicy(allow_preempt_self=False)
 
 
 class Twins:
-    """Exactly alike: every decision is the one that the reference takes."""
+    """Both sides of the comparison; every decision must equal that of the reference."""
 
     predicates: Sequence[str] = ("zone",)
     timeouts = Timeouts(reservation=None)
@@ -30,13 +30,13 @@ class Twins:
     def __init__(self, config: dict[str, Any]) -> None:
         config = self._valid(config)
         self.rm = RM(self._text(config), plugins(), timeouts=self.timeouts)
-        # The reference takes nothing back from anybody: preemption has tests of its own.
+        # The reference has no preemption, which has tests of its own.
         self.rm.policy = PROTECTED
         self.reference = Reference(config, [CHECKS[name] for name in self.predicates])
         self.submitted = self.placed = 0
 
     def _valid(self, config: dict[str, Any]) -> dict[str, Any]:
-        """As drawn, or without quotas and limits where they do not go together."""
+        """Return the configuration; quotas and limits are left out where they contradict each other."""
         tried = config
         for keys in ((), ("resources",), ("maxapplications",), ("maxapplications", "resources"), ("limits",)):
             tried = copy.deepcopy(config)
@@ -84,7 +84,7 @@ class Twins:
         self.rm.change_node(node_id, NodeAction.DECOMMISSION)
 
     def recover(self, node_id: str, capacity: Amounts, app_id: str, uuid: str, amount: Amounts) -> None:
-        """A new node brings an allocation along; its uuid may be one that the scheduler would give."""
+        """Register a node with an allocation, whose uuid may equal one that the scheduler assigns."""
         if node_id in self.reference.nodes:
             return
         existing = Allocation(uuid.partition("#")[0], app_id, uuid, node_id, Resource(amount))
@@ -103,7 +103,7 @@ class Twins:
     def submit(
         self, path: str, tags: Texts, user: str, groups: Sequence[str], *, again: bool = False
     ) -> None:
-        """An application is submitted, or one more under the id of the last."""
+        """Submit an application; with `again`, under the id of the last one."""
         self.submitted += not again
         app_id = f"app{self.submitted}"
         self.rm.heard()
@@ -138,7 +138,7 @@ class Twins:
         self.rm.pass_time(seconds)
 
     def reload(self, config: dict[str, Any], predicates: Sequence[str] | None = None) -> None:
-        """Another configuration: taken as a whole, or refused for a queue that cannot change its type."""
+        """Reload a configuration; a refusal is expected only for a queue that would change its type."""
         before = self.predicates
         self.predicates = before if predicates is None else predicates
         config = self._valid(config)
@@ -157,7 +157,7 @@ class Twins:
     # -- decisions --------------------------------------------------------------------------------------
 
     def schedule(self, most: int) -> None:
-        """Up to `most` decisions, one by one."""
+        """Take up to `most` decisions one by one."""
         for _ in range(most):
             if not self._compare(self.rm.schedule(1)):
                 self.expect_nothing()
@@ -179,32 +179,32 @@ class Twins:
         return bool(decisions)
 
     def choose(self, decision: Decision) -> tuple[Ask, Node]:
-        """What the reference decides, to be held against what was decided."""
+        """Return the decision of the reference, for comparison with `decision`."""
         found = next(self.reference.candidates(), None)
         assert found is not None, f"{decision} was decided, although nothing can be placed"
         return found
 
     def expect_nothing(self) -> None:
-        """Nothing is left that could be placed."""
+        """Assert that the reference can place nothing more."""
         left = [(ask.app.id, ask.key, node.id) for ask, node in self.reference.candidates()]
         assert left == [], f"could be placed, and was not: {left}"
 
     def check(self) -> None:
-        """All books are right, and no plugin was blamed."""
+        """Assert that the accounting is right and no plugin failed."""
         assert self.rm.failures() == []
         check_accounts(self.rm, self.reference)
 
 
 class RetryingTwins(Twins):
-    """With predicates that have to be asked again and again, and which the scheduler asks with a back-off.
+    """Twins with predicates that do not declare all their inputs, so the scheduler retries with a back-off.
 
-    Meanwhile others may overtake; but only those, and nothing may be left in the end.
+    During a back-off other asks may overtake, but only the asks that back off. In the end none may remain.
     """
 
     predicates = ("zone", "crowd", "disk")
 
     def schedule_all(self) -> None:
-        # One by one, because who waits for a retry is known only at the moment of the decision.
+        # One by one, because the asks in back-off can be determined only at the moment of a decision.
         self.rm.heard()
         self.schedule(10_000)
 
@@ -221,9 +221,9 @@ class RetryingTwins(Twins):
 
 
 class ReservingTwins(Twins):
-    """With reservations: nodes that are kept for somebody are hidden from all others.
+    """Twins with reservations, which hide nodes from all other asks.
 
-    What is decided must still be allowed, and what is left must have no other node to go to.
+    Decisions may differ from the reference but must be allowed. Remaining asks must fit no unreserved node.
     """
 
     timeouts = Timeouts()

@@ -1,4 +1,8 @@
-"""Configurations and workloads drawn from a seed: every mechanism of the core, in any combination."""
+"""Random configurations and workloads from seeds: all mechanisms of the core in any combination.
+
+`Rng(seed)` draws a configuration and a workload for it. Tests run the simulation and check, for instance,
+that two runs are equal and that the simulated time always advances.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ _PROPERTIES = {
 
 
 class Rng:
-    """One configuration, and a workload for it."""
+    """Configuration and workload of one seed."""
 
     def __init__(self, seed: int, registry: Registry) -> None:
         self._dice = random.Random(seed)
