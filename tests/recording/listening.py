@@ -1,4 +1,4 @@
-"""Whoever listens to a replay in a test."""
+"""Test kit for replays: a listener that records everything a replay reports."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from yunikorn.recording.recorded_entry import RecordedEntry
 
 
 class Ear:
-    """Remembers everything."""
+    """Listener that records all notifications of a replay."""
 
     def __init__(self) -> None:
         self.beginnings = 0
         self.responses: list[tuple[int, str, UpdateResponse]] = []
-        """Time (ns since the beginning), RM, response."""
+        """Time (ns since the beginning), RM id and response."""
         self.refusals: list[tuple[int, str]] = []
-        """Number of the line, and the reason."""
+        """Number of the line and the reason."""
         self.remarks: list[tuple[int, str]] = []
 
     def of(self, rm_id: str) -> list[UpdateResponse]:
-        """The responses to one RM."""
+        """Return the responses to one RM."""
         return [response for _, to, response in self.responses if to == rm_id]
 
     def placed(self) -> list[tuple[str, str]]:
-        """Key and node of all that was placed, in order."""
+        """Return key and node of all placements, in order."""
         return [
             (one.allocation_key, one.node_id)
             for _, _, response in self.responses
@@ -30,17 +30,17 @@ class Ear:
         ]
 
     def on_begin(self, at: int, line: RecordedEntry | None) -> None:
-        """A core begins."""
+        """Record the start of a core."""
         self.beginnings += 1
 
     def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
-        """A response."""
+        """Record a response."""
         self.responses.append((at, rm_id, response))
 
     def on_refused(self, at: int, line: RecordedEntry, reason: str) -> None:
-        """A call was refused."""
+        """Record a refused call."""
         self.refusals.append((line.number, reason))
 
     def on_note(self, at: int, line: RecordedEntry, remark: str) -> None:
-        """Something cannot be played."""
+        """Record a note about an entry that cannot be replayed."""
         self.remarks.append((line.number, remark))

@@ -1,4 +1,9 @@
-"""A core with a life: two resource managers that do all that can be recorded, by throws of dice."""
+"""Random operations of two resource managers on a recorded core, covering everything a recording can hold.
+
+`Life` draws one operation after the other from a seed: updates, scheduling, timers, lost connections,
+configuration reloads, failing callbacks. Tests replay the recording and compare the responses. The golden
+recordings are made the same way.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +51,7 @@ START = 1_763_648_178_123_456_789
 
 
 def text(size: int) -> str:
-    """A configuration in which `root.a` is guaranteed so much, and `root.b` limited to as much more."""
+    """Return a configuration with a guarantee of `size` for `root.a` and a max of `size` + 4 for `root.b`."""
     return configuration(
         queue("a", resources={"guaranteed": {"memory": size}}),
         queue("b", resources={"max": {"memory": size + 4}}),
@@ -55,7 +60,7 @@ def text(size: int) -> str:
 
 
 class Manager:
-    """A resource manager of moods: it refuses nodes and configurations, raises, and answers from within."""
+    """A resource manager that at random refuses nodes and configurations, raises, or calls the core back."""
 
     def __init__(self, life: Life, rm_id: str) -> None:
         self.life, self.rm_id, self.dice = life, rm_id, life.dice
@@ -64,7 +69,7 @@ class Manager:
         self.heard: list[UpdateResponse] = []
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Keep books; now and then fail, or ask for something at once."""
+        """Record the response; now and then raise, or send another ask from within the callback."""
         self.heard.append(response)
         for one in response.new_allocations:
             self.running[one.uuid] = one
@@ -83,10 +88,10 @@ class Manager:
             )
 
     def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
-        """Nobody scales here."""
+        """Ignore the report."""
 
     def update_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
-        """Save it, or not."""
+        """Accept, refuse or fail at random."""
         mood = self.dice.random()
         if mood < 0.2:
             raise OSError("no room")
@@ -94,10 +99,10 @@ class Manager:
 
 
 class Single(Manager):
-    """One that is asked node by node."""
+    """A resource manager with the predicate call for single nodes."""
 
     def predicates(self, args: PredicatesArgs) -> str | None:
-        """By its mood."""
+        """Answer at random."""
         mood = self.dice.random()
         if mood < 0.05:
             raise ValueError(f"cannot say of {args.node_id}")
@@ -105,17 +110,17 @@ class Single(Manager):
 
 
 class Many(Manager):
-    """One that is asked for many nodes at once."""
+    """A resource manager with the predicate call for many nodes."""
 
     def node_predicates(self, args: NodePredicatesArgs) -> Mapping[str, str]:
-        """By its mood."""
+        """Answer at random."""
         if self.dice.random() < 0.05:
             raise TimeoutError
         return {node: "not there" for node in args.node_ids if self.dice.random() < 0.4}
 
 
 class Life:
-    """What happens to a core, one throw of dice after the other."""
+    """Random operations on a recorded core, determined by a seed."""
 
     def __init__(self, seed: int, file: Path, registry: Registry) -> None:
         self.dice = random.Random(seed)
@@ -131,14 +136,14 @@ class Life:
             self.register(rm_id)
 
     def begin(self) -> RecordingScheduler:
-        """A core, as after a restart of the server."""
+        """Create a core, as after a restart of the server."""
         timeouts = Timeouts(session=20 * SECOND, reservation=SECOND)
         return RecordingScheduler(
             self.recorder, self.registry, self.clock, timeouts, configurations=self.groups
         )
 
     def live(self, steps: int) -> None:
-        """So many throws of dice."""
+        """Apply this many random operations."""
         operations: list[Callable[[], object]] = [
             *[self.submit] * 3,
             *[self.want] * 6,
@@ -163,16 +168,16 @@ class Life:
     # -- operations ----------------------------------------------------------------------------------------
 
     def pick(self) -> Manager:
-        """One of the two."""
+        """Return the id of one of the two RMs."""
         return self.managers[self.dice.choice(["one", "two"])]
 
     def number(self) -> int:
-        """A new one."""
+        """Return a new number."""
         self.count += 1
         return self.count
 
     def register(self, rm_id: str) -> None:
-        """Anew, with a group or a configuration of its own."""
+        """Register again, with a policy group or a configuration of its own."""
         manager = self.managers[rm_id]
         manager.running, manager.to_confirm = {}, []
         request = RegisterResourceManagerRequest(rm_id, "1.0", self.dice.choice(["", "other"]))
@@ -184,20 +189,20 @@ class Life:
         self.scheduler.update(UpdateRequest(rm_id, new_schedulable_nodes=[node], new_applications=[app]))
 
     def node(self) -> None:
-        """A node joins."""
+        """Register a node."""
         node = NewNodeInfo(f"n{self.dice.randint(1, 6)}", {"zone": "ä"}, Resource(memory=6, vcore=6))
         node.schedulable = self.dice.random() < 0.9
         self.scheduler.update(UpdateRequest(self.pick().rm_id, new_schedulable_nodes=[node]))
 
     def change_node(self) -> None:
-        """A node drains, grows or goes."""
+        """Drain, enlarge or remove a node."""
         change = UpdateNodeInfo(f"n{self.dice.randint(1, 6)}", self.dice.choice(list(NodeAction)))
         if self.dice.random() < 0.5:
             change.schedulable_resource = Resource(memory=self.dice.randint(1, 9), vcore=6)
         self.scheduler.update(UpdateRequest(self.pick().rm_id, updated_nodes=[change]))
 
     def submit(self) -> None:
-        """An application, or a gang."""
+        """Submit an application, with or without a gang."""
         app = AddApplicationRequest(f"app{self.dice.randint(1, 4)}", self.dice.choice(["root.a", "root.b"]))
         app.ugi = UserGroupInformation(self.dice.choice(["ann", "bob"]))
         if self.dice.random() < 0.3:
@@ -207,7 +212,7 @@ class Life:
         self.scheduler.update(UpdateRequest(self.pick().rm_id, new_applications=[app]))
 
     def ask(self, app_id: str, key: str) -> AllocationAsk:
-        """Something to place."""
+        """Return a new ask."""
         ask = AllocationAsk(key, app_id, resource_ask=Resource(memory=self.dice.randint(0, 3), vcore=1))
         ask.max_allocations = self.dice.randint(1, 3)
         ask.priority = self.dice.choice([None, 0, 5])
@@ -217,12 +222,12 @@ class Life:
         return ask
 
     def want(self) -> None:
-        """An application asks."""
+        """Send an ask of an application."""
         ask = self.ask(f"app{self.dice.randint(1, 4)}", f"k{self.dice.randint(1, 20)}")
         self.scheduler.update(UpdateRequest(self.pick().rm_id, [ask]))
 
     def end(self) -> None:
-        """Something that runs ends, or something that does not."""
+        """Release an allocation that runs, or an unknown one."""
         manager = self.pick()
         gone = AllocationRelease("app1", "nobody#7")
         if manager.running:
@@ -231,7 +236,7 @@ class Life:
         self.scheduler.update(UpdateRequest(manager.rm_id, releases=AllocationReleasesRequest([gone])))
 
     def confirm(self) -> None:
-        """What the core had end is over."""
+        """Confirm the releases that the core has requested."""
         manager = self.pick()
         gone, manager.to_confirm = manager.to_confirm, []
         for one in gone:
@@ -239,7 +244,7 @@ class Life:
         self.scheduler.update(UpdateRequest(manager.rm_id, releases=AllocationReleasesRequest(gone)))
 
     def remove(self) -> None:
-        """An application goes, or fails."""
+        """Remove or fail an application."""
         manager, app_id = self.pick(), f"app{self.dice.randint(1, 4)}"
         if self.dice.random() < 0.5:
             self.scheduler.fail_application(manager.rm_id, "default", app_id, "enough")
@@ -248,11 +253,11 @@ class Life:
             self.scheduler.update(UpdateRequest(manager.rm_id, remove_applications=[gone]))
 
     def decide(self) -> None:
-        """Decisions, with a limit or without."""
+        """Schedule, with or without a limit of decisions."""
         self.scheduler.schedule(self.dice.choice([1, 2, 256, None]))
 
     def wait(self) -> None:
-        """Time passes, and timers fire, late as in life."""
+        """Let time pass and fire timers, late as on a busy machine."""
         self.clock.set(self.clock.now() + self.dice.randint(1, 4 * SECOND))
         self.scheduler.fire_timers()
         self.scheduler.schedule(256)
@@ -261,7 +266,7 @@ class Life:
                 self.register(rm_id)
 
     def configure(self) -> None:
-        """Another configuration: from the server's file, by the RM, or one that is none."""
+        """Reload a configuration: from the server's file, from the RM, or an invalid one."""
         self.size = self.dice.randint(2, 9)
         rm_id = self.pick().rm_id
         how = self.dice.randint(0, 3)
@@ -275,7 +280,7 @@ class Life:
             self.scheduler.reload_configuration(rm_id, "partitions: 5")
 
     def session(self) -> None:
-        """The connection is lost, comes back; or all begins anew."""
+        """Lose the connection and reconnect, or restart the core."""
         manager = self.pick()
         how = self.dice.randint(0, 6)
         if how == 0:
@@ -292,7 +297,7 @@ class Life:
             self.register(manager.rm_id)
 
     def switch(self) -> None:
-        """A queue or the partition is stopped or started."""
+        """Stop or start a queue or the partition."""
         rm_id = self.pick().rm_id
         scheduler = self.scheduler
         operation = self.dice.choice([scheduler.stop_queue, scheduler.start_queue, scheduler.start_queue])

@@ -1,4 +1,4 @@
-"""Lines of a recording, written by hand."""
+"""Builders of recording lines, for recordings written by hand."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ TWO_QUEUES = configuration(queue("a"), queue("b"))
 
 
 def amounts(**quantities: int) -> dict[str, Any]:
-    """An amount in the form of the wire."""
+    """Return amounts in their wire form."""
     return {"resources": {name: {"value": value} for name, value in quantities.items()}}
 
 
 def register(config: str = TWO_QUEUES, **around: Any) -> dict[str, Any]:
-    """An RM introduces itself."""
+    """Return the registration of an RM."""
     return {"rm": "rm", "register": {"config": config}, **around}
 
 
 def node(node_id: str = "n1", **quantities: int) -> dict[str, Any]:
-    """A node joins."""
+    """Return the registration of a node."""
     new = {"nodeID": node_id, "schedulableResource": amounts(**quantities)}
     return {"update": {"newSchedulableNodes": [new]}}
 
 
 def app(app_id: str = "app", queue_name: str = "root.a", **fields: Any) -> dict[str, Any]:
-    """An application is submitted."""
+    """Return the submission of an application."""
     new = {"applicationID": app_id, "queueName": queue_name, "ugi": {"user": "ann"}, **fields}
     return {"update": {"newApplications": [new]}}
 
 
 def ask(key: str = "k", app_id: str = "app", count: int = 1, **quantities: int) -> dict[str, Any]:
-    """An application asks."""
+    """Return an ask of an application."""
     new = {"allocationKey": key, "applicationID": app_id, "maxAllocations": count}
     return {"update": {"asks": [{**new, "resourceAsk": amounts(**quantities)}]}}
 
 
 def release(app_id: str = "app", **names: str) -> dict[str, Any]:
-    """An allocation ends."""
+    """Return the release of an allocation."""
     return {"update": {"releases": {"allocationsToRelease": [{"applicationID": app_id, **names}]}}}
 
 
 def play(registry: Registry, *lines: dict[str, Any], config: str | None = None) -> tuple[Ear, Replay]:
-    """What is heard when these lines are played."""
+    """Replay these lines and return the listener."""
     text = "".join(json.dumps(line) + "\n" for line in lines)
     ear = Ear()
     replay = Replay(parse_recording(text.encode(), "f").lines, registry, ear, config)

@@ -1,4 +1,4 @@
-"""Recordings that are written by hand: a bug report is one file."""
+"""Recordings written by hand: a bug report as a single file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ USER = {"user": "ann"}
 
 
 def states(ear: Ear) -> list[tuple[float, str]]:
-    """When applications changed their states (s), and to which."""
+    """Return the time (s), application and new state of all state changes."""
     return [
         (at / SECOND, one.state) for at, _, response in ear.responses for one in response.updated_applications
     ]
@@ -41,7 +41,7 @@ def test_one_that_does_takes_so_many_decisions_there_and_then_stops(registry: Re
     assert play(registry, *lines, {"schedule": 0})[0].placed() == []
     assert len(play(registry, *lines, {"schedule": 2})[0].placed()) == 2
     assert len(play(registry, *lines, {"schedule": 1}, {"schedule": None})[0].placed()) == 3
-    # Where it says so once, nothing is decided elsewhere.
+    # One explicit `schedule` line turns off all implicit decisions.
     assert len(play(registry, *lines, {"schedule": 1}, node("n2", memory=9))[0].placed()) == 1
 
 
@@ -60,7 +60,7 @@ def test_time_passes_by_advance_and_by_the_times_of_lines_and_timers_fire_when_d
     )
     assert states(ear)[-2:] == [(20.5, "Completing"), (50.5, "Completed")]
     ear, _ = play(registry, register(), node(memory=3), app(), ask(memory=1), {"at": 300, "schedule": 1})
-    # Decided once, at the end: so it begins only then.
+    # The only decision comes at the end, so the application starts only then.
     assert [at for at, state in states(ear) if state == "Starting"] == [300]
 
 
@@ -212,7 +212,7 @@ BOOKS = [register(), node(memory=3), app(), ask(memory=1)]
 
 
 def with_responses(registry: Registry) -> list[dict[str, Any]]:
-    """The lines of `BOOKS`, each followed by its responses."""
+    """Return the lines of `BOOKS`, each followed by its responses."""
     lines: list[dict[str, Any]] = []
     for length in range(1, len(BOOKS) + 1):
         before, _ = play(registry, *BOOKS[: length - 1]) if length > 1 else (Ear(), None)
@@ -223,7 +223,7 @@ def with_responses(registry: Registry) -> list[dict[str, Any]]:
 
 
 def to_line(at: int, rm_id: str, response: Any) -> dict[str, Any]:
-    """A response as a line."""
+    """Return a response as a line."""
     return {"rm": rm_id, "response": to_json(v0_11.to_update_response(response))}
 
 

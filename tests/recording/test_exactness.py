@@ -1,4 +1,4 @@
-"""What was recorded is played again with the very same responses, whatever happened."""
+"""A replay gives exactly the recorded responses, whatever happened."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_server_that_was_started_again_goes_on_in_the_same_file(tmp_path: Path
 
 
 def test_recording_changes_nothing(tmp_path: Path, registry: Registry) -> None:
-    """The same life without a tape: the same responses."""
+    """The same operations give the same responses without a recorder."""
     from yunikorn.interface.scheduler import Scheduler
 
     class Untaped(Life):
@@ -73,7 +73,7 @@ def test_a_recording_may_be_gone_on_with_by_hand(tmp_path: Path, registry: Regis
     rm.schedule()
     rm.release()
     with file.open("a", encoding="utf-8") as more:
-        # Timers fire on the way, although the recording does not say so.
+        # Timers fire in between, although the recording has no entries for them.
         more.write('{"advance": 30}\n')
     ear = Ear()
     replay = Replay(read_recording(file).lines, registry, ear)

@@ -1,4 +1,4 @@
-"""A recording has one writer, its owner alone may read it, and a tail that is cut off is no difference."""
+"""A recording has a single writer and is readable by its owner only; a truncated end is no difference."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def test_the_permissions_of_something_else_are_left_alone(tmp_path: Path) -> Non
     assert file.stat().st_mode & 0o777 == 0o644
 
 
-# -- a tail that is cut off ---------------------------------------------------------------------------------
+# -- truncated end ----------------------------------------------------------------------------------------
 
 
 def whole(file: Path, registry: Registry) -> bytes:
-    """A recording of two cores: applications that are placed, fail and end."""
+    """Return a recording of two cores whose applications are placed, fail and end."""
     for _ in range(2):
         rm, recorder = recorded(file, registry)
         rm.node(memory=2)
@@ -133,7 +133,7 @@ def test_a_response_that_is_missing_before_the_end_is_a_difference(
     lines = whole(tmp_path / "run.jsonl", registry).splitlines(keepends=True)
     last = max(number for number, line in enumerate(lines) if b'"response"' in line)
     del lines[last]
-    # Another call follows the one whose response is missing: the file goes on behind it.
+    # Another call follows the one without a response: the file does not end there, so it is a difference.
     lines.append(b'{"at": 9, "schedule": 5}\n')
     replay = Replay(parse_recording(b"".join(lines), "f").lines, registry, Ear())
     replay.run()

@@ -1,4 +1,4 @@
-"""The page on recordings is true: its example plays as it says, its program runs, its tables are whole."""
+"""Checks of docs/replay.md: its example replays as described, its program runs, its tables are complete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "replay.md").read_text("utf-8")
 
 
 def block(language: str, index: int = 0) -> str:
-    """A block of code of the page."""
+    """Return a code block of the page."""
     found: list[str] = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     return found[index]
 

@@ -1,4 +1,4 @@
-"""A recording in several files: by size, or when its file was renamed; played together they are one."""
+"""A recording split into several files, by size or by renaming, replays as a single one."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="open files cann
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where to record."""
+    """Path of the recording."""
     return tmp_path / "run.jsonl"
 
 
 def begin(recorder: RecordingWriter, registry: Registry) -> RM:
-    """An RM with a core that is recorded, and a node."""
+    """Return an RM with a recorded core and a node."""
     rm = RM(scheduler=RecordingScheduler(recorder, registry, ManualClock(10**18)))
     rm.node(memory=100)
     rm.app()
@@ -39,14 +39,14 @@ def begin(recorder: RecordingWriter, registry: Registry) -> RM:
 
 
 def work(rm: RM, number: int) -> None:
-    """An ask that is placed, in a second of its own."""
+    """Place an ask, in a second of its own."""
     rm.clock.advance(1)
     rm.ask(key=f"k{number}", memory=1)
     rm.schedule()
 
 
 def replayed(registry: Registry, *files: Path) -> tuple[Replay, Ear]:
-    """A replay of these files, which gives what was recorded."""
+    """Replay these files, and assert that the responses equal the recorded ones."""
     replay = Replay(read_recording(*files).lines, registry, ear := Ear())
     replay.run()
     assert replay.comparison.first is None
@@ -55,7 +55,7 @@ def replayed(registry: Registry, *files: Path) -> tuple[Replay, Ear]:
 
 
 def parts(file: Path) -> list[Path]:
-    """The files of a recording, oldest first."""
+    """Return the files of a recording, oldest first."""
     older = [path for path in file.parent.iterdir() if path.name.startswith(f"{file.name}.")]
     return [*sorted(older, key=lambda path: int(path.suffix[1:])), file]
 
@@ -93,7 +93,7 @@ def test_a_core_that_begins_in_a_full_file_begins_another_one(file: Path, regist
     replay, ear = replayed(registry, *files)
     assert ear.beginnings == 3
     assert replay.comparison.equal == replay.comparison.recorded
-    # The third core found a file with more than 500 bytes.
+    # The third core found a file of more than 500 bytes.
     (begun,) = [path for path in files[1:] if "recording" in contents(path)[0]]
     after = files[files.index(begun) + 1]
     assert contents(after)[0]["part"]["number"] == 2
@@ -207,7 +207,7 @@ def test_a_file_that_cannot_be_renamed_grows_on_and_that_is_said_once(
 
 
 def three_parts(file: Path, registry: Registry) -> list[Path]:
-    """A recording in three files."""
+    """Return a recording in three files."""
     recorder = RecordingWriter(file, silent)
     rm = begin(recorder, registry)
     for number in (1, 2):

@@ -1,4 +1,4 @@
-"""A file that cannot be played: everything that is wrong with it, with line and path, at once."""
+"""Invalid recordings: all problems are reported at once, with line and path."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from yunikorn.recording.recording_reader import Recording, RecordingError, parse
 
 
 def read(*lines: str) -> Recording:
-    """The recording with these lines."""
+    """Return the recording with these lines."""
     return parse_recording("".join(f"{line}\n" for line in lines).encode(), "f")
 
 
 def failures(*lines: str) -> list[str]:
-    """What is wrong with these lines."""
+    """Return the problems of these lines."""
     with pytest.raises(RecordingError) as found:
         read(*lines)
     return str(found.value).splitlines()

@@ -1,4 +1,4 @@
-"""Writing a recording: it survives being killed, is continued, and never stands in the way."""
+"""Writing a recording: it survives a kill, is continued later, and its failures do not stop the core."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ from yunikorn.resources import Resource
 
 
 def silent(warning: str) -> None:
-    """No warning is expected."""
+    """Fail the test on any warning."""
     raise AssertionError(warning)
 
 
 def contents(file: Path) -> list[dict[str, Any]]:
-    """What the lines say."""
+    """Return the decoded lines."""
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where to record."""
+    """Path of the recording."""
     return tmp_path / "run.jsonl"
 
 
 def recorded(file: Path, registry: Registry, **options: Any) -> tuple[RM, RecordingWriter]:
-    """An RM with a core that is recorded."""
+    """Return an RM with a recorded core."""
     recorder = RecordingWriter(file, silent)
     return RM(scheduler=RecordingScheduler(recorder, registry, ManualClock(), **options)), recorder
 
@@ -109,7 +109,7 @@ def test_a_process_that_is_killed_loses_the_last_line_at_most(
     replay = Replay(recording.lines, registry, ear)
     replay.run()
     assert len(ear.placed()) in (done, done + 1)
-    # Of the last decision the response may be missing.
+    # The response of the last decision may be missing.
     assert replay.comparison.first is None
     assert replay.comparison.beyond <= 1
 
@@ -210,7 +210,7 @@ def test_a_beginning_says_what_the_core_began_with(file: Path, registry: Registr
         "allow_rm_config": False,
         "periods": {"starting": "1m30s", "session": None},
     }
-    # What a registration reads stands before it, for whoever plays it line by line.
+    # Data that a registration reads comes before it, so that a replay can go line by line.
     assert read["configuration"] == {"group": "batch", "hex": "ff"}
     assert register["register"] == {"rmID": "rm", "policyGroup": "batch"}
     ear = Ear()
@@ -219,24 +219,24 @@ def test_a_beginning_says_what_the_core_began_with(file: Path, registry: Registr
 
 
 class Deaf:
-    """A callback that takes whatever comes."""
+    """A callback that ignores all responses."""
 
     def recv_update_response(self, response: object) -> None:
-        """Nothing."""
+        """Ignore the response."""
 
 
 class Asked(Deaf):
-    """An RM that answers predicates with what it is given."""
+    """An RM that answers predicates with a given answer."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
 
     def predicates(self, args: PredicatesArgs) -> Any:
-        """The answer, raised if it is an exception."""
+        """Return the answer; raise it if it is an exception."""
         return self._answer()
 
     def node_predicates(self, args: NodePredicatesArgs) -> Any:
-        """The answer, raised if it is an exception."""
+        """Return the answer; raise it if it is an exception."""
         return self._answer()
 
     def _answer(self) -> Any:

@@ -1,4 +1,4 @@
-"""Responses in words: what has no name is called so."""
+"""Responses as text; entries without an id or key are marked as such."""
 
 from yunikorn.interface.messages import (
     RejectedAllocationAsk,

@@ -1,4 +1,4 @@
-"""A recording under another configuration: what would have been."""
+"""Replays of a recording under another configuration."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from yunikorn.registry import Registry
 
 
 def limited(most: int, **keys: object) -> str:
-    """A configuration in which `root.a` may use so much."""
+    """Return a configuration with this max of `root.a`."""
     return configuration(queue("a", resources={"max": {"memory": most}}), queue("b"), **keys)
 
 
 def what_if(file: Path, registry: Registry, config: str) -> tuple[Ear, Replay]:
-    """What is heard if it had been this configuration."""
+    """Replay a file under this configuration, and return the listener."""
     ear = Ear()
     replay = Replay(read_recording(file).lines, registry, ear, config)
     replay.run()
@@ -34,13 +34,13 @@ def what_if(file: Path, registry: Registry, config: str) -> tuple[Ear, Replay]:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where to record."""
+    """Path of the recording."""
     return tmp_path / "run.jsonl"
 
 
 @pytest.fixture
 def rm(file: Path, registry: Registry) -> RM:
-    """An RM with a core that is recorded, `root.a` having a quota of 2."""
+    """Return an RM with a recorded core and a max of 2 for `root.a`."""
     recorder = RecordingWriter(file, print)
     return RM(limited(2), scheduler=RecordingScheduler(recorder, registry, ManualClock(10**18)))
 
@@ -68,7 +68,7 @@ def test_what_ended_then_ends_now_although_it_is_called_otherwise(
     rm.ask("big", "x", 3, memory=1)
     rm.ask("other", "y", 1, memory=1)
     rm.schedule(256)
-    # Of three x two were placed; now y has another number in its name.
+    # Two of three x were placed; the uuid of y has another number now.
     for allocation in list(rm.running.values()):
         rm.clock.advance(5)
         rm.release(allocation.application_id, uuid=allocation.uuid)

@@ -1,4 +1,4 @@
-"""What tests of the service are given: services in processes, and a configuration."""
+"""Fixtures of the service tests: services in processes, and a configuration file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALL = configuration({"name": "a"})
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts services; they are gone after the test."""
+    """Return a function that starts services; they are ended after the test."""
     services: list[Service] = []
 
     def begin(*arguments: str) -> Service:
@@ -29,7 +29,7 @@ def start() -> Iterator[Start]:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A configuration in a folder of its own."""
+    """Return the path of a configuration in a folder of its own."""
     folder = tmp_path / "config"
     folder.mkdir()
     (folder / "queues.yaml").write_text(SMALL)

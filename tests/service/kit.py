@@ -1,4 +1,4 @@
-"""What the tests of the service share: a callback that hears, and work for one node."""
+"""Test kit of the service: a callback that passes responses to the test, and a ready-made update."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from yunikorn.interface.messages import (
 from yunikorn.resources import Resource
 
 PATIENCE = 30
-"""Seconds after which a test hangs; none of them takes that long."""
+"""Seconds after which a test counts as hanging; no test takes that long."""
 CONFIG = configuration({"name": "a"})
 
 
 class Ears:
-    """A callback that hands everything on to the thread of the test."""
+    """A callback that passes all responses to the thread of the test."""
 
     def __init__(self) -> None:
         self.heard: queue.Queue[UpdateResponse] = queue.Queue()
@@ -30,7 +30,7 @@ class Ears:
         self.heard.put(response)
 
     def allocations(self, number: int) -> list[str]:
-        """The next so many allocation keys, however many responses they come in."""
+        """Return this many allocation keys, from as many responses as needed."""
         keys: list[str] = []
         while len(keys) < number:
             keys += [one.allocation_key for one in self.heard.get(timeout=PATIENCE).new_allocations]
@@ -38,7 +38,7 @@ class Ears:
 
 
 def work(number: int, rm_id: str = "rm", app: str = "app") -> UpdateRequest:
-    """A node, an application, and as many asks as fit."""
+    """Return an update with a node, an application, and as many asks as fit."""
     return UpdateRequest(
         rm_id,
         new_schedulable_nodes=[NewNodeInfo(f"node-{app}", schedulable_resource=Resource(vcore=number))],

@@ -1,4 +1,4 @@
-"""`yunikorn serve` in a process of its own, and resource managers out of it, for tests."""
+"""Test kit for `yunikorn serve` in a process of its own, and for resource managers that connect to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Service:
 
     def __init__(self, *arguments: str, without_stderr: bool = False) -> None:
         places = os.pathsep.join(filter(None, sys.path))
-        # The command sets this in its own process, which may be that of the tests.
+        # The command sets this variable in its own process, which may be that of the tests.
         given = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
         command = [sys.executable, "-m", "yunikorn", "serve", *arguments]
         self.process = subprocess.Popen(
@@ -54,11 +54,11 @@ class Service:
 
     @property
     def address(self) -> str:
-        """Where it listens, as it says itself."""
+        """Return the address from the log, once the service listens."""
         return self.welcome.partition(" at ")[2].partition(",")[0]
 
     def wait_for(self, text: str) -> str:
-        """The next line of the log with this text."""
+        """Return the next log line with this text."""
         while True:
             line = self._lines.get(timeout=PATIENCE)
             assert line, f"the log ended without '{text}':\n{''.join(self.log)}"
@@ -67,18 +67,18 @@ class Service:
                 return line
 
     def signal(self, number: int) -> None:
-        """Send it a signal."""
+        """Send a signal to the process."""
         self.process.send_signal(number)
 
     def end(self) -> int:
-        """Wait for its end; returns its exit status."""
+        """Wait for the end of the process, and return its exit status."""
         status = self.process.wait(PATIENCE)
         while line := self._lines.get(timeout=PATIENCE):
             self.log.append(line)
         return status
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """End the process if it still runs, and close its files."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(PATIENCE)
@@ -92,14 +92,14 @@ Start = Callable[..., Service]
 
 
 class Shim:
-    """A resource manager that is out of this process's service."""
+    """A resource manager in the test's process, connected over gRPC."""
 
     def __init__(self, address: str) -> None:
         self.channel: Any = grpc.insecure_channel(address)
         self._requests: queue.Queue[bytes | None] = queue.Queue()
 
     def register(self) -> None:
-        """Register, when the service is there."""
+        """Register as soon as the service listens."""
         call = self.channel.unary_unary(path(SCHEDULER, REGISTER))
         call(
             v0_11.REGISTER_REQUEST.encode(RegisterResourceManagerRequest("rm")),
@@ -113,18 +113,18 @@ class Shim:
         self._requests.put(v0_11.UPDATE_REQUEST.encode(request))
 
     def read(self) -> UpdateResponse:
-        """The next response; raises what gRPC raises."""
+        """Return the next response; raises gRPC's error."""
         return v0_11.UPDATE_RESPONSE.decode(next(self.call))
 
     def allocations(self, number: int) -> list[Allocation]:
-        """The next so many allocations."""
+        """Return the next allocations, this many."""
         found: list[Allocation] = []
         while len(found) < number:
             found += self.read().new_allocations
         return found
 
     def end(self) -> grpc.StatusCode:
-        """How the stream ends; whatever comes before is passed over."""
+        """Return how the stream ends; responses before are skipped."""
         try:
             for _ in self.call:
                 pass
@@ -134,6 +134,6 @@ class Shim:
         return code
 
     def close(self) -> None:
-        """Half-close, and leave."""
+        """Half-close the stream and close the channel."""
         self._requests.put(None)
         self.channel.close()

@@ -1,4 +1,7 @@
-"""A service at work and resource managers at the other end of real streams, all in one event loop."""
+"""Test kit of the service inside one event loop: a server, and resource managers on real gRPC streams.
+
+A test is a coroutine that receives a `Stand`; `serve` runs it with a server on a free port.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class Ended(Exception):
 
 
 class Stream:
-    """The RM's end of a stream."""
+    """Client end of an update stream."""
 
     def __init__(
         self,
@@ -51,7 +54,7 @@ class Stream:
         await self.call.write(self._encode(request))
 
     async def read(self) -> UpdateResponse:
-        """The next response; raises `Ended`."""
+        """Return the next response; raises `Ended`."""
         try:
             data = await self.call.read()
         except grpc.aio.AioRpcError as error:
@@ -61,19 +64,19 @@ class Stream:
         return self._decode(data)
 
     async def allocations(self, number: int) -> dict[str, str]:
-        """The next so many allocations, by key their nodes, however many responses they come in."""
+        """Return the next allocations as node by key, from as many responses as needed; raises `Ended`."""
         found: dict[str, str] = {}
         while len(found) < number:
             found.update({one.allocation_key: one.node_id for one in (await self.read()).new_allocations})
         return found
 
     async def collect(self, into: list[UpdateResponse]) -> None:
-        """Read to the end; raises `Ended`."""
+        """Return all responses until the end; raises `Ended`."""
         while True:
             into.append(await self.read())
 
     async def end(self) -> Ended:
-        """How it ends; whatever comes before is passed over."""
+        """Return how the stream ends; responses before are skipped."""
         while True:
             try:
                 await self.read()
@@ -81,20 +84,21 @@ class Stream:
                 return ended
 
     async def half_close(self) -> None:
-        """Say that there is nothing more to say."""
+        """Half-close the stream."""
         await self.call.done_writing()
 
     def cut(self) -> None:
-        """Break it."""
+        """Cancel the call, as a broken connection does."""
         self.call.cancel()
 
 
 class Stand:
-    """The service, and ways to it."""
+    """A running server, and clients that connect to it."""
 
     def __init__(self, core: AsyncScheduler, server: Server, address: str) -> None:
         self.core, self.server, self.address = core, server, address
-        # On a busy machine gRPC takes the wait for a long line, and lets megabytes pass that nobody reads.
+        # Disabled since gRPC would enlarge the window on a busy machine, and buffer megabytes that no test
+        # reads.
         self.channel: Any = grpc.aio.insecure_channel(address, [("grpc.http2.bdp_probe", 0)])
 
     async def register(self, rm_id: str = "rm", **fields: Any) -> None:
@@ -106,15 +110,15 @@ class Stand:
             raise Ended(error.code(), error.details() or "") from error
 
     def stream(self) -> Stream:
-        """Open a stream of release v0.11.0."""
+        """Open an update stream in the layout of release v0.11.0."""
         return Stream(self.channel.stream_stream(path(SCHEDULER, UPDATE))())
 
     async def state(self, rm_id: str = "rm") -> str:
-        """How the core sees the session."""
+        """Return the state of the session in the core."""
         return await self.core.call(lambda core: core.session_state(rm_id))
 
     async def becomes(self, state: str, rm_id: str = "rm") -> None:
-        """Wait for the session to have this state."""
+        """Wait until the session has this state."""
         while await self.state(rm_id) != state:
             await asyncio.sleep(0)
 
@@ -129,7 +133,7 @@ def serve(
     make: Callable[[Clock], Scheduler] | None = None,
     clock: Clock | None = None,
 ) -> None:
-    """Run a story with a service at work; a story that hangs fails."""
+    """Run a test coroutine with a server; a coroutine that hangs fails."""
 
     def new(moved: Clock) -> Scheduler:
         return Scheduler(registry, moved, timeouts, configurations or Configurations({"": CONFIG}))

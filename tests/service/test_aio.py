@@ -1,4 +1,4 @@
-"""The scheduler in an event loop: coroutines, callbacks in the loop, back-pressure, answers in time."""
+"""The scheduler in an event loop: coroutines, callbacks, back-pressure, and answers in time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from yunikorn.registry import Registry
 
 
 def play(registry: Registry, story: Callable[[AsyncScheduler], Awaitable[None]], capacity: int = 64) -> None:
-    """Run a story with a core at work; a story that hangs fails."""
+    """Run a test coroutine with a core; a coroutine that hangs fails."""
 
     async def run() -> None:
         threaded = ThreadedScheduler(
@@ -39,7 +39,7 @@ def play(registry: Registry, story: Callable[[AsyncScheduler], Awaitable[None]],
 
 
 class Ears:
-    """Hears in the loop; its methods are coroutines."""
+    """A callback whose methods are coroutines."""
 
     def __init__(self) -> None:
         self.heard: asyncio.Queue[UpdateResponse] = asyncio.Queue()
@@ -129,7 +129,7 @@ def test_a_callback_that_raises_in_the_loop_is_reported_and_told_to_register_aga
 
 
 class Predicate(Ears):
-    """Refuses nodes by a coroutine."""
+    """Refuses nodes from a coroutine."""
 
     def __init__(self, refused: Mapping[str, str], answer: asyncio.Event | None = None) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Bounded memory: who does not read, who sends too much, what is too large, what is no message at all."""
+"""Memory bounds of the service: slow readers, floods, oversized messages, and undecodable messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_client_that_never_reads_is_paused_and_cut_off(registry: Registry) -> 
         other = stand.stream()
         name = "x" * 1000
         for number in range(500):
-            # Each is accepted with a response of a kilobyte, which nobody reads.
+            # Each is accepted with a response of a kilobyte, which the client does not read.
             apps = [
                 AddApplicationRequest(f"{name}{number}-{i}", "root.a", ugi=UserGroupInformation("ann"))
                 for i in range(20)
@@ -159,7 +159,7 @@ def test_too_many_calls_are_refused(registry: Registry) -> None:
 
 
 async def first_of(endings: list[asyncio.Task[Ended]], number: int) -> list[Ended]:
-    """How the first so many streams end; they are taken from the list."""
+    """Return how the first streams to end do so, this many; remove them from the list."""
     found: list[Ended] = []
     while len(found) < number:
         done, _ = await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
@@ -171,7 +171,7 @@ async def first_of(endings: list[asyncio.Task[Ended]], number: int) -> list[Ende
 def test_silent_streams_leave_room_for_registration_and_health_and_end(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         endings = [asyncio.create_task(stand.stream().end()) for _ in range(20)]
-        # Beyond the limit they are refused, so all of the others are open.
+        # Streams beyond the limit are refused, so all others are open.
         refused = await first_of(endings, 15)
         assert {ended.code for ended in refused} == {Code.RESOURCE_EXHAUSTED}
         await stand.register()
@@ -222,7 +222,7 @@ def test_one_connection_cannot_take_all_streams(registry: Registry) -> None:
 
 
 def test_there_is_room_for_all_streams_of_all_resource_managers() -> None:
-    # Three of the newer layout, and the callbacks.
+    # Three streams of the newer layout, and the callbacks.
     assert Limits().streams >= 4 * Limits().rms
 
 
@@ -263,7 +263,7 @@ EMPTY_CALLS = {
     "health": ("/grpc.health.v1.Health/Check", False),
     "watched health": ("/grpc.health.v1.Health/Watch", True),
 }
-"""Calls with one message, and whether they have many answers."""
+"""Calls with one request message; True if they have many responses."""
 
 
 @pytest.mark.parametrize("name", EMPTY_CALLS)

@@ -1,4 +1,4 @@
-"""Budgets: a plugin that is slow is named, in the log, among the faults and as an event."""
+"""Budgets of plugins: a slow plugin is named in the log, among the failures, and in an event."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ ORIGIN = "tarpit of test-plugin (yunikorn-test 1.0)"
 
 
 class Gate:
-    """Where calls wait: each says that it is there, and goes on when it is let go."""
+    """Blocks plugin calls: each signals that it has begun, and returns when the test permits."""
 
     def __init__(self) -> None:
         self._here, self._go = threading.Semaphore(0), threading.Semaphore(0)
 
     def wait(self) -> None:
-        """For the plugin."""
+        """Block the calling plugin."""
         self._here.release()
         assert self._go.acquire(timeout=PATIENCE)
 
     def entered(self) -> None:
-        """Return when the next call is there."""
+        """Wait until the next call has begun."""
         assert self._here.acquire(timeout=PATIENCE)
 
     def let_go(self) -> None:
-        """Let one call go on."""
+        """Permit one call to return."""
         self._go.release()
 
 
 class Stand:
-    """A core whose predicate is as slow as the test wants it to be."""
+    """A core with a predicate whose duration the test controls."""
 
     def __init__(self) -> None:
         gate = self.gate = Gate()
@@ -69,7 +69,7 @@ class Stand:
                 return None
 
         class Heard(EventSink):
-            """Keeps what is said of plugins."""
+            """Records events of plugins."""
 
             name = "heard"
 
@@ -86,11 +86,11 @@ class Stand:
         self.core.register_resource_manager(request, self.ears)
 
     def failures(self) -> list[PluginFailure]:
-        """What plugins did wrong."""
+        """Return the recorded plugin failures."""
         return self.core.call(lambda scheduler: list(scheduler.failures))
 
     def settle(self) -> None:
-        """Return when the core has nothing more to do."""
+        """Wait until the core is idle."""
         self.core.call(lambda _: None)
 
 
@@ -104,7 +104,7 @@ def stand() -> Iterator[Stand]:
 
 
 def run_calls(stand: Stand, number: int, look: Callable[[int], None]) -> None:
-    """Have the predicate called so often; `look` is called during each call."""
+    """Let the core call the predicate `number` times, and call `look` during each call."""
     stand.core.post(work(number))
     for call in range(number):
         stand.gate.entered()
@@ -214,7 +214,7 @@ def test_a_service_looks_and_sums_up_when_it_ends(
             looked.set()
 
     class Tarpit(Predicate):
-        """Waits in its first three calls until the service has looked, and then ends the service."""
+        """Waits in its first three calls until the service has looked, then ends the service."""
 
         name = "tarpit"
 

@@ -21,7 +21,7 @@ Code = grpc.StatusCode
 
 
 def open_stream(stand: Stand, kind: str) -> Stream:
-    """One of the three."""
+    """Open one of the three streams."""
     encode, decode = {
         UPDATE_ALLOCATION: (current.to_allocation_request, current.ALLOCATION_RESPONSE.decode),
         UPDATE_APPLICATION: (current.to_application_request, current.APPLICATION_RESPONSE.decode),
@@ -38,7 +38,7 @@ def open_stream(stand: Stand, kind: str) -> Stream:
 
 
 class Trio:
-    """A resource manager with all three."""
+    """A resource manager with all three streams."""
 
     def __init__(self, stand: Stand) -> None:
         self.nodes = open_stream(stand, UPDATE_NODE)
@@ -46,7 +46,7 @@ class Trio:
         self.allocations = open_stream(stand, UPDATE_ALLOCATION)
 
     async def report(self, request: UpdateRequest) -> None:
-        """Send the parts of an update, each on its stream and after what it needs."""
+        """Send the parts of an update, each on its stream and after the parts it depends on."""
         await self.nodes.send(request)
         assert (await said(self.nodes)).accepted_nodes
         await self.applications.send(request)
@@ -55,7 +55,7 @@ class Trio:
 
 
 async def said(stream: Stream) -> UpdateResponse:
-    """The next response that says something."""
+    """Return the next response that is not empty."""
     while (response := await stream.read()) == UpdateResponse():
         pass
     return response

@@ -1,4 +1,4 @@
-"""Callbacks of remote RMs: predicates with a time limit, states, events, configuration, calls of the RM."""
+"""Callbacks of remote RMs: predicates with a time limit, scheduling states, events, configuration."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONFIGURABLE = Configurations({"": CONFIG}, allow_rm_config=True)
 
 
 class Callbacks:
-    """The RM's end of a stream of callbacks."""
+    """The RM's end of a callback stream."""
 
     def __init__(self, call: Any) -> None:
         self.call = call
@@ -38,7 +38,7 @@ class Callbacks:
         await self.call.write(wire.FromResourceManager(**fields).SerializeToString())
 
     async def read(self) -> wire.FromScheduler:
-        """The next message; raises `Ended`."""
+        """Return the next message; raises `Ended`."""
         try:
             data = await self.call.read()
         except grpc.aio.AioRpcError as error:
@@ -48,13 +48,13 @@ class Callbacks:
         return wire.FromScheduler.FromString(data)
 
     async def next(self, content: str) -> wire.FromScheduler:
-        """The next message with this content; others are passed over."""
+        """Return the next message with this content; others are skipped."""
         while not (message := await self.read()).HasField(content):
             pass
         return message
 
     async def end(self) -> Ended:
-        """How it ends."""
+        """Return how the stream ends."""
         while True:
             try:
                 await self.read()
@@ -62,7 +62,7 @@ class Callbacks:
                 return ended
 
     async def refuse(self, refuse: Callable[[wire.PredicatesRequest], dict[str, str]]) -> None:
-        """Answer questions for ever."""
+        """Answer all predicate questions until cancelled."""
         while True:
             question = await self.next("predicates")
             refused = refuse(question.predicates)
@@ -70,7 +70,7 @@ class Callbacks:
 
 
 async def connect(stand: Stand, *capabilities: int, rm_id: str = "rm") -> Callbacks:
-    """Open callbacks, and wait until the scheduler says that they are."""
+    """Open a callback stream, and wait until the scheduler confirms it."""
     callbacks = Callbacks(stand.channel.stream_stream(path(CALLBACKS, CONNECT))())
     await callbacks.send(open=wire.Open(rm_id=rm_id, capabilities=capabilities))
     opened = (await callbacks.read()).opened
@@ -131,7 +131,7 @@ def test_who_did_not_answer_is_not_asked_again_until_it_speaks(registry: Registr
         await callbacks.send(call=late.call, predicates=wire.PredicatesResponse())
         answering = asyncio.create_task(callbacks.refuse(lambda question: {}))
         while True:
-            # Everything that waits is tried again after a change.
+            # A change retries all pending asks.
             await stream.send(work(1, app=f"more-{asyncio.get_running_loop().time()}"))
             if any(key.startswith("app-") for key in await stream.allocations(1)):
                 break
@@ -158,7 +158,7 @@ def test_a_failure_refuses_with_its_reason(registry: Registry) -> None:
 
 
 async def why_it_waits(stand: Stand) -> str:
-    """Have something asked for that is refused, and return the reason."""
+    """Send an ask that predicates refuse, and return the reason."""
     stream = stand.stream()
     await stream.send(work(1))
     while not (await stream.read()).accepted_applications:
@@ -227,7 +227,7 @@ def test_a_broken_stream_of_callbacks_leaves_the_default_until_it_is_back(regist
         assert "resource manager rm does not answer" in await why_it_waits(stand)
         again = await connect(stand, wire.PREDICATES)
         answering = asyncio.create_task(again.refuse(lambda question: {}))
-        # Any change has what waits tried again.
+        # Any change retries the pending asks.
         more = UpdateRequest("rm", new_schedulable_nodes=work(1, app="more").new_schedulable_nodes)
         await stand.core.update(more)
         while await stand.core.call(lambda core: core.explain("rm", "default", "app")):

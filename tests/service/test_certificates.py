@@ -1,4 +1,4 @@
-"""Certificates that are replaced while the service runs, and handshakes that fail."""
+"""Certificates that are replaced while the service runs, and failing handshakes."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
 @pytest.fixture
 def certificates(tmp_path: Path) -> Certificates:
-    """Made for each test."""
+    """Create certificates for each test."""
     return Certificates(tmp_path)
 
 
 def serial_of(address: str) -> int:
-    """The number of the certificate that a server shows."""
+    """Return the serial number of the server's certificate."""
     host, port = address.split(":")
     pem = ssl.get_server_certificate((host, int(port)), timeout=30)
     return x509.load_pem_x509_certificate(pem.encode()).serial_number
 
 
 def renew(certificates: Certificates) -> None:
-    """Another certificate of the same authority, with another key, at the same place."""
+    """Replace the certificate by another of the same authority, with another key."""
     leaf = certificates.authority.issue_cert("localhost", "127.0.0.1")
     leaf.cert_chain_pems[0].write_to_path(certificates.certificate)
     leaf.private_key_pem.write_to_path(certificates.key)
 
 
 def tls_of(certificates: Certificates) -> ServerTls:
-    """Certificates, without an authority for clients."""
+    """Return TLS settings without an authority for clients."""
     return ServerTls(certificates.certificate, certificates.key)
 
 
@@ -131,7 +131,7 @@ def test_an_authority_that_is_none_is_refused(certificates: Certificates) -> Non
 
 
 def give_key(certificates: Certificates, key: Any) -> None:
-    """A certificate of its own for this key, at the place of the old one."""
+    """Write a certificate for this key over the old one."""
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
@@ -188,7 +188,7 @@ def test_keys_that_grpc_serves_are_used(registry: Registry, certificates: Certif
 
 
 def over_tls(start: Start, certificates: Certificates, config: Path, *more: str) -> Service:
-    """A service with TLS."""
+    """Start a service with TLS."""
     return start(
         *("--config", str(config), "--grpc", "127.0.0.1:0"),
         *("--tls-cert", str(certificates.certificate), "--tls-key", str(certificates.key), *more),
@@ -196,7 +196,7 @@ def over_tls(start: Start, certificates: Certificates, config: Path, *more: str)
 
 
 def address_of(service: Service) -> str:
-    """Where it listens."""
+    """Return the address of the service."""
     return service.welcome.partition(" at ")[2].partition(" over")[0]
 
 
@@ -231,7 +231,7 @@ def test_failed_handshakes_are_logged(start: Start, certificates: Certificates, 
 
 
 def call(certificates: Certificates, address: str, client: trustme.LeafCert | None) -> None:
-    """A call that the server does not let in."""
+    """Make a call that the server refuses."""
     pair = (client.private_key_pem.bytes(), client.cert_chain_pems[0].bytes()) if client else ()
     channel: Any = grpc.secure_channel(address, grpc.ssl_channel_credentials(certificates.roots, *pair))
     with pytest.raises(grpc.RpcError):
@@ -262,7 +262,7 @@ def test_a_service_without_standard_error_serves(certificates: Certificates, con
         service.close()
 
 
-# -- lines of gRPC ------------------------------------------------------------------------------------------
+# -- log lines of gRPC -------------------------------------------------------------------------------------
 
 FAILED = (
     "I1122 07:13:34.815756   20980 ssl_transport_security.cc:2563] Handshake failed with error SSL_ERROR_SSL:"

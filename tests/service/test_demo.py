@@ -1,4 +1,4 @@
-"""The demo: jobs that come, run and go, the same in every run."""
+"""The demo: jobs that arrive, run and end, equally in every run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_jobs_come_run_and_go(registry: Registry) -> None:
             most = 0
             for _ in range(60):
                 await shown.step()
-                # Until the core has decided, and its decisions have arrived here.
+                # Wait until the core has decided and its decisions have arrived.
                 while await core.call(lambda scheduler: scheduler.schedule()):
                     pass
                 await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The limit of open files: a service raises it as far as the system lets it, so that clients find room."""
+"""The limit of open files: a service raises it as far as permitted, so that clients can connect."""
 
 from __future__ import annotations
 

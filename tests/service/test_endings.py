@@ -34,18 +34,18 @@ TIMES = 200
 
 
 class Unsendable(str):
-    """A text that cannot be encoded: gRPC takes the status for sent before it finds out.
+    """A text that cannot be encoded: gRPC considers the status sent before the encoding fails.
 
-    It is not a lone surrogate, because pytest-xdist cannot send logs with one to its controller.
+    A lone surrogate would not do, because pytest-xdist cannot send logs with one to its controller.
     """
 
     def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
-        """Fail."""
+        """Raise an error."""
         raise ValueError(f"{self!r} cannot be encoded")
 
 
 def call(stand: Stand, method: str, *messages: bytes) -> Any:
-    """Call a method with messages that are sent back to back."""
+    """Call a method with messages sent back to back."""
 
     async def send() -> AsyncIterator[bytes]:
         for message in messages:

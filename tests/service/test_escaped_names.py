@@ -21,7 +21,7 @@ ODD_ESCAPED = "rm\\u2028\\u202ex"
 
 
 def is_clean(text: str) -> bool:
-    """Whether a text is one line of characters that can be shown."""
+    """Return True if a text is one line of printable characters."""
     return text.isprintable()
 
 

@@ -1,4 +1,4 @@
-"""What plugins did wrong in a run: in the log when it ends, and in `yunikorn plugins --failures`."""
+"""Summary of plugin failures: in the log at the end of a run, and in `yunikorn plugins --faults`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from yunikorn.service.logs import logging_to, parse_levels
 
 
 def run_of(*operations: tuple[str, str, int], ends: bool = True) -> str:
-    """The log of a run in which these plugins did that so often."""
+    """Return the log of a run in which these plugins failed: plugin, operation, number of times."""
     stream = io.StringIO()
     with logging_to(stream, parse_levels([]), "json"):
         failures = PluginFailures()
@@ -29,7 +29,7 @@ def run_of(*operations: tuple[str, str, int], ends: bool = True) -> str:
 
 
 class Shown(NamedTuple):
-    """What the command printed."""
+    """Output of the command."""
 
     exit_code: int
     output: str
@@ -37,7 +37,7 @@ class Shown(NamedTuple):
 
 
 class Command:
-    """`yunikorn plugins --failures` on a log."""
+    """The command `yunikorn plugins --faults` on a log."""
 
     def __init__(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self._path, self._capsys = path, capsys

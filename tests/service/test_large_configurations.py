@@ -1,4 +1,4 @@
-"""Large configurations of RMs are loaded beside the core: other RMs' decisions and health do not wait."""
+"""Large configurations of RMs are loaded outside the core: decisions and health of other RMs do not wait."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BROKEN = f"{PADDING}partitions: 7"
 
 
 class SlowLoading:
-    """Loading of large configurations, which waits until it is let go, and the threads that did it."""
+    """Blocks the loading of large configurations until the test permits, and records the threads."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
@@ -47,12 +47,12 @@ class SlowLoading:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> SlowLoading:
-    """Loading that waits."""
+    """Replace the loading of configurations by a blocking one."""
     return SlowLoading(monkeypatch)
 
 
 async def while_it_loads(stand: Stand, slow: SlowLoading, waiting: asyncio.Future[Any]) -> Any:
-    """Have another RM's work decided while a configuration is loaded; returns what comes of that."""
+    """Check that another RM is served while a configuration loads; return the result of `waiting`."""
     assert await asyncio.to_thread(slow.begun.wait, PATIENCE)
     assert await health_of(stand) == 1
     await stand.register("other")

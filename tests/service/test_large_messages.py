@@ -1,4 +1,4 @@
-"""Large messages are decoded beside the event loop: health and other streams are served meanwhile."""
+"""Large messages are decoded outside the event loop: health and other streams are served meanwhile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from yunikorn.service.server_layouts import ONE_STREAM
 
 
 class SlowDecoding:
-    """A layout whose decoding of large messages waits until it is let go."""
+    """A layout whose decoding of large messages blocks until the test permits."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
@@ -44,14 +44,14 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> SlowDecoding:
 
 
 def large(app: str = "app", text: str = "x") -> UpdateRequest:
-    """Work for one, in a large message."""
+    """Return a large update for one RM."""
     request = work(1, app=app)
     request.new_applications[0].tags["comment"] = text * decoding.LARGE
     return request
 
 
 async def begun(slow: SlowDecoding) -> None:
-    """Return when a message is being decoded."""
+    """Wait until a message is being decoded."""
     assert await asyncio.to_thread(slow.begun.wait, PATIENCE)
 
 
@@ -89,7 +89,7 @@ def test_messages_are_taken_in_the_order_in_which_they_came(registry: Registry, 
         rejected: list[Any] = []
         while not rejected:
             rejected = (await stream.read()).rejected_allocations
-        # The application was there when the ask came: only its count is wrong.
+        # The application was known when the ask came: only its count is wrong.
         assert "failed to find application" not in rejected[0].reason
 
     serve(registry, story)
@@ -136,7 +136,7 @@ class Threads:
 
     @property
     def beside_the_loop(self) -> list[bool]:
-        """True for each message that a thread of decoding decoded."""
+        """Return True for each message that was decoded in a decoding thread."""
         return [name.startswith("yunikorn-decoding") for name in self.names]
 
 

@@ -1,4 +1,4 @@
-"""Logs: levels by area, one line per entry, and nothing that moves a cursor."""
+"""Logs: levels by area, one line per entry, and no control characters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yunikorn.service.logs import logging_to, parse_levels
 
 
 def logged(levels: tuple[str, ...], format_: str = "text") -> str:
-    """What some entries look like."""
+    """Return the log lines of some entries."""
     stream = io.StringIO()
     with logging_to(stream, parse_levels(levels), format_):
         logging.getLogger("yunikorn.core").debug("a detail")

@@ -1,4 +1,4 @@
-"""The loops that watch the core from outside go on whatever a look raises, and say so once."""
+"""The loops that watch the core from outside survive any exception, and log each once."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from yunikorn.service.watchdog import Watchdog, keep_watch
 
 
 class Broken(Exception):
-    """A failure that no look is expected to raise."""
+    """An exception that no loop expects."""
 
 
 @pytest.fixture
 def core(registry: Registry) -> ThreadedScheduler:
-    """A core that is not started."""
+    """Return a core that is not started."""
     return ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock())
 
 
@@ -133,7 +133,7 @@ def test_a_look_at_a_callback_that_is_being_set_up_is_no_error() -> None:
 
     class Ears:
         def recv_update_response(self, response: object) -> None:
-            """Nothing comes."""
+            """Ignore the response."""
 
     thread = threading.Thread(target=Slow, args=("rm", Ears(), None))
     thread.start()

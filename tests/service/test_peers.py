@@ -1,4 +1,4 @@
-"""Whose rmID it is: clients are named in the log, and certificates may be bound to resource managers."""
+"""Identity of clients: peers are named in the log, and certificates may be bound to resource managers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Code = grpc.StatusCode
 
 
 class Certificates:
-    """An authority, and a server's certificate of it."""
+    """An authority, and a server certificate of it."""
 
     def __init__(self, folder: Path) -> None:
         self.authority = trustme.CA()
@@ -37,7 +37,7 @@ class Certificates:
         self.tls = ServerTls(folder / "server.pem", folder / "server.key", folder / "ca.pem")
 
     def channel(self, stand: Stand, common_name: str, *names: str) -> Any:
-        """A connection of a client whose certificate has these names."""
+        """Return a channel with a client certificate for these names."""
         client = self.authority.issue_cert(*names, common_name=common_name)
         credentials = grpc.ssl_channel_credentials(
             self.authority.cert_pem.bytes(), client.private_key_pem.bytes(), client.cert_chain_pems[0].bytes()
@@ -61,7 +61,7 @@ async def register(channel: Any, rm_id: str) -> None:
 
 
 def update(channel: Any) -> Stream:
-    """Open a stream."""
+    """Open an update stream."""
     return Stream(channel.stream_stream(path(SCHEDULER, UPDATE))())
 
 
@@ -71,7 +71,7 @@ def test_a_certificate_binds_its_client_to_its_rm_id(
 ) -> None:
     async def story(stand: Stand) -> None:
         mine = certificates.channel(stand, "mine", "mine")
-        # The other part of the certificate does not count.
+        # The other field of the certificate is ignored.
         names = ("other", "mine") if identity == "cn" else ("mine", "other")
         other = certificates.channel(stand, *names)
         await register(mine, "mine")

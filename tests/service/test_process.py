@@ -1,4 +1,4 @@
-"""`yunikorn serve` as a process: how it begins, reloads, ends, and what a kill leaves behind."""
+"""`yunikorn serve` as a process: start, reload, end, and recovery after a kill."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_after_a_kill_the_books_are_as_they_were(start: Start, config: Path, tmp
     node.schedulable_resource = Resource(vcore=8)
     report.asks = work(8).asks[4:]
     again.send(report)
-    # Of the eight that fit four are there already.
+    # Eight fit, and four of them run already.
     new = again.allocations(4)
     assert {one.allocation_key for one in new} == {f"app-{i}" for i in range(4, 8)}
     assert not {one.uuid for one in new} & {one.uuid for one in placed}
@@ -216,7 +216,7 @@ def test_on_sighup_a_renamed_recording_is_left_and_another_one_begun(
     assert "6 allocations" in capsys.readouterr().out
 
 
-# -- what cannot be -----------------------------------------------------------------------------------------
+# -- refused starts ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

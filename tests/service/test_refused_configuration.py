@@ -1,4 +1,4 @@
-"""The log has places and kinds of problems of a refused RM configuration; the RM is told the text."""
+"""A refused RM configuration: the log has places and kinds of its problems, the RM receives the full text."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BROKEN = "partitions: [hunter6\n  : : hunter7"
 
 
 def refused(shim: Shim, config: str) -> str:
-    """Register with a configuration that cannot be used; returns what the RM is told."""
+    """Register with an invalid configuration, and return the refusal."""
     call = shim.channel.unary_unary(path(SCHEDULER, REGISTER))
     request = RegisterResourceManagerRequest("rm", "v9", config=config)
     with pytest.raises(grpc.RpcError) as error:
@@ -72,7 +72,7 @@ def test_a_refused_configuration_is_not_quoted_in_the_log(start: Start) -> None:
 
 
 async def update(address: str) -> None:
-    """Have an RM that runs already bring the same configuration; it is refused."""
+    """Send the same configuration for a registered RM, and assert that it is refused."""
     channel: Any
     async with grpc.aio.insecure_channel(address) as channel:
         call = channel.stream_stream(path(CALLBACKS, CONNECT))()

@@ -1,4 +1,4 @@
-"""Configurations of a service: files by policy group, and reloads of all of them or none."""
+"""Configurations of a service: files by policy group, and reloads of all files or none."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_everything_that_is_wrong_with_any_file_is_told_at_once(tmp_path: Path, 
 
 
 class Files:
-    """Two policy groups in a folder, and a service that runs on them."""
+    """A service with the files of two policy groups in a folder."""
 
     def __init__(self, folder: Path, registry: Registry) -> None:
         self.registry = registry
@@ -86,7 +86,7 @@ class Files:
         self.loaded = LoadedConfigurations(self.files.read(registry))
 
     async def start(self, stand: Stand) -> Reloading:
-        """Register an RM per group; the first has an application in `root.a`."""
+        """Register an RM per group; the first submits an application to `root.a`."""
         await stand.register("first", policy_group="one")
         await stand.register("second", policy_group="two")
         stream = stand.stream()
@@ -96,7 +96,7 @@ class Files:
 
     @staticmethod
     async def in_use(stand: Stand, rm_id: str) -> str:
-        """The text that an RM runs on."""
+        """Return the text of an RM's current configuration."""
         return await stand.core.call(lambda core: str(core.configuration(rm_id).text))
 
 

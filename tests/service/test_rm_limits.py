@@ -1,4 +1,4 @@
-"""Limits per RM: what is beyond them is refused entry by entry, with the limit and the option to set it."""
+"""Limits per RM: each entry beyond a limit is refused, with the limit and the option that sets it."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ ONE = Resource(vcore=1)
 
 
 def limited(**limits: int | None) -> Settings:
-    """Settings with these limits per RM."""
+    """Return settings with these limits per RM."""
     return Settings(HERE, limits=Limits(per_rm=RMLimits(**limits)))
 
 
 def app(app_id: str, **fields: Any) -> AddApplicationRequest:
-    """An application of the queue root.a."""
+    """Return an application of the queue root.a."""
     return attrs.evolve(work(0, app=app_id).new_applications[0], **fields)
 
 
 def ask(key: str, app_id: str = "app", **fields: Any) -> AllocationAsk:
-    """An ask for one core."""
+    """Return an ask for one vcore."""
     return AllocationAsk(key, app_id, **{"resource_ask": ONE, **fields})
 
 
 async def partition_of(stand: Stand) -> Partition:
-    """The RM's partition in the core."""
+    """Return the RM's partition in the core."""
     partition = await stand.core.call(lambda core: core.partition("rm"))
     assert partition is not None
     return partition.partition
 
 
 async def told(stand: Stand, *requests: UpdateRequest, on: Any = None) -> list[UpdateResponse]:
-    """The responses to these updates, sent in this order on a stream, by default one of their own."""
+    """Return the responses to these updates, sent in this order on a stream, by default a new one."""
     stream = on or stand.stream()
     heard: list[UpdateResponse] = []
     for request in requests:
@@ -72,7 +72,7 @@ async def told(stand: Stand, *requests: UpdateRequest, on: Any = None) -> list[U
 
 
 def rejected(heard: list[UpdateResponse], kind: str = "allocations") -> list[tuple[str, str]]:
-    """Identifier and reason of all that was rejected of a kind."""
+    """Return identifier and reason of all rejections of a kind."""
     names = {"allocations": "allocation_key", "applications": "application_id", "nodes": "node_id"}
     return [
         (getattr(one, names[kind]), one.reason)
@@ -82,7 +82,7 @@ def rejected(heard: list[UpdateResponse], kind: str = "allocations") -> list[tup
 
 
 def accepted(heard: list[UpdateResponse]) -> list[str]:
-    """The applications that were accepted."""
+    """Return the accepted applications."""
     return [one.application_id for response in heard for one in response.accepted_applications]
 
 
@@ -145,7 +145,7 @@ def test_asks_are_limited_by_those_that_the_core_has(registry: Registry) -> None
         heard = await told(
             stand,
             UpdateRequest("rm", new_applications=[app("app")], asks=[ask(f"k{i}") for i in range(5)]),
-            # One that is known may be asked for again, in another size.
+            # A known ask may be updated to another size.
             UpdateRequest("rm", asks=[ask("k1", resource_ask=Resource(vcore=2))]),
             UpdateRequest("rm", releases=AllocationReleasesRequest([], [AllocationAskRelease("app", "k0")])),
             UpdateRequest("rm", asks=[ask("k5"), ask("k6")]),
@@ -179,27 +179,27 @@ def test_allocations_that_end_make_room_for_asks(registry: Registry) -> None:
 
 
 def placed(key: str, node_id: str = "n1", **fields: Any) -> Allocation:
-    """An allocation of one core on a node."""
+    """Return an allocation of one vcore on a node."""
     return Allocation(key, "app", **{"uuid": key, "node_id": node_id, "resource_per_alloc": ONE, **fields})
 
 
 def joining(*existing: Allocation) -> NewNodeInfo:
-    """A large node with these allocations."""
+    """Return a large node with these allocations."""
     return NewNodeInfo("n1", schedulable_resource=Resource(vcore=100), existing_allocations=list(existing))
 
 
 def keys(heard: list[UpdateResponse]) -> list[str]:
-    """Keys of all that was rejected."""
+    """Return the keys of all rejections."""
     return [key for key, _ in rejected(heard)]
 
 
 def update(**fields: Any) -> UpdateRequest:
-    """An update of the resource manager rm."""
+    """Return an update of the resource manager rm."""
     return UpdateRequest("rm", **fields)
 
 
 def released(*ends: AllocationRelease | AllocationAskRelease) -> AllocationReleasesRequest:
-    """The release of these allocations and asks."""
+    """Return the release of these allocations and asks."""
     return AllocationReleasesRequest(
         [one for one in ends if isinstance(one, AllocationRelease)],
         [one for one in ends if isinstance(one, AllocationAskRelease)],

@@ -1,4 +1,4 @@
-"""The server beside the interface: health, reflection, TLS, addresses, and its end."""
+"""The server beside the interface: health, reflection, TLS, addresses, and shutdown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Code = grpc.StatusCode
 
 
 async def health_of(stand: Stand, service: str = "") -> int:
-    """SERVING is 1, NOT_SERVING is 2."""
+    """Return the status of the health service: SERVING is 1, NOT_SERVING is 2."""
     call = stand.channel.unary_unary("/grpc.health.v1.Health/Check")
     answer = await call(health_pb2.HealthCheckRequest(service=service).SerializeToString())
     return int(health_pb2.HealthCheckResponse.FromString(answer).status)
@@ -97,7 +97,7 @@ def test_reflection_describes_every_service_with_all_that_it_needs(registry: Reg
 
 
 class Certificates:
-    """An authority, and what it has signed, as files."""
+    """An authority and certificates signed by it, as files."""
 
     def __init__(self, folder: Path) -> None:
         self.authority = trustme.CA()
@@ -111,7 +111,7 @@ class Certificates:
         self.clients.cert_pem.write_to_path(self.client_authority)
 
     def channel(self, address: str, client: trustme.LeafCert | None = None) -> Any:
-        """A channel over TLS."""
+        """Return a channel over TLS."""
         credentials = grpc.ssl_channel_credentials(
             self.roots,
             *((client.private_key_pem.bytes(), client.cert_chain_pems[0].bytes()) if client else ()),
@@ -121,12 +121,12 @@ class Certificates:
 
 @pytest.fixture
 def certificates(tmp_path: Path) -> Certificates:
-    """Made anew for each test."""
+    """Create certificates for each test."""
     return Certificates(tmp_path)
 
 
 async def register_over(channel: Any) -> None:
-    """Register over a channel; raises what gRPC raises."""
+    """Register over a channel; raises gRPC's error."""
     request = v0_11.REGISTER_REQUEST.encode(RegisterResourceManagerRequest("rm"))
     await channel.unary_unary(path(SCHEDULER, REGISTER))(request)
     await channel.close()
@@ -238,7 +238,7 @@ def test_stopping_sends_what_is_left_and_says_so(registry: Registry) -> None:
         told: list[UpdateResponse] = []
         with pytest.raises(Ended, match="UNAVAILABLE: the scheduler is being stopped"):
             await stream.collect(told)
-        # It is told nothing of its end: it will come back.
+        # The session is not shut down, because the RM will come back.
         assert not [response for response in told if response.released_allocations]
         states = {one.state for response in told for one in response.updated_applications}
         assert states <= {"Accepted", "Starting", "Running"}

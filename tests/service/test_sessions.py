@@ -1,4 +1,4 @@
-"""Sessions over streams: registering, reporting, losing the connection, coming back, shutting down."""
+"""Sessions over streams: registration, updates, lost connections, recovery, shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Peers that vanish without a goodbye: a network that swallows everything."""
+"""Peers that vanish without closing their connection, as in a network that drops all packets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yunikorn.service.settings import Patience, Settings
 
 
 class Tunnel:
-    """A way to an address that can be made to swallow everything, without closing anything."""
+    """A TCP proxy that can stop forwarding without closing any connection."""
 
     def __init__(self, address: str) -> None:
         self._host, _, self._port = address.partition(":")
@@ -34,7 +34,7 @@ class Tunnel:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def swallow(self) -> None:
-        """From now on nothing gets through."""
+        """Stop forwarding."""
         self._open.clear()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

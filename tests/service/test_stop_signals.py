@@ -1,4 +1,4 @@
-"""A signal that arrives twice is one; a second one later means at once."""
+"""A signal that arrives twice counts once; a second one later stops at once."""
 
 from yunikorn.service.stop_signals import ECHO, StopSignals
 

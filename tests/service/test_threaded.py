@@ -1,4 +1,4 @@
-"""The core in a thread of its own: callers in other threads, timers, back-pressure, the end, and bugs."""
+"""The core in a thread of its own: callers in other threads, timers, back-pressure, shutdown, exceptions."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from yunikorn.registry import Registry
 
 @pytest.fixture
 def make(registry: Registry) -> Callable[[Clock], Scheduler]:
-    """Makes the scheduler inside."""
+    """Creates the scheduler in the core's thread."""
     return lambda clock: Scheduler(registry, clock)
 
 
 @pytest.fixture
 def core(make: Callable[[Clock], Scheduler]) -> Iterator[ThreadedScheduler]:
-    """A core at work, on the machine's clock."""
+    """A running core with the system clock."""
     with ThreadedScheduler(make, SystemClock()) as threaded:
         yield threaded
 
@@ -79,7 +79,7 @@ def test_timers_fire_by_the_clock_that_was_passed_in(make: Callable[[Clock], Sch
         core.update(work(1))
         ears.allocations(1)
         clock.advance(3600)
-        core.call(lambda scheduler: None)  # it looks at its clock at the latest when something comes
+        core.call(lambda scheduler: None)  # the core checks its clock at the latest on the next call
         states = []
         while "Running" not in states:
             response = ears.heard.get(timeout=PATIENCE)

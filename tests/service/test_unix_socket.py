@@ -1,4 +1,4 @@
-"""A socket of the file system belongs to one service: a second one is refused and told the holder."""
+"""A Unix socket belongs to one service: a second service is refused, and names the holder."""
 
 from __future__ import annotations
 

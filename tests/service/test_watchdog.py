@@ -1,4 +1,4 @@
-"""The watchdog: a core that hangs is found, and who makes it hang is named."""
+"""The watchdog detects a hanging core, and names the plugin that makes it hang."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HANGING, RELEASE = threading.Event(), threading.Event()
 
 @attrs.frozen
 class Tarpit(Predicate):
-    """Does not come back until it is let go."""
+    """Blocks until the test permits it to return."""
 
     name = "tarpit"
 

@@ -1,8 +1,8 @@
-"""Workloads in a few words, and a core of a few lines to play them against.
+"""Builders of small workloads, and a fake core to simulate them with.
 
-The fake core takes the first node that fits, in order of arrival. It keeps the manners of the real one:
-it answers through the callback before a call returns, echoes releases, takes allocations back when their
-node goes, and rejects what it is told to reject.
+The fake core places tasks on the first node that fits, in order of arrival. Like the real core it answers
+through the callback before a call returns, confirms releases, releases allocations when their node is
+removed, and rejects applications that the test names.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Write = Callable[[str, str], Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Writes a file and says where."""
+    """Return a function that writes a file and returns its path."""
 
     def make(name: str, text: str) -> Path:
         path = tmp_path / name
@@ -204,7 +204,7 @@ class FakeCore:
 
 @pytest.fixture(scope="session")
 def core_class() -> type[FakeCore]:
-    """The fake core's class, for tests that make their own or extend it."""
+    """The class of the fake core, for tests that create or extend it."""
     return FakeCore
 
 
@@ -215,7 +215,7 @@ def core() -> FakeCore:
 
 
 class Maker:
-    """Makes parts of workloads; times are seconds, sizes cores."""
+    """Builders of parts of workloads; times are seconds, sizes vcores."""
 
     @staticmethod
     def node(name: str, cores: int = 4) -> WorkloadNode:
@@ -240,13 +240,13 @@ class Maker:
 
 @pytest.fixture(scope="session")
 def make() -> Maker:
-    """Makes parts of workloads."""
+    """Builders of parts of workloads."""
     return Maker()
 
 
 @pytest.fixture
 def play() -> Callable[..., Report]:
-    """Plays a workload against a core; `until` is in seconds."""
+    """Return a function that simulates a workload on a core; `until` is in seconds."""
 
     def run(
         workload: Workload,

@@ -1,4 +1,4 @@
-"""What makes a recorded workload a test of policies: tasks that stay, arrivals that crowd, fewer nodes."""
+"""Adjustments of recorded workloads: minimum run times, compressed arrivals, fewer nodes."""
 
 from __future__ import annotations
 

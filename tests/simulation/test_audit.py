@@ -1,4 +1,4 @@
-"""The audit that all simulations of the tests go through finds what is wrong."""
+"""Tests of the audit that checks all simulations of the tests: it detects errors."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ applications: [{id: a, queue: root.default, tasks: [{count: 3, resources: {vcore
 
 
 class Forger(Recorder):
-    """Comes before the audit, and changes what it is told."""
+    """Changes calls on their way to the audit."""
 
     def __init__(self, forge: Callable[[Allocation], None]) -> None:
         self._forge = forge
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
-        """Something else was placed."""
+        """Report another placement."""
         self._forge(allocation)
 
 

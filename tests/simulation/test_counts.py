@@ -1,6 +1,6 @@
-"""What a report counts of preemption, lost work, gangs, limits and time limits, checked by hand.
+"""Counts in the report of preemption, lost work, gangs, limits and timeouts, verified by hand.
 
-All of it with the real core: each answer of it that asks for another one is heard here.
+All tests use the real core, because the simulated RM has to react to its requests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WEB = "{id: web, queue: root.web, submit: 10, tasks: [{count: 2, resources: {vco
 
 
 class Diary(Recorder):
-    """Remembers (second, what, application) of every decision, how often, and how applications ended."""
+    """Records (second, kind, application) of decisions with their counts, and the final states."""
 
     def __init__(self) -> None:
         self.lines: dict[tuple[float, str, str], int] = {}
@@ -61,7 +61,7 @@ def play(
     events: str = "",
     preempted: str = "restart",
 ) -> tuple[Report, Diary]:
-    """The report of a scenario with these applications, and what happened; it must add up."""
+    """Return the report of a scenario with these applications, and the diary; assert that counts add up."""
     text = f"nodes: [{nodes}]\nevents: [{events}]\napplications: [{', '.join(applications)}]"
     diary = Diary()
     workload = read_scenario(text, "file", "name")
@@ -77,17 +77,17 @@ def play(
 
 
 def figures(wait: WaitSummary | None) -> tuple[float, ...] | None:
-    """Number, mean and longest."""
+    """Return number, mean and maximum."""
     return None if wait is None else (wait.count, wait.mean, wait.max)
 
 
 def lost(report: Report) -> list[tuple[str, int, float]]:
-    """Reason, tasks and seconds of lost work."""
+    """Return reason, tasks and seconds of lost work."""
     return [attrs.astuple(loss) for loss in report.lost_work]
 
 
 def held(report: Report) -> list[tuple[str, float]]:
-    """Each limit and the seconds that it held requests."""
+    """Return each limit with the seconds for which it blocked asks."""
     return [attrs.astuple(limit) for limit in report.limit_waits.limits]
 
 
@@ -98,7 +98,7 @@ def test_preempted_tasks_start_again_and_what_they_had_done_is_lost(registry: Re
     report, diary = play(registry, TEAMS, BATCH % "", WEB)
     assert diary.lines == {
         (0, "start", "batch"): 4,
-        # The guarantee of web is 2. It has waited for the delay of 30 s.
+        # The guarantee of web is 2, and it has waited for the preemption delay of 30 s.
         (40, "preempted", "batch"): 2,
         (40, "start", "web"): 2,
         (60, "ended", "web"): 2,
@@ -112,7 +112,7 @@ def test_preempted_tasks_start_again_and_what_they_had_done_is_lost(registry: Re
         ("root.batch", 2),
         ("root.web", 0),
     ]
-    # Of 8 starts four had waited not at all, two 30 s and two 20 s.
+    # Of 8 starts four had no wait, two waited 30 s and two 20 s.
     assert figures(report.task_wait) == (8, 12.5, 30)
     assert report.times.makespan == 160
 
@@ -327,10 +327,10 @@ def test_a_quota_holds_what_is_above_it(registry: Registry) -> None:
         registry,
         config,
         "{id: one, queue: root.a, tasks: [{count: 6, resources: {vcore: 1}, runtime: 10}]}",
-        # Waits from 25 on for room on the node only: no limit holds it.
+        # From 25 on it waits for room on the node only: no limit blocks it.
         "{id: two, queue: root.b, submit: 25, tasks: [{resources: {vcore: 3}, runtime: 10}]}",
     )
-    # Two tasks are held for 10 s, two for 20 s.
+    # Two tasks are blocked for 10 s, two for 20 s.
     limits = report.limit_waits
     assert figures(limits.tasks) == (4, 15, 20)
     assert limits.applications is None
@@ -366,7 +366,7 @@ def test_a_gang_is_held_as_a_whole(registry: Registry) -> None:
     # One of them would fit at once. All three do when the first application has ended.
     assert figures(report.limit_waits.tasks) == (3, 10, 10)
     report, _ = play(registry, config, app % ("one", "", 1), app % ("gang", "gang: Hard, ", 3))
-    # Two placeholders have their place at once, the third is held.
+    # Two placeholders are placed at once, the third is blocked.
     assert figures(report.limit_waits.tasks) == (1, 10, 10)
     assert report.gangs is not None
     assert figures(report.gangs.wait) == (1, 10, 10)

@@ -1,7 +1,7 @@
 """Any configuration with any workload runs to its end, with a bounded number of rounds.
 
-Whoever drives a core sleeps until its next timer. A timer that is due again and again makes the simulator
-and the service spin, although no decision is wrong.
+A driver of a core sleeps until the core's next timer. A timer that is due again and again would make the
+simulator and the service spin, although no decision is wrong.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from yunikorn.simulation.run import simulate
 
 AT_ONE_INSTANT = 50
 IN_ALL = 2500
-"""Five times what the busiest of 300 such runs took."""
+"""Five times the maximum of 300 such runs."""
 SEEDS = (*range(12), 44, 54, 84, 87, 98, 126, 1797, 4387)
-"""The last ones made preemption look again and again, at one instant or once a second, or take turns."""
+"""With seeds that failed once: preemption retried at one instant, once a second, or alternately."""
 
 
 class Rounds:

@@ -1,4 +1,4 @@
-"""The simulated resource manager and its virtual clock, against a core of a few lines."""
+"""The simulated resource manager and its virtual clock, with the fake core."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Play = Callable[..., Report]
 
 
 class Diary(Recorder):
-    """Remembers decisions as (second, what, application, node)."""
+    """Records decisions as (second, kind, application, node)."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[float, str, str, str]] = []
@@ -39,7 +39,7 @@ class Diary(Recorder):
 
 
 def conserved(report: Report) -> bool:
-    """Nothing is lost and nothing appears: neither applications nor tasks."""
+    """Assert that the numbers of applications and tasks add up."""
     counts, tasks = report.applications, report.tasks
     return (
         counts.submitted
@@ -285,7 +285,7 @@ def test_an_allocation_that_nobody_asked_for_is_an_error(make: Any, core_class: 
 
 
 def draw_workload(draw: Any, make: Any) -> Workload:
-    """A small workload with everything in it: drains, new capacities, removals, run times of zero."""
+    """Draw a small workload with drains, resized and removed nodes, and run times of zero."""
     nodes = [make.node(f"n{index}", draw(st.integers(1, 3))) for index in range(draw(st.integers(1, 3)))]
     applications = [
         make.app(

@@ -1,4 +1,4 @@
-"""Random workloads of all that a scenario can say: counts add up, and equal input gives equal bytes."""
+"""Random workloads with every feature of a scenario: counts add up, and equal input gives equal bytes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ partitions:
 
 
 def times(most: int) -> st.SearchStrategy[int]:
-    """Whole seconds up to `most`."""
+    """Draw whole seconds up to `most`."""
     return st.integers(0, most).map(lambda seconds: seconds * SECOND)
 
 
@@ -61,7 +61,7 @@ tasks = st.lists(groups, min_size=1, max_size=2, unique_by=lambda group: group.n
 
 @st.composite
 def applications(draw: st.DrawFn, number: int) -> WorkloadApplication:
-    """One that may be a gang, may have limited time, and may give up when it is preempted."""
+    """Draw an application, perhaps with a gang, an execution timeout, or an end on preemption."""
     gang = draw(st.sampled_from(["", "", "Atomic", "Soft", "Hard"]))
     held = gang in ("Soft", "Hard")
     return WorkloadApplication(
@@ -79,7 +79,7 @@ def applications(draw: st.DrawFn, number: int) -> WorkloadApplication:
 
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
-    """A crowd on a few nodes, one of which may leave."""
+    """Draw many applications for a few nodes, one of which may be removed."""
     nodes = [
         WorkloadNode(f"n{number}", Resource(vcore=draw(st.integers(2, 4)) * 1000)) for number in range(2)
     ]
@@ -94,7 +94,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 
 def check(report: Report) -> None:
-    """Everything is counted once."""
+    """Assert that everything is counted once."""
     counts, of, gangs, held = report.applications, report.tasks, report.gangs, report.limit_waits
     ended = counts.finished + counts.failed + counts.rejected
     assert counts.submitted == ended + counts.running + counts.waiting
@@ -140,7 +140,7 @@ def test_everything_is_counted_once(
 
 
 def fates(folder: Path) -> int:
-    """How many applications came to an end, each once."""
+    """Return the number of applications that ended, each counted once."""
     lines = (folder / "applications.jsonl").read_text("utf-8").splitlines()
     names = [json.loads(line)["application"] for line in lines]
     assert len(names) == len(set(names))

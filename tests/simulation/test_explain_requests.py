@@ -1,4 +1,4 @@
-"""`--explain APP[@TIME]`: asked at its moment, answered with the numbers, and without any effect."""
+"""`--explain APP[@TIME]`: answered for the given moment, with numbers, without an effect on decisions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ applications:
 
 
 def ask(tmp_path: Path, *questions: str, until: int | None = None, workload: str = WORKLOAD) -> Report:
-    """A simulation with questions."""
+    """Simulate with explain requests."""
     path = tmp_path / "workload.yaml"
     path.write_text(workload, "utf-8")
     plan = read_workload(path)
@@ -64,7 +64,7 @@ def ask(tmp_path: Path, *questions: str, until: int | None = None, workload: str
 
 
 def answers(tmp_path: Path, *questions: str, until: int | None = None) -> list[ExplainAnswer]:
-    """What a simulation answers."""
+    """Return the answers of a simulation."""
     return ask(tmp_path, *questions, until=until).explanations
 
 

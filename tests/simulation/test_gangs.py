@@ -1,4 +1,4 @@
-"""Gangs in simulations: with placeholders, all at once, and the jobs of a trace as rigid ones."""
+"""Gangs in simulations: with placeholders, Atomic, and jobs of a trace as rigid gangs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "simulation.md"
 
 
 def three_teams(policy: str) -> str:
-    """The configuration that docs/simulation.md plays a trace under, with this policy."""
+    """Return the configuration used for the trace in docs/simulation.md, with this policy."""
     found = re.search(r"^`teams.yaml`\n\n```yaml\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
     assert found is not None
     assert found[1].count("policy: fifo\n") == 1
@@ -37,7 +37,7 @@ def three_teams(policy: str) -> str:
 
 
 class Fates(Recorder):
-    """Remembers when tasks of applications started, in seconds, and how placeholders ended."""
+    """Records when tasks started, in seconds, and how placeholders ended."""
 
     def __init__(self) -> None:
         self.starts: dict[str, list[float]] = {}
@@ -82,7 +82,7 @@ def test_a_gang_with_placeholders_asks_for_its_tasks_when_all_of_them_have_their
         " tasks: [{count: 6, resources: {vcore: 1}, runtime: 10}]},"
         "{id: small, queue: root.a, submit: 20, tasks: [{count: 3, resources: {vcore: 1}, runtime: 5}]}",
     )
-    # Its placeholders take the room that is there, and keep it from the small one.
+    # Its placeholders take the available room, and keep it from the small application.
     assert fates.starts == {"one": [0] * 4, "gang": [50] * 6, "small": [50, 50, 55]}
     assert fates.places == [(50, "replaced")] * 6
     assert (report.applications.finished, report.tasks.ended) == (3, 13)
@@ -135,7 +135,7 @@ def test_the_jobs_of_a_trace_are_gangs_if_so_wanted() -> None:
 
 
 class Crowd(Fates):
-    """Watches besides that no node is over its capacity."""
+    """Asserts besides that no node exceeds its capacity."""
 
     def __init__(self, nodes: list[WorkloadNode]) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class Crowd(Fates):
 
 
 def test_every_job_of_a_real_trace_starts_as_a_whole(traces: Path, registry: Registry) -> None:
-    """The trace that docs/simulation.md compares policies on, to its end under three of them."""
+    """The trace on which docs/simulation.md compares policies, to its end under three of them."""
     waits = {}
     for policy in ("fifo", "fair", "stateaware"):
         workload = read_workload(traces / "swf" / "hpc2n.swf", swf=SwfOptions(queue="", jobs="atomic"))
@@ -172,9 +172,9 @@ def test_every_job_of_a_real_trace_starts_as_a_whole(traces: Path, registry: Reg
         assert (report.gangs.whole, report.gangs.given_up, report.preemptions) == (3170, 0, 0)
         assert report.gangs.wait == report.application_wait
         waits[policy] = report.application_wait
-    # Who waits has nothing: all are equal for `fair`, and the first come is served first.
+    # Waiting jobs have no allocations: all are equal for `fair`, and the first to arrive is served first.
     assert waits["fair"] == waits["fifo"]
-    # And `stateaware` lets one job at a time start in a queue: nothing small passes it.
+    # `stateaware` starts one job at a time per queue, so no small job overtakes.
     assert waits["fifo"] is not None
     assert waits["stateaware"] is not None
     assert waits["stateaware"].mean > waits["fifo"].mean

@@ -1,4 +1,4 @@
-"""Scenarios that describe their applications instead of listing them."""
+"""Scenarios that generate their applications from distributions."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ generate:
 
 
 def read(text: str, seed: int | None = None) -> Workload:
-    """The workload of a scenario."""
+    """Return the workload of a scenario."""
     return read_scenario(text, "file", "file", seed=seed)
 
 
 def of(workload: Workload, stem: str) -> list[WorkloadApplication]:
-    """The applications of one entry."""
+    """Return the applications of one entry."""
     return [app for app in workload.applications if app.id.startswith(f"{stem}-")]
 
 
@@ -186,12 +186,12 @@ NO_ARRIVALS = "generate: [{id: x, tasks: [{resources: {vcore: 1}, runtime: 1}]}]
 
 
 def run(runtime: str) -> str:
-    """An entry with this run time."""
+    """Return an entry with this run time."""
     return RUN.replace("RUN", runtime)
 
 
 def arriving(process: str) -> str:
-    """An entry with this process."""
+    """Return an entry with this arrival process."""
     return RUN.replace("process: regular, every: 1", f"process: {process}")
 
 

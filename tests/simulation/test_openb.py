@@ -1,4 +1,4 @@
-"""The openb traces: lists of nodes and pods as CSV, GPUs in parts, and what is wrong in them."""
+"""The openb traces: CSV lists of nodes and pods, fractional GPUs, and problems in them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PODS = HEADER + (
 
 
 def read(pods: str, strict: bool = False, **options: str) -> Workload:
-    """The workload of a list of pods on three nodes."""
+    """Return the workload of a list of pods on three nodes."""
     nodes = read_openb_nodes(NODES, "nodes.csv", options.get("gpus", "share"))
     return read_openb(pods, "pods.csv", "pods.csv", OpenbOptions(**options), nodes, strict=strict)
 
@@ -64,7 +64,7 @@ def test_a_pod_becomes_an_application_with_one_task() -> None:
 def test_times_count_from_the_first_creation_and_missing_ones_are_replaced_and_counted() -> None:
     workload = read(PODS + "p4,1,1,0,0,,,,,,\n" + "p5,1,1,0,0,,LS,Running,130,,135\n")
     by_name = {application.id: application for application in workload.applications}
-    assert workload.origin == 0.0  # p4 has no time and is taken to arrive at 0
+    assert workload.origin == 0.0  # p4 has no time and arrives at 0
     assert by_name["p1"].submit == 100 * SECOND
     assert by_name["p3"].tasks[0].runtime == 30 * SECOND
     assert by_name["p4"].tasks[0].runtime == by_name["p5"].tasks[0].runtime == 3600 * SECOND
@@ -199,11 +199,11 @@ def test_the_whole_of_the_real_lists(tmp_path: Path, traces: Path, registry: Reg
         tmp_path, CONFIG.replace("PREDICATES", "nodesortpolicy: {type: binpacking}"), held, registry
     )
     assert conserved(report)
-    # The numbers that docs/simulation.md has.
+    # The numbers given in docs/simulation.md.
     assert (report.tasks.running, report.tasks.waiting) == (7705, 447)
     free = {node.name: dict(node.resources) for node in workload.nodes}
     check_places(tmp_path, free)
-    # What waits at the end fits nowhere: an independent look at every node.
+    # Tasks that wait at the end fit no node: an independent check of every node.
     placed = placed_names(tmp_path)
     waiting = [app for app in workload.applications if app.id not in placed]
     assert len(waiting) == report.tasks.waiting
@@ -219,7 +219,7 @@ def test_the_whole_of_the_real_lists(tmp_path: Path, traces: Path, registry: Reg
 def test_pods_that_are_spread_leave_no_room_for_a_large_one(
     order: str, placed: int, unusable: tuple[float | None, float | None], registry: Registry
 ) -> None:
-    """Four pods of a GPU each, then one of eight, and two nodes of eight: spread, 12 of 16 are of no use."""
+    """Four pods of a GPU each, then one of eight, and two nodes of eight: spread, 12 of 16 are unusable."""
     nodes = read_openb_nodes("sn,cpu_milli,memory_mib,gpu,model\na,8000,99,8,\nb,8000,99,8,\n", "nodes.csv")
     small = "".join(f"s{number},1,1,1,1000,,LS,Running,0,9,0\n" for number in range(4))
     pods = f"{HEADER}{small}large,1,1,8,1000,,LS,Running,10,90,20\n"
@@ -232,7 +232,7 @@ def test_pods_that_are_spread_leave_no_room_for_a_large_one(
 
 
 def check_places(folder: Path, free: dict[str, dict[str, int]]) -> None:
-    """Take what was placed from the nodes; none may go below nothing."""
+    """Subtract the placements from the nodes; none may become negative."""
     for line in (folder / "decisions.jsonl").read_text("utf-8").splitlines():
         decision = json.loads(line)
         room = free[decision["node"]]
@@ -242,6 +242,6 @@ def check_places(folder: Path, free: dict[str, dict[str, int]]) -> None:
 
 
 def placed_names(folder: Path) -> set[str]:
-    """The pods that got a place."""
+    """Return the names of the placed pods."""
     lines = (folder / "decisions.jsonl").read_text("utf-8").splitlines()
     return {json.loads(line)["application"] for line in lines}

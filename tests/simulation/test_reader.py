@@ -1,4 +1,4 @@
-"""Finding out what a file is; node files; files that cannot be read."""
+"""Detection of file formats, node files, and unreadable files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations that come into use while a scenario is played, and nodes that come and go."""
+"""Scenarios with configuration reloads, and with nodes that join and leave."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ applications:
 
 
 class Ear(Recorder):
-    """Remembers what it hears of configurations."""
+    """Records notifications about configurations."""
 
     def __init__(self) -> None:
         self.heard: list[Reloaded] = []
@@ -54,7 +54,7 @@ class Ear(Recorder):
 
 
 def play(folder: Path, scenario: str, registry: Registry, config: str = ONE_CORE, **files: str) -> Report:
-    """Simulate a scenario that names `files` beside it; everything must add up."""
+    """Simulate a scenario with these `files` beside it; assert that counts add up."""
     for name, text in files.items():
         (folder / f"{name}.yaml").write_text(text, "utf-8")
     path = folder / "workload.yaml"
@@ -67,7 +67,7 @@ def play(folder: Path, scenario: str, registry: Registry, config: str = ONE_CORE
 
 
 def starts(folder: Path) -> list[tuple[float, str]]:
-    """When which application got a place."""
+    """Return start time and application of all placements."""
     lines = (folder / "out" / "decisions.jsonl").read_text("utf-8").splitlines()
     decisions = [json.loads(line) for line in lines]
     return [(line["time"], line["application"]) for line in decisions if line["event"] == "allocation"]
@@ -75,7 +75,7 @@ def starts(folder: Path) -> list[tuple[float, str]]:
 
 def test_a_configuration_holds_from_its_time_on(tmp_path: Path, registry: Registry) -> None:
     report = play(tmp_path, WORK + "events: [{at: 15s, config: more.yaml}]", registry, more=THREE_CORES)
-    # One after the other; at 15 two more start beside the one that runs since 10.
+    # One after the other; at 15 two more start beside the one that has run since 10.
     assert [time for time, _ in starts(tmp_path)] == [0, 10, 15, 15, 20, 25]
     assert report.reloads == [ReloadReport(15.0, "more.yaml", True, "")]
     assert json.loads(report.to_json())["reloads"][0]["config"] == "more.yaml"
@@ -90,7 +90,7 @@ def test_it_holds_for_what_arrives_at_the_same_instant(tmp_path: Path, registry:
 
 def test_limits_are_counted_by_the_configuration_of_the_time(tmp_path: Path, registry: Registry) -> None:
     report = play(tmp_path, WORK + "events: [{at: 5, config: more.yaml}]", registry, more=THREE_CORES)
-    # Five are held from 0 to 5 by the first quota, then three by the second from 5 to 10, and so on.
+    # Five are blocked from 0 to 5 by the first quota, then three by the second from 5 to 10, and so on.
     assert report.limit_waits.tasks is not None
     assert report.limit_waits.tasks.count == 5
     assert [time for time, _ in starts(tmp_path)] == [0, 5, 5, 10, 15, 15]
@@ -152,7 +152,7 @@ events:
     lines = (tmp_path / "out" / "nodes.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["add", "add", "remove"]
     assert report.node_troubles == ["node o was not changed: failed to find node o"]
-    # The replay knows no partitions: a quota that both have.
+    # The replay has no partitions, so both share a quota.
     assert Replay(tmp_path / "out", THREE_CORES.replace("vcore: 3", "vcore: 7")).failures == []
 
 

@@ -1,6 +1,6 @@
-"""An independent replay of what a simulation wrote: no node and no queue is ever over its limit.
+"""An independent check of the files a simulation wrote: no node or queue exceeds its limit at any time.
 
-The replay shares nothing with the scheduler: it reads the files of `--out` and the YAML, and adds up.
+The check shares no code with the scheduler: it reads the files of `--out` and the YAML, and adds up.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ partitions:
 
 
 class Replay:
-    """Adds up what nodes and queues hold; `failures` says where a limit was passed."""
+    """Adds up usage of nodes and queues; `failures` lists exceeded limits."""
 
     def __init__(self, folder: Path, config: str) -> None:
         self.failures: list[str] = []
@@ -162,7 +162,7 @@ def play(folder: Path, config: str, workload: Workload, registry: Registry) -> R
 
 
 def conserved(report: Report) -> bool:
-    """Nothing is lost and nothing appears: neither applications nor tasks."""
+    """Assert that the numbers of applications and tasks add up."""
     counts, tasks = report.applications, report.tasks
     return (
         counts.submitted
@@ -174,7 +174,7 @@ def conserved(report: Report) -> bool:
 
 
 def check(folder: Path, config: str, report: Report) -> Replay:
-    """Replay a folder; everything must hold, and agree with the report."""
+    """Check the files of a folder; they must agree with the report."""
     replay = Replay(folder, config)
     assert replay.failures == []
     assert replay.allocations == report.allocations
@@ -201,7 +201,7 @@ groups = st.builds(
 
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
-    """Small clusters with more work than room, with nodes that come, go, drain and shrink."""
+    """Draw a small overloaded cluster with nodes that join, leave, drain and shrink."""
     nodes = [
         WorkloadNode(
             f"n{number}", Resource(vcore=draw(st.integers(1, 4)) * 1000, memory=draw(st.integers(1, 8)))

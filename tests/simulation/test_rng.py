@@ -1,4 +1,4 @@
-"""Chance from seeds: the same on every machine, and shaped as the name of a distribution says."""
+"""Random numbers from seeds: equal on every machine, and distributed as named."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_streams_are_the_same_everywhere_and_know_nothing_of_each_other() -> Non
         streams(seed)(name) for seed, name in ((7, "a"), (7, "a"), (7, "b"), (8, "a"))
     )
     drawn = [first() for _ in range(3)]
-    # Written down once: another version of Python, or another machine, must give the same.
+    # Fixed values: other versions of Python and other machines must give equal numbers.
     assert drawn == [0.8046564102394738, 0.5098934705197334, 0.9089986442963961]
     assert [again() for _ in range(3)] == drawn
     assert [other() for _ in range(3)] != drawn
@@ -83,7 +83,7 @@ def test_powers_and_what_has_none() -> None:
 
 
 def draws(distribution: Distribution, count: int = MANY) -> list[float]:
-    """Values of a distribution from one seed."""
+    """Return values of a distribution from one seed."""
     rng = streams(3)("test")
     return [distribution.draw(rng) for _ in range(count)]
 
@@ -126,7 +126,7 @@ def test_choices_follow_their_weights_and_ranks() -> None:
 
 
 def moments(process: Process, count: int = MANY) -> list[int]:
-    """The first moments of a process."""
+    """Return the first arrival times of a process."""
     of = streams(5)
     found = list(islice(process.moments(of), count))
     assert found == sorted(found)
@@ -137,7 +137,7 @@ def moments(process: Process, count: int = MANY) -> list[int]:
 def test_regular_arrivals_and_gaps() -> None:
     assert moments(Regular(7), 4) == [0, 7, 14, 21]
     assert moments(Gaps(Constant(5 * SECOND)), 3) == [5 * SECOND, 10 * SECOND, 15 * SECOND]
-    # Whole milliseconds are enough, and the rest is not lost.
+    # Whole milliseconds are enough, and remainders are carried over.
     assert moments(Gaps(Constant(400_000)), 4) == [0, 1_000_000, 1_000_000, 2_000_000]
 
 

@@ -1,4 +1,4 @@
-"""Simulations with the real core: partitions, policies, plugins that misbehave."""
+"""Simulations with the real core: partitions, policies, misbehaving plugins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ partitions:
 
 
 class Starts(Recorder):
-    """Remembers which application started when, in seconds."""
+    """Records start time (s) and application of all placements."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[float, str]] = []

@@ -1,4 +1,4 @@
-"""Scenarios: our own YAML for nodes, applications and what happens to nodes."""
+"""Scenarios: YAML with nodes, applications and node events."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ KEYS_EXPECTED = (
 
 
 def read(text: str) -> Workload:
-    """The workload of a scenario."""
+    """Return the workload of a scenario."""
     return read_scenario(text, "file.yaml", "file.yaml")
 
 
 def problems(text: str) -> list[str]:
-    """Everything that is wrong with a scenario."""
+    """Return all problems of a scenario."""
     with pytest.raises(InputError) as caught:
         read(text)
     assert str(caught.value).startswith("file.yaml: ")

@@ -1,4 +1,4 @@
-"""A scenario that is written out says the same as what it was written from."""
+"""A written scenario equals the workload it was written from."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from yunikorn.simulation.workload import (
 
 
 def again(workload: Workload) -> Workload:
-    """The workload, written and read."""
+    """Write the workload, and read it back."""
     text = "".join(f"{line}\n" for line in scenario_lines(workload))
     return read_scenario(text, "written", "written")
 
 
 def same(one: Workload, other: Workload) -> None:
-    """Both have the same nodes, events and applications."""
+    """Assert that both have equal nodes, events and applications."""
     assert (one.name, one.nodes, one.events) == (other.name, other.nodes, other.events)
     assert list(one.applications) == list(other.applications)
 
@@ -106,7 +106,7 @@ LINE = (
 
 
 def long_file(folder: Path, *lines: str, head: str = "") -> Path:
-    """A scenario with these lines for applications."""
+    """Return a scenario with these lines for applications."""
     path = folder / "long.yaml"
     text = "nodes:\n- {name: n, resources: {vcore: 4}}\n" + head + "applications:\n" + "\n".join(lines) + "\n"
     path.write_text(text, "utf-8")
@@ -114,7 +114,7 @@ def long_file(folder: Path, *lines: str, head: str = "") -> Path:
 
 
 def line(name: str, at: object = 0, more: str = "") -> str:
-    """A line for an application."""
+    """Return a line for an application."""
     return LINE.replace("ID", name).replace("AT", str(at)).replace('"user"', f'{more}"user"')
 
 

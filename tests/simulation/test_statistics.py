@@ -1,4 +1,4 @@
-"""Waiting times and use over time, against the plain definitions."""
+"""Waiting times and usage over time, compared with their plain definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory does not grow with the length of a workload, and long traces are held as columns of numbers."""
+"""Memory does not grow with the length of a workload, and long traces are stored as columns of numbers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ generate:
 
 
 class Census:
-    """Counts, now and then while a simulation runs, how many applications and tasks are held in memory."""
+    """Counts at intervals how many applications and tasks are in memory."""
 
     def __init__(self) -> None:
         self.most: Counter[str] = Counter()
@@ -82,7 +82,7 @@ def test_memory_holds_no_more_than_is_there_at_one_time(
         report = simulate(CONFIG, read_workload(path), registry, recorder=recorder, watch=census)
     assert conserved(report)
     assert report.applications.finished == 1500
-    # On average 18 applications with 42 tasks are there; 1,500 with 3,500 come and go.
+    # On average 18 applications with 42 tasks exist at a time, of 1,500 with 3,500 in all.
     assert set(census.most) == COUNTED
     assert all(10 < count < 200 for count in census.most.values()), census.most
 

@@ -1,4 +1,4 @@
-"""Traces in the Standard Workload Format: tolerant of what is in the wild, exact about what is wrong."""
+"""Traces in the Standard Workload Format: tolerant of common deviations, exact about errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def line(
     group: object = 3,
     queue: object = 1,
 ) -> str:
-    """A line of a trace."""
+    """Return a line of a trace."""
     fields = [number, submit, -1, run, allocated, -1, used, requested, time, memory, 1, user, group]
     return " ".join(str(field) for field in [*fields, 5, queue, 2, -1, -1])
 
@@ -40,7 +40,7 @@ def line(
 def read(
     *lines: str, nodes: list[WorkloadNode] | None = None, strict: bool = False, **options: str
 ) -> Workload:
-    """The workload of these lines."""
+    """Return the workload of these lines."""
     text = "\n".join(lines)
     return read_swf(
         text, "trace", "trace", SwfOptions(**options), NODES if nodes is None else nodes, strict=strict
