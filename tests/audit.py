@@ -1,6 +1,6 @@
-"""An audit of every simulation that a test plays in its own process: nothing is lost, no limit is passed.
+"""An audit of every simulation that a test runs in its own process: counts add up, no limit is exceeded.
 
-It adds up by itself what nodes and queues hold; from the core it takes only how much each queue may have.
+It sums usage of nodes and queues independently; only the quota of each queue is read from the core.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from yunikorn.simulation.workload import NodeEvent, NodeEventKind
 
 
 class Audit(Recorder):
-    """Books of its own, checked at every allocation, release and change of a node."""
+    """Independent accounting, checked at every allocation, release and change of a node."""
 
     def __init__(self, core: Scheduler) -> None:
         self._core = core
@@ -34,7 +34,7 @@ class Audit(Recorder):
         self._count = 0
 
     def node_changed(self, event: NodeEvent) -> None:
-        """What it has from now on."""
+        """Record capacity and drain state of the node."""
         name = event.node.name
         if event.change is NodeEventKind.REMOVE:
             assert not +self._on_node[name], f"{name} left with something on it"
@@ -49,10 +49,10 @@ class Audit(Recorder):
             self._drained.discard(name)
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
-        """It fits its node, and every queue above it."""
+        """Assert that the allocation fits its node and every queue above it."""
         assert moment >= self._time
         self._time = moment
-        self._count += not allocation.placeholder  # Those are no tasks.
+        self._count += not allocation.placeholder  # Placeholders are no tasks.
         partition, node = partition_name(allocation.partition_name), allocation.node_id
         assert (partition, allocation.uuid) not in self._placed, f"{allocation.uuid} was used twice"
         self._placed[partition, allocation.uuid] = allocation
@@ -76,7 +76,7 @@ class Audit(Recorder):
                 assert not over, f"{level.path} is over its {over}"
 
     def released(self, moment: int, allocation: Allocation, reason: str) -> None:
-        """It was there, and as it is given back."""
+        """Assert that the allocation exists and is released as it was placed."""
         assert moment >= self._time
         self._time = moment
         partition = partition_name(allocation.partition_name)
@@ -91,7 +91,7 @@ class Audit(Recorder):
             self._in_queue[partition, ".".join(parts[: index + 1])].subtract(placed.resource_per_alloc)
 
     def check(self, report: Report) -> None:
-        """The report agrees, and nothing is lost and nothing appears."""
+        """Assert that the report agrees with the records, and that counts add up."""
         counts, tasks = report.applications, report.tasks
         left = counts.running + counts.waiting
         assert counts.submitted == counts.finished + counts.failed + counts.rejected + left
@@ -103,7 +103,7 @@ class Audit(Recorder):
 
 
 class AuditedSimulation(Simulation):
-    """A simulation whose books are kept a second time."""
+    """A simulation with an audit."""
 
     def __init__(self, workload: Any, core: Any, clock: Any, *, recorder: Any = None, **more: Any) -> None:
         self._audit = Audit(core)
@@ -111,7 +111,7 @@ class AuditedSimulation(Simulation):
         super().__init__(workload, core, clock, recorder=Recorders(*everyone), **more)
 
     def run(self) -> Report:
-        """Play it, and check the whole."""
+        """Run the simulation, and check its result."""
         report = super().run()
         self._audit.check(report)
         return report

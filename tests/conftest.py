@@ -1,4 +1,4 @@
-"""What all tests share: where the traces are, and how hypothesis works."""
+"""Fixtures and options common to all tests: traces, registry, hypothesis, markers, packages."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from yunikorn.simulation import run
 
 CHECKOUT = Path(__file__).parent.parent
 
-# Nothing here depends on speed or luck: no deadline, and the same examples in every run. To look for
-# new ones: pytest --hypothesis-profile=explore
+# Tests must not depend on speed or luck: no deadline, and equal examples in every run. To look for new
+# examples: pytest --hypothesis-profile=explore
 settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -32,13 +32,13 @@ settings.load_profile("steady")
 
 @pytest.fixture(scope="session")
 def registry() -> Registry:
-    """The default plugins, without third parties that happen to be installed. Do not change it."""
+    """The default plugins, without installed third-party plugins. Tests must not change it."""
     return Registry.load(third_party=False)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def audited() -> Iterator[None]:
-    """Every simulation that is played in this process keeps its books twice, see `tests.audit`."""
+    """Audit every simulation that runs in this process, see `tests.audit`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "Simulation", AuditedSimulation)
         yield
@@ -57,14 +57,14 @@ def traces() -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer to measure what the tests cost."""
+    """Add the option that measures the cost of tests."""
     parser.addoption(
         "--costs", type=Path, metavar="FILE", help="write the slow tests to FILE, see tests/costs.py"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure what the tests cost, if asked to."""
+    """Measure the cost of tests, if requested."""
     if file := config.getoption("--costs"):
         config.pluginmanager.register(Meter())
         if not hasattr(config, "workerinput"):
@@ -76,14 +76,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     mark(item)
 
 
-# -- packages of third parties, and commands in a process of their own ----------------------------------
+# -- third-party packages, and commands in a process of their own -------------------------------------
 
 
 @pytest.fixture(scope="session")
 def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs Python with some arguments: `run("-m", "yunikorn", installed=FOLDER, cwd=FOLDER, COLUMNS="80")`.
+    """Return a function that runs Python: `run("-m", "yunikorn", installed=FOLDER, cwd=FOLDER, NAME="x")`.
 
-    What can be imported here can be imported there, and first what is in the folder `installed`.
+    The process can import what the tests can import, with packages in the folder `installed` first.
     """
 
     def run(
@@ -110,8 +110,8 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 def _can_build() -> bool:
-    # By metadata alone: where setuptools is, even looking for the module `pip` swaps distutils for its own,
-    # with a warning when somebody has imported that before.
+    # By metadata only: with setuptools installed, even a search for the module `pip` replaces distutils, with
+    # a warning if distutils has been imported before.
     try:
         importlib.metadata.version("pip")
         version = importlib.metadata.version("setuptools").split(".")
@@ -122,7 +122,7 @@ def _can_build() -> bool:
 
 @pytest.fixture(scope="session")
 def can_build() -> None:
-    """The test is skipped where no package can be built without fetching something."""
+    """Skip the test where no package can be built without downloads."""
     if not _can_build():
         pytest.skip("needs pip and setuptools 70.1 or newer: pip install '.[test]'")
 
@@ -133,7 +133,7 @@ def install_package(
     run_python: Callable[..., subprocess.CompletedProcess[str]],
     can_build: None,
 ) -> Callable[[Path], Path]:
-    """Has pip install the package in a folder, and says where; fetches nothing, leaves the folder alone."""
+    """Return a function that installs a package with pip into a folder, and returns the folder."""
 
     def install(package: Path) -> Path:
         source = tmp_path_factory.mktemp("source") / package.name

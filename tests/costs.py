@@ -1,6 +1,6 @@
-"""Processor time of every test function; `pytest --costs tests/slow.txt` writes down the slow ones.
+"""Processor time of every test function; `pytest --costs tests/slow.txt` writes the slow ones to a file.
 
-Processor time hardly depends on what else the machine does. It includes child processes that have ended. A
+Processor time hardly depends on other load of the machine. It includes child processes that have ended. A
 fixture that several tests share is added to each of them, because the first to run sets it up.
 """
 
@@ -21,12 +21,12 @@ PROPERTY = "cost"
 
 
 def spent() -> float:
-    """Processor time of this process and its children so far, in seconds."""
+    """Return the processor time of this process and its children so far, in seconds."""
     return sum(os.times()[:4])
 
 
 def function_of(nodeid: str) -> str:
-    """The id of a test without its parameters."""
+    """Return the id of a test without its parameters."""
     return nodeid.partition("[")[0]
 
 
@@ -53,7 +53,7 @@ class Meter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self) -> None:
-        """Begin with a test."""
+        """Start measuring a test."""
         self._began, self._set_up = spent(), 0.0
 
     @pytest.hookimpl(wrapper=True)
@@ -78,7 +78,7 @@ class Bill:
     _shared: dict[str, float] = attrs.field(factory=lambda: defaultdict(float))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take in the last report of a test."""
+        """Add the cost in the last report of a test."""
         if report.when == "teardown":
             function = function_of(report.nodeid)
             for name, cost in report.user_properties:
@@ -94,5 +94,5 @@ class Bill:
 
 
 def name_of(fixture: pytest.FixtureDef[Any]) -> str:
-    """A name of a fixture that is the same wherever it is used."""
+    """Return a name of a fixture that is equal in all tests that use it."""
     return f"{fixture.baseid}::{fixture.argname}"

@@ -23,11 +23,11 @@ SLOW = frozenset((TESTS / "slow.txt").read_text("utf-8").split())
 DOCS = ("tests/documentation/", "tests/test_docs.py", "tests/test_tutorial.py")
 NET = ("tests/client/", "tests/service/")
 BUILDS = "can_build"
-"""The fixture without which no package is built."""
+"""The fixture required for building a package."""
 
 
 def mark(item: pytest.Item) -> None:
-    """Give a test the markers that the rules say."""
+    """Add the markers that the rules define to a test."""
     if function_of(item.nodeid) in SLOW:
         item.add_marker("slow")
     if item.nodeid.startswith(DOCS) or item.path.name == "test_docs.py":

@@ -1,4 +1,4 @@
-"""The contract with plugin authors: what `yunikorn.api` has, and that it does not shrink."""
+"""The contract with plugin authors: the names in `yunikorn.api`, none of which may disappear."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TESTING = """
     assert_order assert_pending_because assert_placed assert_queue assert_rejected_because node queue
     registry_with
 """
-"""All that `yunikorn.testing` has: a name more is a promise more, and made on purpose."""
+"""All names in `yunikorn.testing`: a further name is a further promise, and added deliberately."""
 OF_CLUSTER = """
     add advance change clock close events failures finish partition placements preempted queue_of reload
     remove rejected request run running scheduler state submit why withdraw

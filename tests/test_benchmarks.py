@@ -1,4 +1,4 @@
-"""The benchmarks run, place every task and say so; how fast they are is not tested here."""
+"""The benchmarks run, place every task and print results; their speed is not tested here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 CHECKOUT = Path(__file__).parent.parent
 if str(CHECKOUT) not in sys.path:
-    # The benchmarks are not installed, they live in the checkout only; behind everything installed.
+    # The benchmarks live in the checkout only; their path comes after all installed packages.
     sys.path.append(str(CHECKOUT))
 
 from benchmarks.cases import CASES, Case, find  # noqa: E402
@@ -36,7 +36,7 @@ NAMES = {
 
 
 def small(case: Case) -> Case:
-    """The same case with next to nothing to do."""
+    """Return the same case with minimal work."""
     load = case.workload
     return attrs.evolve(
         case,
@@ -133,7 +133,7 @@ def test_lines_of_the_table_are_equally_long() -> None:
 
 
 def steps() -> list[Step]:
-    """What --growth might find."""
+    """Return the steps that --growth could find."""
     return [
         Step(axis, value, node_sort, 1e-5 * number, 1.5e-5 * number, 50.0, 2.5)
         for axis in ("nodes", "tasks", "queues")

@@ -1,4 +1,4 @@
-"""docs/compatibility.md is true: what it says differs from YuniKorn 1.9 does (its blocks run elsewhere)."""
+"""Checks of docs/compatibility.md: the listed differences from YuniKorn 1.9 exist."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ ONE_CORE = Resource(vcore=1)
 
 
 def numbered() -> set[int]:
-    """Numbers on the page: plain ones in first cells of tables, and links to decisions."""
+    """Return the numbers on the page: plain ones in first cells of tables, and links to decisions."""
     cells = re.findall(r"^\| ([^|]+) \|", PAGE, re.MULTILINE)
     plain = [int(each) for cell in cells for each in cell.split(", ") if each.isdecimal()]
     return {*plain, *linked()}
 
 
 def linked() -> set[int]:
-    """Numbers of the decisions that the page links to."""
+    """Return the numbers of the decisions that the page links to."""
     links = re.findall(r"\[(\d+)\]\(decisions/(\d{4})-", PAGE)
     assert all(int(shown) == int(number) for shown, number in links)
     return {int(number) for _, number in links}
 
 
 def decisions() -> dict[int, Path]:
-    """The pages of docs/decisions by number."""
+    """Return the pages of docs/decisions by number."""
     return {int(page.name[:4]): page for page in DECISIONS.glob("[0-9]*.md")}
 
 
@@ -161,7 +161,7 @@ def test_a_parent_keeps_the_template_above_it_through_a_reload() -> None:
     assert rm.find_queue("root.p.new").max == {"vcore": 3000}
 
 
-# -- placement and users ------------------------------------------------------------------------------
+# -- placement and users -------------------------------------------------------------------------------
 
 
 def test_a_failing_rule_keeps_no_forced_application_from_the_recovery_queue() -> None:
@@ -205,13 +205,13 @@ def test_a_namespace_quota_sets_only_what_it_carries() -> None:
 
 @attrs.define(eq=False)
 class Stranger(UserGroupResolver):
-    """Knows nobody."""
+    """Has no groups for any user."""
 
     name = "stranger"
     asked: int = attrs.field(default=0, init=False)
 
     def groups(self, user: str) -> None:
-        """None."""
+        """Return no groups."""
         self.asked += 1
 
 
@@ -265,7 +265,7 @@ def test_fair_applications_share_what_the_cluster_has() -> None:
     rm.ask("cores", vcore=2)
     rm.ask("bytes", memory=100)
     rm.schedule()
-    # A hundred bytes are a tenth of the memory, two cores a fifth of the cores.
+    # A hundred bytes are a tenth of the memory, two vcores a fifth of the vcores.
     rm.ask("cores", "more", vcore=1)
     rm.ask("bytes", "more", memory=1)
     assert [app for app, _, _ in rm.schedule(1)] == ["bytes"]
@@ -535,7 +535,7 @@ def test_however_a_placeholder_ends_that_is_being_replaced_the_real_task_takes_i
 
 
 def preempted(rm: RM, **amounts: int) -> list[str]:
-    """A request of `root.a`, which is guaranteed 4 memory, has waited long: who has to go for it?"""
+    """Return the victims of an ask of `root.a`, guaranteed 4 memory, that has waited long enough."""
     rm.app("late", "root.a")
     rm.ask("late", resource=amounts)
     rm.pass_time(60)
@@ -544,7 +544,7 @@ def preempted(rm: RM, **amounts: int) -> list[str]:
 
 
 def full(**of_b: Any) -> RM:
-    """Work of `root.b` fills the only node."""
+    """Fill the only node with allocations of `root.b`."""
     rm = RM(configuration(queue("a", resources={"guaranteed": {"memory": 4}}), queue("b", **of_b)))
     rm.node(memory=4, vcore=4)
     rm.app("big", "root.b")
@@ -565,7 +565,7 @@ def test_no_queue_is_taken_below_its_guarantee() -> None:
     rm = full(resources={"guaranteed": {"memory": 3}})
     rm.ask("big", "t", 2, memory=2)
     rm.schedule()
-    # One of the two is above the guarantee by half: it stays.
+    # One of the two exceeds the guarantee by half, so it stays.
     assert preempted(rm, memory=1) == []
 
 

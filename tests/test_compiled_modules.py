@@ -1,6 +1,6 @@
-"""What is compiled on request stays compilable, and is the same program (docs/performance.md).
+"""Modules that can be compiled on request remain compilable, and behave equally (docs/performance.md).
 
-The rules are read off the sources, so that a checkout that compiles nothing notices too.
+The rules are checked on the sources, so that a checkout without compiled modules finds violations too.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ MODULES: list[str] = BUILD.modules()
 
 
 def classes(name: str) -> list[ast.ClassDef]:
-    """The classes of a file."""
+    """Return the classes of a file."""
     tree = ast.parse((CHECKOUT / name).read_text("utf-8"))
     return [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_classes_of_compiled_modules_are_plain(name: str) -> None:
-    """What a decorator or NamedTuple makes reads its annotations when it is imported, and crashes there."""
+    """A decorator or NamedTuple reads annotations when it is imported, which crashes in a compiled module."""
     for found in classes(name):
         assert not found.decorator_list, f"{found.name}: give it a file of its own that is not compiled"
         assert "NamedTuple" not in {ast.unparse(base) for base in found.bases}, found.name
@@ -84,12 +84,12 @@ def test_compiled_classes_are_extended_by_compiled_ones_only() -> None:
 
 
 def test_what_authors_import_is_not_compiled() -> None:
-    """Their classes inherit from the contract's (decision 48)."""
+    """The classes of plugin authors inherit from the contract's (docs/decisions/0048)."""
     assert not {"yunikorn/api.py", "yunikorn/hookspecs.py", "yunikorn/config/schema.py"} & set(MODULES)
 
 
 def test_what_believes_nothing_is_not_compiled() -> None:
-    """In compiled code a value of another type than is written raises before anybody can look at it."""
+    """Compiled code raises on a value of an unexpected type before any check can run."""
     assert not {name for name in MODULES if "update_handler" in name or "checks" in name or "wire" in name}
 
 

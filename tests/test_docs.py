@@ -1,4 +1,4 @@
-"""The documentation is true: its links lead somewhere, and its commands are the real ones."""
+"""Checks of the documentation: its links resolve, and its commands exist."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 def blocks(text: str, language: str) -> list[str]:
-    """The code blocks of a page in one language."""
+    """Return the code blocks of a page in one language."""
     return [body for found, body in _BLOCK.findall(text) if found == language]
 
 
@@ -69,7 +69,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def calls(text: str) -> Iterator[list[str]]:
-    """Every call of `yunikorn` in the console blocks of a page, as words after the program."""
+    """Return every call of `yunikorn` in the console blocks of a page, as words after the program."""
     for block in [*blocks(text, "console"), *blocks(text, "sh")]:
         for line in block.replace("\\\n", " ").splitlines():
             for call in line.removeprefix("$ ").split("&&"):

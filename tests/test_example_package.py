@@ -70,7 +70,7 @@ applications:
 
 
 def order_under(policy: str, installed: Path, folder: Path, run: Run) -> list[str]:
-    """The applications in the order in which they got their allocations."""
+    """Return the applications in the order of their allocations."""
     (folder / "queues.yaml").write_text(QUEUES.replace("POLICY", policy), "utf-8")
     (folder / "workload.yaml").write_text(WORKLOAD, "utf-8")
     command = ["simulate", "--config", "queues.yaml", "--workload", "workload.yaml", "--out", "out"]

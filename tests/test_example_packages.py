@@ -1,4 +1,4 @@
-"""The example packages of third parties work once they are installed: each tested, all in one configuration.
+"""The example third-party packages work once they are installed: each tested, all in one configuration.
 
 `tox -e pkg` does the same in a clean environment, and checks their types.
 """
@@ -49,7 +49,7 @@ def test_all_are_listed_with_their_distribution(installed: Path, run_python: Run
 def test_all_pass_their_own_tests(installed: Path, run_python: Run, tmp_path: Path) -> None:
     tests = [str(EXAMPLES / name / "tests") for name in FIVE]
     plugin = ["-p", "yunikorn.pytest_plugin"]
-    # Elsewhere, so that no settings but these hold, and what is tested is what is installed.
+    # In another folder, so that no other settings apply, and the installed package is tested.
     done = run_python(
         *("-m", "pytest", *SETTINGS, *plugin, "--rootdir", str(tmp_path), *tests),
         installed=installed,
@@ -72,7 +72,7 @@ def test_one_configuration_names_all_five(installed: Path, run_python: Run, tmp_
     )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    # The webhook posts to where nobody listens, and says so; no plugin did anything else wrong.
+    # The webhook posts to a closed port, and reports that; no other plugin failed.
     (failure,) = report["plugin_faults"]
     assert "plugin webhook of webhook (yunikorn-webhook 1.0): delivering events: " in failure
     assert report["decisions"] == 22
@@ -80,7 +80,7 @@ def test_one_configuration_names_all_five(installed: Path, run_python: Run, tmp_
     lines = (tmp_path / "out" / "decisions.jsonl").read_text("utf-8").splitlines()
     placed = [line for line in map(json.loads, lines) if line.get("event") == "allocation"]
     queues = {line["application"]: line["queue"] for line in placed}
-    # Where the file says; the GPUs stay of use, for plain work goes to the node without any.
+    # As the file directs; the GPUs remain usable, because other asks go to the node without any.
     assert queues == {
         "plain": "root.science",
         "train": "root.science",

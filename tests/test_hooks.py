@@ -1,4 +1,4 @@
-"""How a plugin marks its hooks, and in which form it hands its classes over."""
+"""Hook markers of plugins, and the accepted forms of their results."""
 
 from __future__ import annotations
 

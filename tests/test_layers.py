@@ -1,4 +1,4 @@
-"""The house keeps its ask class: who may import whom, what the core never does, and how large things get."""
+"""Architecture tests: permitted imports between packages, forbidden calls in the core, and sizes of files."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ MAY_IMPORT = {
     "yunikorn_plugins": {"yunikorn.api", "yunikorn_plugins"},
     "yunikorn_policies": {"yunikorn.api", "yunikorn_policies"},
 }
-"""Every part of the house, and the parts it may import. A new part is added here on purpose."""
+"""All parts of the package, and the parts that each may import. A new part is added here deliberately."""
 
 FORBIDDEN_CALLS = {
     "time": {"time", "time_ns", "sleep", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"},
@@ -86,29 +86,29 @@ FORBIDDEN_CALLS = {
 }
 STOPWATCHES = {"time.perf_counter", "time.perf_counter_ns", "time.monotonic"}
 CHANCE = CORE / "simulation" / "rng.py"
-"""The one place where dice are thrown."""
+"""The only module that may create random numbers."""
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "tools"}
 LARGEST_FILE = 600
 LONGEST_FUNCTION = 80
 
 
 def files(root: Path) -> list[Path]:
-    """All Python files below `root`."""
+    """Return all Python files below `root`."""
     return sorted(root.rglob("*.py"))
 
 
 OURS = [path for root in ROOTS.values() for path in files(root)]
 AROUND = [path for folder in ("tests", "benchmarks", "examples") for path in files(CHECKOUT / folder)]
-"""What stands beside the product: small files are a virtue there too."""
+"""Return the Python files beside the package, which have the same size limits."""
 
 
 def named(path: Path) -> str:
-    """A path as a test shows it."""
+    """Return a path as a test shows it."""
     return path.relative_to(CHECKOUT).as_posix()
 
 
 def module_of(path: Path) -> str:
-    """The dotted name of a file of ours."""
+    """Return the dotted name of a file of the project."""
     for package, root in ROOTS.items():
         if path.is_relative_to(root):
             parts = [package, *path.relative_to(root).with_suffix("").parts]
@@ -117,7 +117,7 @@ def module_of(path: Path) -> str:
 
 
 def part_of(module: str) -> str:
-    """The part of the house that a module belongs to: the innermost that `MAY_IMPORT` names.
+    """Return the part that a module belongs to: the innermost that `MAY_IMPORT` names.
 
     A folder or a file directly below the package is always a part, named there or not.
     """
@@ -129,7 +129,7 @@ def part_of(module: str) -> str:
 
 
 def imports_of(path: Path) -> Iterator[tuple[str, int]]:
-    """Every module that a file imports, with the line; `from yunikorn import api` counts as the module."""
+    """Return the modules that a file imports, with lines; `from yunikorn import api` counts as the module."""
     package = module_of(path) if path.name == "__init__.py" else module_of(path).rpartition(".")[0]
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
@@ -170,7 +170,7 @@ def test_defaults_need_no_more_than_an_author_has(path: Path) -> None:
 
 
 def forbidden(path: Path) -> list[str]:
-    """The calls in a file that look at a clock, sleep, or throw dice."""
+    """Return the calls in a file that read a clock, sleep, or create random numbers."""
     found = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -190,9 +190,9 @@ def forbidden(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", OURS, ids=named)
 def test_time_and_chance_are_passed_in(path: Path) -> None:
     found = forbidden(path)
-    if path.is_relative_to(CORE / "cli"):  # a command may tell its user how long it took
+    if path.is_relative_to(CORE / "cli"):  # a command may report how long it took
         found = [call for call in found if call.rpartition(" ")[2] not in STOPWATCHES]
-    if path == CHANCE:  # it makes streams of numbers from seeds, which a call passes in
+    if path == CHANCE:  # creates random streams from seeds that a call passes in
         found = [call for call in found if not call.endswith("from random import Random")]
     assert not found or named(path) == "yunikorn/clock.py"
 
@@ -220,7 +220,7 @@ def test_names_of_files_say_what_is_in_them(path: Path) -> None:
 
 
 def undocumented(node: ast.AST, prefix: str = "") -> Iterator[str]:
-    """The public classes and functions below `node` that have no docstring."""
+    """Return the public classes and functions below `node` that have no docstring."""
     for inner in ast.iter_child_nodes(node):
         if isinstance(inner, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             name = f"{prefix}{inner.name}"
@@ -232,7 +232,7 @@ def undocumented(node: ast.AST, prefix: str = "") -> Iterator[str]:
 
 
 def overloaded(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a function only declares one of several signatures, or sets what its getter documents."""
+    """Return True if a function only declares an overload, or is the setter of a documented property."""
     names = {ast.unparse(decorator) for decorator in node.decorator_list}
     return "overload" in names or "typing.overload" in names or f"{node.name}.setter" in names
 

@@ -1,4 +1,4 @@
-"""Tests get their markers by rule, and the list of slow tests names tests that exist."""
+"""Markers of tests follow rules, and the list of slow tests names existing tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARKERS = {"slow", "docs", "packages", "net"}
 
 
 def marked(request: pytest.FixtureRequest, name: str, *fixtures: str) -> set[str]:
-    """Our markers of a test that is called so, beside this one."""
+    """Return the project's markers of a test with this name, beside this one."""
     parent = request.node.parent
     arguments = ", ".join(fixtures)
     made: dict[str, object] = {}

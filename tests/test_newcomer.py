@@ -1,7 +1,7 @@
-"""The first hour of somebody new: from an empty folder and the built wheel to a policy that decides.
+"""The first hour of a new user: from an empty folder and the built wheel to a policy that decides.
 
-Everything is done by the commands that a reader of the documentation would type, in an environment in which
-the wheel is installed. Nothing is fetched: what the wheel needs is lent by the environment of these tests.
+All steps use commands that a reader of the documentation would type, in an environment with the installed
+wheel. Nothing is downloaded: dependencies of the wheel come from the environment of these tests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Desk:
     folder: Path
 
     def types(self, command: str, *, status: int = 0) -> str:
-        """What a command line prints; it is run in the folder, and ends with this status."""
+        """Run a command line in the folder, assert its exit status, and return its output."""
         program, *arguments = shlex.split(command)
         clean = {
             name: value
@@ -52,7 +52,7 @@ class Desk:
         return done.stdout + done.stderr
 
     def changes(self, path: str, old: str, new: str) -> None:
-        """Somebody edits a file: one place in it."""
+        """Edit a file in one place."""
         text = (self.folder / path).read_text("utf-8")
         assert text.count(old) == 1, f"{path}: {old}"
         (self.folder / path).write_text(text.replace(old, new), "utf-8")
@@ -80,7 +80,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory, run_python: Run, can_build: N
 
 
 def _lend(environment: Path) -> None:
-    """Have what is installed here be importable there, and `pytest` be a command there."""
+    """Make the packages installed here importable there, and `pytest` a command there."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     lent = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     (environment / "lib" / version / "site-packages" / "lent.pth").write_text(
@@ -94,7 +94,7 @@ def _lend(environment: Path) -> None:
 
 
 def install(desk: Desk, run_python: Run, *what: str) -> None:
-    """`pip install WHAT` in the environment of the desk, from the folder of the desk."""
+    """Run `pip install WHAT` in the environment of the desk, from the folder of the desk."""
     python = str(desk.environment / "bin" / "python")
     done = run_python(
         "-m", "pip", "--python", python, "install", *OFFLINE, *what, cwd=desk.folder, PYTHONPATH=""
@@ -103,7 +103,7 @@ def install(desk: Desk, run_python: Run, *what: str) -> None:
 
 
 def order(desk: Desk, config: str) -> list[str]:
-    """Two applications of one queue in the order of their first allocations under a configuration."""
+    """Return two applications of one queue in the order of their first allocations under a configuration."""
     desk.types(f"yunikorn validate {config}")
     workload = "yunikorn-short-names/workload.yaml"
     desk.types(f"yunikorn simulate --config {config} --workload {workload} --out out --no-plots")
@@ -129,12 +129,12 @@ def test_from_an_empty_folder_to_a_policy_that_decides(desk: Desk, run_python: R
         f"yunikorn validate {config}", status=1
     )
 
-    # Install it, and see it listed and decide.
+    # Install the package; it is listed and decides.
     install(desk, run_python, "-e", "./yunikorn-short-names")
     assert "short-names" in desk.types("yunikorn plugins --kind app-sort")
     assert order(desk, config) == ["small", "large"]
 
-    # Change its key: its contract is kept, its own test says that it decides otherwise, and it does.
+    # Change its key: its contract still holds, its own test fails as it should, and decisions change.
     desk.changes(
         module, "return app.pending.get(self.resource, 0)", "return -app.pending.get(self.resource, 0)"
     )
@@ -146,7 +146,7 @@ def test_from_an_empty_folder_to_a_policy_that_decides(desk: Desk, run_python: R
     assert "failed" not in desk.types("pytest -q yunikorn-short-names")
     assert order(desk, config) == ["large", "small"]
 
-    # A key that is none is found by the contract, before any cluster meets it.
+    # The contract finds an invalid key, before it is used in any cluster.
     desk.changes(module, "return -app.pending.get(self.resource, 0)", "return float('nan')  # type: ignore")
     failed = desk.types("pytest -q yunikorn-short-names", status=1)
     assert "test_keys_have_one_order" in failed

@@ -1,4 +1,4 @@
-"""Plugins are found, checked, blamed and made."""
+"""Plugins are discovered, validated, rejected with a reason, and created."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 
-# -- classes to play with -----------------------------------------------------------------------------
+# -- sample classes ------------------------------------------------------------------------------------
 
 
 @attrs.frozen
@@ -79,7 +79,7 @@ class Plain(Predicate):
 
 
 def offering(*classes: Any, hook: str = "yunikorn_app_sort_policies") -> types.SimpleNamespace:
-    """A plugin that offers `classes` through `hook`."""
+    """Return a plugin that offers `classes` through `hook`."""
 
     def implementation() -> list[Any]:
         return list(classes)
@@ -89,14 +89,14 @@ def offering(*classes: Any, hook: str = "yunikorn_app_sort_policies") -> types.S
 
 
 def registered(plugin: object, name: str = "mine") -> Registry:
-    """A registry with this one plugin."""
+    """Return a registry with this one plugin."""
     registry = Registry()
     assert registry.register(plugin, name, "my-dist", "1.2"), registry.broken
     return registry
 
 
 def blame(plugin: object) -> str:
-    """Why the plugin is left out, after checking that it is left out whole."""
+    """Return the reason why the plugin is rejected; assert that it is rejected as a whole."""
     registry = Registry()
     assert not registry.register(plugin, "mine", "my-dist", "1.2")
     assert registry.offers() == []
@@ -154,7 +154,7 @@ def test_defaults_describe_themselves(registry: Registry) -> None:
         assert offer.distribution == "yunikorn"
 
 
-# -- what is offered ----------------------------------------------------------------------------------
+# -- offered classes -----------------------------------------------------------------------------------
 
 
 def test_an_offer_tells_its_options_and_origin(sorts: Registry) -> None:
@@ -229,7 +229,7 @@ def test_unregister_forgets_all_that_a_plugin_offered(sorts: Registry) -> None:
     assert sorts.register(offering(ShortestFirst), "mine")
 
 
-# -- blame at registration ----------------------------------------------------------------------------
+# -- rejection at registration -------------------------------------------------------------------------
 
 
 def test_blames_a_typo_in_a_hook() -> None:
@@ -299,7 +299,7 @@ def test_blames_a_wrong_base_class() -> None:
 
 
 def make_class(base: type[Any] = Predicate, **attributes: Any) -> type[Any]:
-    """A class called Odd with these attributes; a predicate unless told."""
+    """Return a class called Odd with these attributes; by default a predicate."""
     return type("Odd", (base,), attributes)
 
 

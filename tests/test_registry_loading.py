@@ -1,4 +1,4 @@
-"""Plugins are loaded: the defaults first, then whatever installed packages announce."""
+"""Loading of plugins: the defaults first, then those that installed packages announce."""
 
 from __future__ import annotations
 

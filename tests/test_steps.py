@@ -1,4 +1,4 @@
-"""What a decision costs, in steps of the interpreter: they are the same on every run, unlike time."""
+"""The cost of a decision, in steps of the interpreter: equal in every run, unlike time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 CHECKOUT = Path(__file__).parent.parent
 if str(CHECKOUT) not in sys.path:
-    # The benchmarks are not installed, they live in the checkout only; behind everything installed.
+    # The benchmarks live in the checkout only; their path comes after all installed packages.
     sys.path.append(str(CHECKOUT))
 
 from benchmarks.admission_classes import leave  # noqa: E402
@@ -37,7 +37,7 @@ A_QUARTER_MORE = 1.25
 
 
 def cost(workload: Workload) -> float:
-    """Steps per decision."""
+    """Return the steps per decision."""
     return sum(count_steps(workload, DECISIONS).values())
 
 
@@ -73,7 +73,7 @@ def test_all_steps_are_accounted_for() -> None:
     assert all(found.values())
 
 
-# -- taking updates in ---------------------------------------------------------------------------------------
+# -- updates -----------------------------------------------------------------------------------------------
 
 
 def test_a_release_of_an_ask_by_its_key_alone_costs_as_much_with_more_applications() -> None:
@@ -95,14 +95,14 @@ def test_a_release_of_an_ask_by_its_key_alone_costs_as_much_with_more_applicatio
 
 
 def shared_names(teams: int, same: bool) -> str:
-    """Two partitions with so many teams, which all have a queue of one name; `same` enforces one place."""
+    """Return two partitions with `teams` queues of equal names each; `same` requires a common hierarchy."""
     trees = [[queue(f"team{number}", queue("dev")) for number in range(teams)] for _ in range(2)]
     first, second = (partition(*tree, name=name) for tree, name in zip(trees, ("one", "two"), strict=True))
     return document(first, second, samehierarchy=same)
 
 
 def many_partitions(partitions: int) -> str:
-    """So many partitions with a queue of one name."""
+    """Return this many partitions with a queue of one name."""
     return document(*(partition(queue("default"), name=f"p{number}") for number in range(partitions)))
 
 

@@ -1,4 +1,4 @@
-"""The ten minutes of docs/plugins.md, followed to the letter."""
+"""The ten-minute tutorial of docs/plugins.md, followed literally."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files that the page has its reader write."""
+    """A folder with the files that the page tells its reader to write."""
     folder = tmp_path_factory.mktemp("desk")
     for name, text in _FILE.findall(PAGE.read_text("utf-8")):
         (folder / name).parent.mkdir(exist_ok=True)
@@ -34,7 +34,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(desk: Path, install_package: Callable[[Path], Path]) -> Path:
-    """Where pip installed the reader's package."""
+    """The folder into which pip installed the reader's package."""
     return install_package(desk / "my-policy")
 
 
@@ -46,7 +46,7 @@ def test_it_is_listed(desk: Path, installed: Path, run_python: Run) -> None:
 
 
 def order(desk: Path, installed: Path, run: Run) -> list[str]:
-    """Checks and simulates as the page says; the applications in the order of their allocations."""
+    """Check and simulate as the page describes; return the applications in the order of their allocations."""
     config = ["my-policy/queues.yaml"]
     done = run("-m", "yunikorn", "validate", *config, installed=installed, cwd=desk)
     assert done.returncode == 0, done.stdout + done.stderr

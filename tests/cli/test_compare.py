@@ -1,4 +1,4 @@
-"""`yunikorn compare` as it is called: variants, differences, files, and bad input before anything runs."""
+"""`yunikorn compare` on the command line: variants, differences, files, and errors before any run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ partitions:
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "simulation.md"
 POLICY = "partitions[0].queues[0].queues[0].properties.application.sort.policy"
 LIMIT = "partitions[0].queues[0].queues[1].resources.max.vcore"
-# Of two cores the long job takes both again and again under fifo; under fair the short ones come between.
+# Of two vcores the long job takes both again and again under fifo; under fair the short jobs come between.
 WORKLOAD = """
 nodes: [{name: n, count: 2, resources: {vcore: 1}}]
 applications:
@@ -49,7 +49,7 @@ Call = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Runs `yunikorn compare` in this process; answers exit status, standard output, standard error."""
+    """Run `yunikorn compare` in this process; return exit status, standard output, standard error."""
 
     def run(*arguments: str, config: str = CONFIG, workload: str = WORKLOAD, jobs: int = 1) -> Any:
         (tmp_path / "queues.yaml").write_text(config, "utf-8")
@@ -64,7 +64,7 @@ def call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
 
 
 def rows(found: Any) -> dict[tuple[str, str], Any]:
-    """The rows of a comparison in JSON by section and name."""
+    """Return the rows of a comparison in JSON by section and name."""
     return {(row["section"], row["name"]): row for row in found["rows"]}
 
 
@@ -75,7 +75,7 @@ def test_one_setting_is_compared_with_the_configuration_as_it_is(call: Call) -> 
     assert found["variants"] == ["queues", "fair"]
     assert found["seeds"] == []
     table = rows(found)
-    # Under fifo a short job waits for all of the long one's tasks that were there before it.
+    # Under fifo a short job waits for all tasks of the long one that came before it.
     first, fair = table["applications", "wait, first task, mean"]["values"]
     assert first > 2 * fair
     assert table["applications", "wait, first task, mean"]["differs"] == [False, True]
@@ -96,7 +96,8 @@ def test_the_sentence_says_where_two_runs_part_and_why(call: Call) -> None:
     assert found["variants"] == ["fifo", "fair", "stateaware"]
     fair, stateaware = found["divergences"]
     assert fair["time"] == 60
-    # At 60 both places are free again: the long job has nothing and comes first, then the two part.
+    # At 60 both places are free again: the long job has no allocation and comes first; here the two runs
+    # diverge.
     assert fair["equal"] == 3
     assert fair["sentence"].startswith(
         "At 1m, after 3 equal decisions, fifo places t of long (root.a) on n-2, "
@@ -257,7 +258,7 @@ def test_a_real_trace_under_three_policies(
     assert main(["compare", "--config", str(config), "--set", policies, *arguments, *options]) == 0
     found = json.loads(capsys.readouterr().out)
     fair, stateaware = found["divergences"]
-    # Rigid jobs that wait have nothing, all of them: fair is fifo.
+    # Waiting rigid jobs all have no allocations, so fair is fifo.
     assert fair["time"] is None
     assert stateaware["time"] is not None
     values = rows(found)["applications", "bounded slowdown, mean"]["values"]
@@ -285,7 +286,8 @@ def test_the_comparison_of_the_guide_differs_for_the_reasons_it_gives(
         users = json.loads((out / variant / "report.json").read_text("utf-8"))["figures"]["users"]
         slowdowns[variant] = {user["name"]: user["slowdown"]["mean"] for user in users if user["slowdown"]}
     fifo, fair, stateaware = slowdowns.values()
-    # `fair` starts everything early; under `stateaware` who is held by a limit holds the others of its queue.
+    # `fair` starts everything early; under `stateaware` an application blocked by a limit blocks others of
+    # its queue.
     assert fair["user1"] < fifo["user1"] / 2
     assert stateaware["user22"] > fifo["user22"] * 2
     assert stateaware["user1"] < fifo["user1"] * 1.2
@@ -311,7 +313,7 @@ def test_workers_end_with_the_process_that_was_killed() -> None:
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
-        # The workers have its output, too: it ends when the last of them does.
+        # The workers have the pipe open, too: it ends when the last of them does.
         assert process.communicate(timeout=120)[0] == b""
     assert process.returncode == -signal.SIGKILL
 

@@ -24,7 +24,7 @@ CHECKOUT = Path(shell.__file__).parent.parent.parent
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], list[str]]:
-    """Makes `yunikorn fake` run a function."""
+    """Return a function that makes `yunikorn fake` run a function."""
 
     def install(function: Callable[[], object]) -> list[str]:
         module = types.ModuleType("yunikorn.cli.fake")

@@ -1,4 +1,4 @@
-"""`yunikorn plugins new`: what it writes is a sound package of every kind, and what it refuses."""
+"""`yunikorn plugins new`: generated packages of every kind are sound, and bad arguments are refused."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run(run_python: Run) -> Run:
-    """`yunikorn plugins ARGUMENTS` in a process of its own."""
+    """Run `yunikorn plugins ARGUMENTS` in a process of its own."""
     return functools.partial(run_python, "-m", "yunikorn", "plugins")
 
 
 def names_of(folder: Path) -> list[str]:
-    """All files below a folder."""
+    """Return the names of all files below a folder."""
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
@@ -50,7 +50,7 @@ def test_a_new_package_has_all_that_it_needs(kind: str, packages: Path) -> None:
         f"{module}/__init__.py",
         f"{module}/py.typed",
     ]
-    # Nothing is left to fill in, and every file ends as text files do.
+    # No gaps are left to fill in, and every file ends with a newline.
     for path in names_of(folder):
         text = (folder / path).read_text("utf-8")
         assert "{{" not in text
@@ -61,7 +61,7 @@ def test_all_of_them_pass_their_own_tests(packages: Path, run_python: Run) -> No
     folders = sorted(packages.glob("yunikorn-*"))
     settings = ["-q", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider"]
     path = os.pathsep.join(map(str, [*folders, *filter(None, sys.path)]))
-    # One process for all: each by itself is what tests/test_newcomer.py does.
+    # One process for all; tests/test_newcomer.py tests a package by itself.
     done = run_python(
         *("-m", "pytest", *settings, "-p", "yunikorn.pytest_plugin", *map(str, folders)),
         cwd=packages,
@@ -75,7 +75,7 @@ def test_all_of_them_are_typed_and_tidy(packages: Path, run_python: Run) -> None
     modules = sorted(path.parent for path in packages.glob("*/*/py.typed"))
     tests = sorted(packages.glob("*/tests/*.py"))
     assert len(modules) == len(tests) == len(KINDS)
-    # Whatever is wrong elsewhere is found elsewhere. What is installed must not be named.
+    # Problems elsewhere have their own tests. Installed packages must not be named.
     settings = ["--strict", "--no-error-summary", "--follow-imports=silent", "--cache-dir=cache"]
     checkout = [path for path in sys.path if (Path(path) / "yunikorn").is_dir() and "site-" not in path]
     roots = [*(str(path.parent) for path in modules), *checkout]
@@ -85,7 +85,7 @@ def test_all_of_them_are_typed_and_tidy(packages: Path, run_python: Run) -> None
         MYPYPATH=os.pathsep.join(roots),
     )
     assert (checked.stdout, checked.returncode) == ("", 0), checked.stderr
-    # By its own settings, and tidy enough for others.
+    # With its own settings, and formatted as others expect.
     for rules in ([], ["--isolated", "--config", "src = ['yunikorn-*']"]):
         for command in (["check"], ["format", "--check", "--diff"]):
             tidy = run_python("-m", "ruff", *command, "--no-cache", *rules, ".", cwd=packages)

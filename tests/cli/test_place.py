@@ -51,7 +51,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def place(config: str, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs `yunikorn place` with the configuration; gives the exit status, standard output and error."""
+    """Run `yunikorn place` with the configuration; return exit status, standard output and error."""
 
     def run(*arguments: str) -> tuple[int, str, str]:
         status = main(["place", "--config", config, *arguments])
@@ -189,7 +189,7 @@ def test_no_applications_need_no_answers(place: Any) -> None:
     assert place("--apps", "apps.jsonl") == (0, "", "note: apps.jsonl names no applications\n")
 
 
-# -- what cannot be used ------------------------------------------------------------------------------
+# -- invalid input -----------------------------------------------------------------------------------------
 
 
 def test_every_bad_line_is_told_and_nothing_placed(place: Any) -> None:

@@ -1,4 +1,4 @@
-"""`yunikorn plugins`: the list, as a table and as JSON, and what is broken."""
+"""`yunikorn plugins`: the list as a table and as JSON, and broken plugins."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def yunikorn_node_sort_policies():
 
 
 def install(folder: Path, name: str, version: str, source: str) -> None:
-    """Put a module and its distribution's metadata into `folder`, as an installer would."""
+    """Write a module and its distribution's metadata into `folder`, as an installer would."""
     module = name.replace("-", "_")
     (folder / f"{module}.py").write_text(source, "utf-8")
     metadata = folder / f"{module}-{version}.dist-info"
@@ -46,7 +46,7 @@ def install(folder: Path, name: str, version: str, source: str) -> None:
 
 @pytest.fixture
 def run(run_python: Run) -> Run:
-    """`yunikorn ARGUMENTS` in a process of its own."""
+    """Run `yunikorn ARGUMENTS` in a process of its own."""
     return functools.partial(run_python, "-m", "yunikorn")
 
 
@@ -102,7 +102,7 @@ def test_tells_what_is_broken_and_exits_1(extra: Path, run: Run) -> None:
     done = run("plugins", "--kind", "node-sort", installed=extra)
     assert done.returncode == 1
     names = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("node-sort ")]
-    # Whoever tries out a policy of their own beside these tests has more.
+    # A developer who has other plugins installed sees more.
     assert names[:2] == ["fair", "binpacking"]
     assert "coldest" in names
     assert done.stdout.splitlines()[-2:] == [

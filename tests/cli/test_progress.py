@@ -1,4 +1,4 @@
-"""What a simulation shows while it runs: on a terminal only, and not too often."""
+"""Progress of a simulation: shown on a terminal only, and not too often."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_line_tells_simulated_time_and_the_rate_of_decisions() -> None:
 
 
 def shown(held: bool) -> str:
-    """What stands on a terminal after some steps."""
+    """Return the terminal output after some steps."""
     terminal = io.StringIO()
     console = Console(file=terminal, force_terminal=True, width=120, color_system=None)
     clock = ManualClock()

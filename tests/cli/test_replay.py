@@ -1,4 +1,4 @@
-"""`yunikorn replay` as it is called: what it prints, exit status, and one clear message for bad input."""
+"""`yunikorn replay` on the command line: output, exit status, and one clear message for bad input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Call = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    """Runs `yunikorn replay`: answers exit status, standard output, standard error."""
+    """Run `yunikorn replay`; return exit status, standard output, standard error."""
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
         status = main(["replay", *map(str, arguments)])
@@ -33,7 +33,7 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
 
 @pytest.fixture
 def recording(tmp_path: Path, registry: Registry) -> Path:
-    """A node, an application, and three asks, of which a quota lets in two."""
+    """A node, an application, and three asks, of which a quota admits two."""
     file = tmp_path / "run.jsonl"
     recorder = RecordingWriter(file, print)
     text = configuration(queue("a", resources={"max": {"memory": 2}}))

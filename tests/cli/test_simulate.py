@@ -1,4 +1,4 @@
-"""`yunikorn simulate` as it is called: output, files, exit status, and one clear message for bad input."""
+"""`yunikorn simulate` on the command line: output, files, exit status, one clear message for bad input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Call = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Runs `yunikorn simulate` on texts: answers exit status, standard output, standard error."""
+    """Run `yunikorn simulate` on texts; return exit status, standard output, standard error."""
 
     def run(*arguments: str, config: str = CONFIG, **files: str) -> tuple[int, str, str]:
         names = {"workload": "workload.yaml", "trace": "trace.swf", "nodes": "nodes.yaml"}
@@ -47,7 +47,7 @@ def call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
 
 
 def report_of(text: str) -> Any:
-    """The report as JSON, read."""
+    """Return the report, parsed from JSON."""
     return json.loads(text)
 
 

@@ -15,7 +15,7 @@ CONFIG = 'partitions: [{name: default, queues: [{name: root, submitacl: "*", que
 
 @pytest.fixture
 def made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> object:
-    """Calls the command and reads what it wrote."""
+    """Run the command, and return the workload it wrote."""
 
     def run(*arguments: str) -> Workload:
         assert main(["workload", *arguments]) == 0
@@ -29,7 +29,7 @@ def made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> object:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What the command says of a call that it refuses; nothing is written."""
+    """Return the message of a refused call; assert that no output is written."""
     assert main(["workload", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""

@@ -1,4 +1,4 @@
-"""`yunikorn serve` in a process of its own, which can be ended in order or killed, and started again."""
+"""Test kit: `yunikorn serve` in a process of its own, which a test can stop, kill and restart."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Service:
         (folder / "queues.yaml").write_text(config, "utf-8")
 
     def start(self) -> None:
-        """Start it; returns when it listens."""
+        """Start the service; return when it listens."""
         path = os.pathsep.join(filter(None, sys.path))
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -44,23 +44,23 @@ class Service:
 
     @property
     def log(self) -> str:
-        """What it has said on standard error, in all its lives."""
+        """Standard error of all its processes so far."""
         return (self._folder / "log").read_text("utf-8")
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Id of the current process."""
         assert self._process is not None
         return self._process.pid
 
     def kill(self) -> None:
-        """End it without a chance to say goodbye."""
+        """Kill the process."""
         assert self._process is not None
         self._process.kill()
         self._reap()
 
     def stop(self) -> int:
-        """End it in order; returns its exit status."""
+        """Stop the process in order; return its exit status."""
         assert self._process is not None
         self._process.terminate()
         return self._reap()

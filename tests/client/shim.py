@@ -1,4 +1,4 @@
-"""A resource manager in a test of the client: it keeps what runs, and can report it."""
+"""Test kit: a resource manager that records its allocations, and can report them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from yunikorn.resources import Resource
 
 
 class Shim:
-    """Two nodes with room for two each, and one application that wants some tasks of one."""
+    """An RM with two nodes with room for two each, and one application with tasks of one vcore."""
 
     def __init__(self, tasks: int = 3) -> None:
         self.wanted = [f"task-{number}" for number in range(tasks)]
@@ -36,7 +36,7 @@ class Shim:
         self._news.set()
 
     def report(self) -> list[UpdateRequest]:
-        """Everything in one message."""
+        """Return everything in one message."""
         self.reports += 1
         nodes = [NewNodeInfo(name, schedulable_resource=Resource(vcore=2)) for name in ("n1", "n2")]
         for node in nodes:
@@ -54,11 +54,11 @@ class Shim:
 
     @property
     def resyncs(self) -> int:
-        """How often it was told RESYNC in a response."""
+        """Number of RESYNC actions received."""
         return sum(response.action is SchedulerAction.RESYNC for response in self.responses)
 
     async def until(self, reached: Callable[[], bool]) -> None:
-        """Wait until something holds after a response."""
+        """Wait until a condition holds after a response."""
         async with asyncio.timeout(PATIENCE):
             while not reached():
                 self._news.clear()
@@ -66,12 +66,12 @@ class Shim:
 
 
 def ask(key: str) -> AllocationAsk:
-    """A request of the application."""
+    """Return an ask of the application."""
     return AllocationAsk(key, "app", resource_ask=Resource(vcore=1))
 
 
 async def holds(true: Callable[[], bool]) -> None:
-    """Wait until something holds that no response tells."""
+    """Wait until a condition holds that no response announces."""
     async with asyncio.timeout(PATIENCE):
         while not true():
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A client that says more than the scheduler takes in waits; what goes wrong is not passed over."""
+"""A client that sends more than the scheduler accepts waits, and errors are not lost."""
 
 from __future__ import annotations
 

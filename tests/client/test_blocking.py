@@ -1,4 +1,4 @@
-"""The client for programs with threads, with a service in a process of its own."""
+"""The client for threaded programs, with a service in a process of its own."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ WORK = UpdateRequest(
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """`yunikorn serve`, at work."""
+    """`yunikorn serve`, running."""
     with Service(tmp_path_factory.mktemp("service")) as served:
         yield served
 
 
 class Listener:
-    """Hears allocations, and asks for another one from within."""
+    """Records allocations, and sends another ask from within the callback."""
 
     def __init__(self) -> None:
         self.client: Client | None = None

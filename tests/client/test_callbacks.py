@@ -1,4 +1,4 @@
-"""What the scheduler asks and tells a far resource manager reaches the same methods as in process."""
+"""Calls to a remote resource manager reach the same callback methods as in process."""
 
 from __future__ import annotations
 

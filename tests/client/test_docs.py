@@ -1,4 +1,4 @@
-"""docs/shims.md is true: its code runs against a service, and its names and bounds are the real ones."""
+"""Checks of docs/shims.md: its code runs against a service, and its names and bounds are correct."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGE = (CHECKOUT / "docs" / "shims.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:
-    """The code blocks of the page in a language."""
+    """Return the code blocks of the page in a language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""TLS in both directions, with certificates of an authority of the test's own."""
+"""TLS in both directions, with certificates of an authority made for the test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXTENSIONS = "subjectAltName=DNS:scheduler.test,IP:127.0.0.1"
 
 @pytest.fixture(scope="module")
 def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an authority, and what it gave to a scheduler and to a client."""
+    """A folder with an authority, and certificates of a scheduler and of a client."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("needs openssl, to make certificates")

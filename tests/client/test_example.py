@@ -1,4 +1,4 @@
-"""The toy shim of examples/shim runs processes, and survives restarts of either side."""
+"""The example shim (examples/shim) runs processes, and survives restarts of either side."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.service.kit import PATIENCE
 CHECKOUT = Path(__file__).parents[2]
 EXAMPLE = CHECKOUT / "examples" / "shim"
 WAIT = "echo $TASK $NODE >> $FOLDER/started; until [ -e $FOLDER/go ]; do sleep 0.05; done"
-"""A task says that it has begun, and runs until it may end."""
+"""A task that reports its start, and runs until a file permits its end."""
 
 
 class Toy:
@@ -51,7 +51,7 @@ class Toy:
             self._lines.put(line.strip())
 
     def says(self, *wanted: str) -> None:
-        """Wait until it has said all of this, in whatever order, maybe with more after it."""
+        """Wait until its output contains all these lines, in any order."""
         missing = set(wanted)
         while missing:
             try:
@@ -61,18 +61,18 @@ class Toy:
             missing -= {text for text in missing if line.startswith(text)}
 
     def submit(self, name: str, **fields: Any) -> None:
-        """A job, as a file that is there at once."""
+        """Write a job as a file, atomically."""
         job = {"command": ["sh", "-c", WAIT], **fields}
         (self.folder / "new").write_text(json.dumps(job), "utf-8")
         (self.folder / "new").rename(self.folder / f"{name}.job")
 
     def kill(self) -> None:
-        """End it without a word."""
+        """Kill the process."""
         self._process.kill()
         self._reap()
 
     def stop(self) -> int:
-        """End it in order; its tasks stay."""
+        """Stop the process in order; its tasks keep running."""
         self._process.terminate()
         return self._reap()
 
@@ -102,7 +102,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Where the jobs are; at the end all tasks may end."""
+    """The folder of the jobs; at the end all tasks are permitted to end."""
     found = tmp_path / "jobs"
     found.mkdir()
     yield found
@@ -110,7 +110,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def started(folder: Path) -> list[str]:
-    """The tasks that have begun, each as often as it did."""
+    """Return the started tasks, each as often as it started."""
     return sorted(line.split()[0] for line in (folder / "started").read_text("utf-8").splitlines())
 
 

@@ -1,4 +1,4 @@
-"""A client keeps its session: it reports, comes back, leaves in order, and says what is wrong."""
+"""A client keeps its session: it reports, reconnects, leaves in order, and raises clear errors."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ LAYOUTS = [pytest.param(ONE_STREAM, id="one-stream"), pytest.param(BY_SUBJECT, i
 
 
 def at_once() -> Iterator[float]:
-    """No delay between attempts."""
+    """Return no delay between attempts."""
     return itertools.repeat(0.0)
 
 
 def options(layout: Layout = ONE_STREAM) -> ClientOptions:
-    """A client that is never tired of trying."""
+    """Return options of a client that retries without limit."""
     return ClientOptions(layout=layout, delays=at_once)
 
 
 def used(core: Scheduler) -> dict[str, int]:
-    """What the queue of the application holds."""
+    """Return the usage of the application's queue."""
     scheduler = core.partition("rm")
     queue = None if scheduler is None else scheduler.partition.queue("root.a")
     return {} if queue is None else dict(queue.allocated)
@@ -219,7 +219,7 @@ def test_responses_can_be_iterated_and_a_loss_without_a_report_ends_them(registr
     serve(registry, story)
 
 
-# -- what is wrong ------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------------
 
 
 def test_a_registration_that_is_refused_says_why(registry: Registry) -> None:

@@ -1,4 +1,4 @@
-"""The soak, for seconds: `python -m benchmarks.soak` does the same for as long as one likes."""
+"""The soak test in a few seconds; `python -m benchmarks.soak` runs it for as long as requested."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_nothing_is_lost_or_doubled_for_some_seconds() -> None:
 
 
 def told(**fields: list[Allocation] | list[RejectedNode]) -> Manager:
-    """A resource manager that runs `x` and was told this."""
+    """Return a resource manager that runs `x` and has received this response."""
     manager = Manager("rm", ONE_STREAM, random.Random(1))
     manager.running["x"] = Allocation("x", "app", "x#1", "n00", Resource(vcore=30))
     manager.recv_update_response(UpdateResponse(**fields))  # type: ignore[arg-type]

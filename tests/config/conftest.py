@@ -1,4 +1,4 @@
-"""A configuration in a few lines: what a test does not care about is filled in."""
+"""Short configurations for tests: keys that a test does not set have defaults."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ def check_queues(check_partition: Check) -> Check:
 
 @pytest.fixture
 def config(check: Check) -> Callable[[str], SchedulerConfig]:
-    """The configuration of a valid text."""
+    """Return the configuration of a valid text."""
     return lambda text: made(check(text))
 
 
 @pytest.fixture
 def partition(check_partition: Check) -> Callable[[str], PartitionConfig]:
-    """The partition of a valid text."""
+    """Return the partition of a valid text."""
     return lambda text: made(check_partition(text)).partitions[0]
 
 
 @pytest.fixture
 def queues(check_queues: Check) -> Callable[[str], dict[str, QueueConfig]]:
-    """The queues of a valid text, by path."""
+    """Return the queues of a valid text, by path."""
     return lambda text: dict(made(check_queues(text)).partitions[0].root.walk())
 
 
 def made(outcome: Outcome) -> SchedulerConfig:
-    """What came of a valid text."""
+    """Return the configuration of a valid text; fail if there are errors."""
     assert outcome.problems == ()
     assert outcome.config is not None
     return outcome.config

@@ -1,4 +1,4 @@
-"""Access control lists: facts §1.9 and §20.7."""
+"""Access control lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML as located text: what is read, what is refused, and where."""
+"""YAML as located text: accepted and refused documents, and locations of errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def refusal(text: str | bytes) -> Problem:
 
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"])
 def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both parsers: the fast one is not everywhere."""
+    """Return either parser: the fast one is not available everywhere."""
     if not hasattr(yaml, request.param):
         pytest.skip(f"this PyYAML has no {request.param}")
     monkeypatch.setattr(document, "_Loader", getattr(yaml, request.param))

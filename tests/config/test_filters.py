@@ -1,4 +1,4 @@
-"""Filters of placement rules: facts §4.4 and decision 6."""
+"""Filters of placement rules (docs/decisions/0006)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from yunikorn.config.filters import FilterConfig, expression_fault
         (True, [], ["dev*"], "sarah", ["xdex"], True),
         (True, ["^a.*z$"], [], "abcz", [], True),
         (True, ["^a.*z$"], [], "xabcz", [], False),
-        # `$` may end a user's name, so that this is one; no group is called so.
+        # `$` may end a user's name, so this is one; no group has such a name.
         (True, ["svc$"], [], "svc$", [], True),
         (True, ["svc$"], [], "svc", [], False),
         (True, ["svc$"], [], "xsvc", [], False),
@@ -33,7 +33,7 @@ from yunikorn.config.filters import FilterConfig, expression_fault
         (True, ["svc$$"], [], "my-svc", [], True),
         (True, ["^svc$"], [], "svc", [], True),
         (True, [], ["svc$"], "bob", ["my-svc"], True),
-        # Expressions are for single entries; among several they are no names and dropped.
+        # Expressions are for single entries; in a longer list they are invalid names and dropped.
         (True, ["dev*", "alice"], [], "dev1", [], False),
         (True, ["dev*", "alice"], [], "alice", [], True),
         (True, ["dev*", "ops*"], [], "alice", [], False),

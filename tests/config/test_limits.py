@@ -1,4 +1,4 @@
-"""Limits of users and groups (facts §1.7)."""
+"""Limits of users and groups."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_two_different_sets_for_root_are_refused(check_partition: Check, other: 
 
 
 def nested(*levels: str) -> str:
-    """A partition with one queue per level, each with one limit."""
+    """Return a partition with one queue per level, each with one limit."""
     text = ""
     for level, limit in reversed(list(enumerate(levels))):
         below = f", queues: [{text}]" if text else ""
@@ -168,12 +168,12 @@ DEEP = "queues[0].queues[0].queues[0].limits[0]"
             ["{users: [bob], maxresources: {memory: 5}}", "{users: [bob], maxresources: {memory: 6}}"],
             "queues[0].queues[0].limits[0].maxresources.memory",
         ),
-        # Over a queue that says nothing.
+        # Over a queue without a limit.
         (
             ["{users: [bob], maxresources: {memory: 5}}", "", "{users: [bob], maxresources: {memory: 6}}"],
             f"{DEEP}.maxresources.memory",
         ),
-        # The smaller of both binds below, type by type.
+        # The smaller of both applies below, type by type.
         (
             [
                 "{users: [bob], maxresources: {memory: 5}}",
@@ -182,7 +182,7 @@ DEEP = "queues[0].queues[0].queues[0].limits[0]"
             ],
             f"{DEEP}.maxresources.memory",
         ),
-        # * binds whoever has no limit of their own above.
+        # * applies to all users without a limit of their own above.
         (
             ["{users: ['*'], maxresources: {memory: 5}}", "{users: [bob], maxresources: {memory: 6}}"],
             "queues[0].queues[0].limits[0].maxresources.memory",
@@ -191,9 +191,9 @@ DEEP = "queues[0].queues[0].queues[0].limits[0]"
             ["{users: [bob, '*'], maxresources: {memory: 5}}", "{users: ['*'], maxresources: {memory: 6}}"],
             "queues[0].queues[0].limits[0].maxresources.memory",
         ),
-        # A name alone does not bind *.
+        # The limit of a named user does not apply to *.
         (["{users: [bob], maxresources: {memory: 5}}", "{users: ['*'], maxresources: {memory: 6}}"], ""),
-        # Once a user has an own limit below *, that one is carried on.
+        # Once a user has an own limit below *, that limit is inherited.
         (
             [
                 "{users: ['*'], maxresources: {memory: 5}}",
@@ -226,7 +226,7 @@ def test_resources_only_get_tighter(check_partition: Check, levels: list[str], r
             ["{users: [bob], maxapplications: 5}", "{users: [bob], maxresources: {memory: 1}}"],
             "queues[0].queues[0].limits[0].maxapplications",
         ),
-        # No number above binds nothing.
+        # No number above means no bound.
         (["{users: [bob], maxresources: {memory: 1}}", "{users: [bob], maxapplications: 6}"], ""),
         (
             ["{users: [bob], maxapplications: 5}", "", "{users: [bob], maxapplications: 6}"],

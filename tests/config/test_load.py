@@ -1,4 +1,4 @@
-"""Whole configurations: what they become, and everything that is wrong with them in one pass."""
+"""Whole configurations: their parsed form, and all errors in one pass."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_the_default_configuration_is_valid(config: Callable[[str], SchedulerCon
     assert partition.root.submit_acl.everybody
 
 
-# -- what YuniKorn 1.9 would not do -------------------------------------------------------------------
+# -- stricter than YuniKorn 1.9 ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_strictly_a_file_of_1_9_stays_valid(check: Check) -> None:
     assert outcome.strictly() is outcome
 
 
-# -- anything at all ----------------------------------------------------------------------------------
+# -- random input --------------------------------------------------------------------------------------
 
 KEYS = st.sampled_from(
     [

@@ -1,4 +1,4 @@
-"""Partitions and the plugins they name (facts §1.2, §1.3, §3.6, §15, decisions 3, 4, 8, 10)."""
+"""Partitions and the plugins they name (docs/decisions/0003 and 0004)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queue properties: inheritance, the typed view, and what is wrong with them (facts §1.10, decision 9)."""
+"""Queue properties: inheritance, typed values, and errors (docs/decisions/0009)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_options_are_inherited_only_with_the_policy(policy: str) -> None:
     }
 
 
-# -- the typed view -----------------------------------------------------------------------------------
+# -- typed values --------------------------------------------------------------------------------------
 
 
 def test_without_properties_the_defaults_hold() -> None:

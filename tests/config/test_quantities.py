@@ -1,4 +1,4 @@
-"""Quantities of resources: the vectors of facts §1.5."""
+"""Quantities of resources."""
 
 from __future__ import annotations
 

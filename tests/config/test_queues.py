@@ -1,4 +1,4 @@
-"""The queue tree: structure, names, ACLs, templates (facts §1.2, §1.4, §1.9, §1.11)."""
+"""The queue tree: structure, names, ACLs, templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether guarantees, quotas and application counts hold together (facts §1.6, §20.1)."""
+"""Consistency of guarantees, quotas and application counts in the queue tree."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ BELOW = "partitions[0].queues[0].queues[0]"
         # Guarantees below that just fill the one above.
         "{name: a, resources: {guaranteed: {memory: 10}}, queues: [{name: b, resources: {guaranteed: "
         "{memory: 4}}}, {name: c, resources: {guaranteed: {memory: 6, vcore: 1}}}]}",
-        # Nothing is guaranteed above.
+        # No guarantee above.
         "{name: a, queues: [{name: b, resources: {guaranteed: {memory: 4}}}]}",
-        # A queue with a guarantee counts with its own, not with what is below.
+        # A queue with a guarantee counts with its own, not with those below it.
         "{name: a, resources: {max: {memory: 5}}, queues: [{name: b, resources: {guaranteed: {memory: 5}},"
         " queues: [{name: c, resources: {guaranteed: {memory: 1}}}]}]}",
     ],
@@ -49,7 +49,7 @@ def test_what_can_hold(check_queues: Check, text: str) -> None:
             "queues[0].resources.max.memory",
             "the max 11 is more than the 10 that the queues above allow",
         ),
-        # Over a queue that says nothing itself.
+        # Over a queue without a max.
         (
             "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, queues: [{name: c, resources: "
             "{max: {memory: 11}}}]}]}",
@@ -63,7 +63,7 @@ def test_what_can_hold(check_queues: Check, text: str) -> None:
             "queues[0].queues[0].resources.max.memory",
             "the max 6 is more than the 5 that the queues above allow",
         ),
-        # A max of nothing but zeros is no quota, yet it binds here.
+        # A max of zeros only is no quota, yet it applies here.
         (
             "{name: a, resources: {max: {memory: 0}}, queues: [{name: b, resources: {max: {memory: 1}}}]}",
             "queues[0].resources.max.memory",
@@ -88,7 +88,7 @@ def test_what_can_hold(check_queues: Check, text: str) -> None:
             "resources.max.memory",
             "guaranteed 11 memory in total, more than the max, 10",
         ),
-        # The max of a queue above, told once: at the queue whose children have too much.
+        # Exceeding the max of a queue above is reported once: at the queue whose children exceed it.
         (
             "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, queues: [{name: c, resources: "
             "{guaranteed: {memory: 11}}}]}]}",

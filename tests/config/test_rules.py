@@ -1,4 +1,4 @@
-"""Placement rules, their filters and fixed paths (facts §1.8, §4.1, decisions 3-6)."""
+"""Placement rules, their filters and fixed paths (docs/decisions/0003 to 0006)."""
 
 from __future__ import annotations
 
@@ -170,10 +170,10 @@ def test_several_entries_are_not_checked_but_what_is_dropped_is_told(check_parti
         "{name: fixed, value: new, create: true, parent: {name: fixed, value: root.new}}",
         "{name: user, parent: {name: fixed, value: root.empty}}",
         "{name: user, parent: {name: fixed, value: root}}",
-        # Children make a parent, whether it says so or not.
+        # Children make a parent, with or without the key `parent`.
         "{name: user, parent: {name: fixed, value: root.full}}",
         "{name: user, create: true, parent: {name: fixed, value: root.new}}",
-        # What starts with another rule is known when an application comes, not before.
+        # A path that starts with another rule is known only when an application comes.
         "{name: fixed, value: anything, parent: {name: user}}",
         "{name: fixed, value: rootbeer, create: true}",
         "{name: tag, value: x, parent: {name: user, parent: {name: fixed, value: full}}}",

@@ -1,4 +1,4 @@
-"""`yunikorn validate`, as it is called."""
+"""`yunikorn validate` on the command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OURS = "priorityclasses: {high: 1}\n"
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with some files, and we are in it."""
+    """A working directory with some files."""
     for name, text in (("valid", VALID), ("invalid", INVALID), ("warned", WARNED), ("ours", OURS)):
         (tmp_path / f"{name}.yaml").write_text(text)
     (tmp_path / "binary.yaml").write_bytes(b"\xff\x00\xfe")

@@ -1,4 +1,4 @@
-"""The doors of the scheduler: in process, and over gRPC in either layout. All do the same."""
+"""Ways to reach the scheduler ("doors"), which must behave equally: in process, or a gRPC layout."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings
 
 FENCE = "~fence-"
-"""How everything begins that is only asked in order to be answered."""
+"""Prefix of the ids in fences: invalid entries, sent only for their answers."""
 
 
 class Door(ABC):
-    """A way to a scheduler of its own, whose clock stands still until it is told to move."""
+    """Access to a scheduler of its own, with a manual clock."""
 
     def __init__(self, registry: Registry, config: str, heard: Callable[[], int]) -> None:
         self.clock = ManualClock()
@@ -45,24 +45,24 @@ class Door(ABC):
         self._heard = heard
 
     def make(self, clock: Clock) -> Scheduler:
-        """The scheduler."""
+        """Create the scheduler."""
         return Scheduler(self._registry, clock, configurations=Configurations({"": self._config}))
 
     @abstractmethod
     def register(self, callback: Callback) -> None:
-        """Register the resource manager `rm`, once more if it is registered."""
+        """Register the resource manager `rm`, also for a second time."""
 
     @abstractmethod
     def tell(self, request: UpdateRequest) -> None:
-        """Send an update; returns when all that follows from it was said and heard."""
+        """Send an update; return when all responses have arrived."""
 
     @abstractmethod
     def advance(self, seconds: float) -> None:
-        """Let time pass; returns as `tell` does."""
+        """Let time pass; return as `tell` does."""
 
     @abstractmethod
     def close(self) -> None:
-        """It is over."""
+        """Shut down."""
 
     def __enter__(self) -> Self:
         return self
@@ -97,7 +97,7 @@ class InProcess(Door):
 
 
 class Fenced:
-    """Between a client and the resource manager: takes out what answers a fence."""
+    """Callback between a client and the resource manager that removes the answers to fences."""
 
     def __init__(self, callback: Callback) -> None:
         self._callback = callback
@@ -108,7 +108,7 @@ class Fenced:
         return getattr(self._callback, name)
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Count the answers to fences, and hand on the rest."""
+        """Count the answers to fences, and pass on the rest."""
         before = _fences(response)
         if before:
             response.rejected_nodes = [
@@ -126,12 +126,12 @@ class Fenced:
             self._all.notify_all()
 
     def expect(self, answers: int) -> None:
-        """So many answers to fences are to come."""
+        """Expect this many answers to fences."""
         with self._all:
             self._missing += answers
 
     def wait(self) -> None:
-        """Wait for them."""
+        """Wait for all expected answers."""
         with self._all:
             assert self._all.wait_for(lambda: self._missing == 0, PATIENCE), "the scheduler does not answer"
 
@@ -144,7 +144,7 @@ def _fences(response: UpdateResponse) -> int:
 
 
 class OverGrpc(Door):
-    """A service at work in a thread, and a client in another."""
+    """A service in a thread, and a client in another."""
 
     layout: Layout
 
@@ -190,7 +190,7 @@ class OverGrpc(Door):
         self._settle()
 
     def _settle(self) -> None:
-        """Fence after fence, until one comes back alone: what was said before it was taken in and decided."""
+        """Send fences until one is answered alone: everything sent before has then been processed."""
         self._fence()
         before = -1
         while before != (before := self._heard()):
@@ -221,7 +221,7 @@ class OverGrpc(Door):
 
 
 class OneStream(OverGrpc):
-    """Release v0.11.0."""
+    """The layout of release v0.11.0."""
 
     layout = ONE_STREAM
 

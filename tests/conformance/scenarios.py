@@ -1,4 +1,4 @@
-"""Stories that every door can tell. Each says what has to come of it; all doors have to agree on the rest."""
+"""Histories for every door. Each asserts its outcome; the responses must be equal at all doors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TWO = configuration(queue("a"), queue("b"))
 
 @attrs.frozen
 class Scenario:
-    """A story, under a configuration, of a resource manager that may have a predicate."""
+    """A history with its configuration, and a predicate of the resource manager, if any."""
 
     name: str
     config: str
@@ -42,7 +42,7 @@ SCENARIOS: list[Scenario] = []
 
 
 def scenario(config: str = TWO, predicate: Predicate | None = None) -> Callable[[Tell], Tell]:
-    """Adds a story to the suite."""
+    """Add a history to the suite."""
 
     def add(tell: Tell) -> Tell:
         SCENARIOS.append(Scenario(tell.__name__.replace("_", " "), config, tell, predicate))
@@ -51,7 +51,7 @@ def scenario(config: str = TWO, predicate: Predicate | None = None) -> Callable[
     return add
 
 
-# -- placing ------------------------------------------------------------------------------------------
+# -- placements ----------------------------------------------------------------------------------------
 
 
 @scenario()
@@ -176,7 +176,7 @@ def much_happens_at_random(rm: Story) -> None:
     assert len(rm.history["placed"]) > 40
 
 
-# -- what is refused ------------------------------------------------------------------------------------
+# -- refusals ------------------------------------------------------------------------------------------
 
 
 @scenario()
@@ -220,7 +220,7 @@ def who_says_the_wrong_partition_hears_it(rm: Story) -> None:
     assert rm.places == {}
 
 
-# -- endings --------------------------------------------------------------------------------------------
+# -- releases ------------------------------------------------------------------------------------------
 
 
 @scenario()

@@ -1,4 +1,4 @@
-"""A resource manager in a story that is told through any door: what it says, and what it hears."""
+"""A resource manager for histories that run through any door: it sends messages and records the responses."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ TO_CONFIRM = (
     TerminationType.PLACEHOLDER_REPLACED,
 )
 History = dict[str, list[tuple[object, ...]]]
-"""By kind, in order: what was heard. Kinds have no common order, since the layouts do not tell one."""
+"""Responses by kind, in order. Kinds have no common order, because the layouts do not define one."""
 Predicate = Callable[[PredicatesArgs], str | None]
 
 
 def nothing_heard() -> History:
-    """The beginning."""
+    """Return an empty history."""
     return {kind: [] for kind in ("placed", "ended", "asks refused", "applications", "nodes")}
 
 
 class Story(ResourceManagerCallback):
-    """The resource manager, at a door. What it says returns when all that follows was heard."""
+    """The resource manager at a door. Each method returns when all responses to its message have arrived."""
 
     def __init__(self, open_door: Callable[[Callable[[], int]], Door], predicate: Predicate | None) -> None:
         self.history = nothing_heard()
@@ -56,7 +56,7 @@ class Story(ResourceManagerCallback):
         self.door = open_door(lambda: sum(map(len, self.history.values())))
         self.door.register(self)
 
-    # -- hearing ------------------------------------------------------------------------------------------
+    # -- receiving -----------------------------------------------------------------------------------------
 
     def predicates(self, args: PredicatesArgs) -> str | None:
         assert self._predicate is not None
@@ -67,7 +67,7 @@ class Story(ResourceManagerCallback):
         for placed in response.new_allocations:
             known = self.running.get(placed.allocation_key)
             if known is not None:
-                # The newer layout acknowledges what was reported to be running.
+                # The newer layout acknowledges reported allocations.
                 assert known.node_id == placed.node_id, f"{placed.allocation_key} was placed twice"
                 continue
             self.running[placed.allocation_key] = placed
@@ -83,7 +83,7 @@ class Story(ResourceManagerCallback):
                 self.to_confirm.append(gone)
             else:
                 self.running.pop(gone.allocation_key, None)
-        # In the newer layout the end of an ask is told like that of an allocation.
+        # The newer layout reports the end of an ask like that of an allocation.
         ended: list[AllocationRelease | AllocationAskRelease] = [
             *response.released_allocations,
             *response.released_allocation_asks,
@@ -107,17 +107,17 @@ class Story(ResourceManagerCallback):
 
     @property
     def places(self) -> dict[str, str]:
-        """By key: the node."""
+        """Return the node by allocation key."""
         return {key: one.node_id for key, one in self.running.items()}
 
     def told(self, kind: str) -> list[tuple[object, ...]]:
-        """All that was heard of a kind, with the columns that tests look at."""
+        """Return all responses of a kind, with the columns that tests compare."""
         return [entry[:3] for entry in self.history[kind]]
 
-    # -- saying -------------------------------------------------------------------------------------------
+    # -- sending -------------------------------------------------------------------------------------------
 
     def say(self, **entries: Any) -> list[str]:
-        """One update; returns what was placed for it, as `key@node`, in order."""
+        """Send one update; return its placements as `key@node`, in order."""
         return self._placed_by(lambda: self.door.tell(UpdateRequest("rm", **entries)))
 
     def pass_time(self, seconds: float) -> list[str]:
@@ -132,30 +132,30 @@ class Story(ResourceManagerCallback):
     def node(
         self, name: str, attributes: Mapping[str, str] | None = None, *, drained: bool = False, **amounts: int
     ) -> list[str]:
-        """A node joins."""
+        """Register a node."""
         info = NewNodeInfo(name, dict(attributes or {}), Resource(amounts), schedulable=not drained)
         return self.say(new_schedulable_nodes=[info])
 
     def change(self, name: str, action: NodeAction, **amounts: int) -> list[str]:
-        """A node changes."""
+        """Update a node."""
         capacity = Resource(amounts) if amounts else None
         return self.say(updated_nodes=[UpdateNodeInfo(name, action, schedulable_resource=capacity)])
 
     def app(self, name: str, queue: str = "root.a", user: str = "ann", **fields: Any) -> list[str]:
-        """An application is submitted."""
+        """Submit an application."""
         info = UserGroupInformation(user, [user])
         return self.say(new_applications=[AddApplicationRequest(name, queue, ugi=info, **fields)])
 
     def ask(self, app: str, *keys: str, fields: Mapping[str, Any] | None = None, **amounts: int) -> list[str]:
-        """An application asks for an allocation of these amounts per key."""
+        """Send an ask of these amounts per key."""
         return self.say(asks=[request(app, key, fields, **amounts) for key in keys])
 
     def end(self, *keys: str) -> list[str]:
-        """Allocations end by themselves."""
+        """End allocations by themselves."""
         return self.release(*[self.running.pop(key) for key in keys])
 
     def release(self, *ended: Allocation, why: str = "") -> list[str]:
-        """Tell the end of allocations."""
+        """Report the end of allocations."""
         gone = [
             AllocationRelease(one.application_id, one.uuid, message=why, allocation_key=one.allocation_key)
             for one in ended
@@ -163,12 +163,12 @@ class Story(ResourceManagerCallback):
         return self.say(releases=AllocationReleasesRequest(gone))
 
     def take_back(self, app: str, *keys: str, why: str = "") -> list[str]:
-        """Asks are taken back."""
+        """Release asks."""
         asks = [AllocationAskRelease(app, key, message=why) for key in keys]
         return self.say(releases=AllocationReleasesRequest([], asks))
 
     def confirm(self, *keys: str) -> list[str]:
-        """What it was told to end has ended: these, or all, in the order in which they were told."""
+        """Confirm requested releases: these, or all, in the order of the requests."""
         gone = [one for one in self.to_confirm if not keys or one.allocation_key in keys]
         self.to_confirm = [one for one in self.to_confirm if one not in gone]
         for one in gone:
@@ -177,11 +177,11 @@ class Story(ResourceManagerCallback):
         return self.say(releases=AllocationReleasesRequest(echo))
 
     def remove(self, *apps: str) -> list[str]:
-        """Applications go."""
+        """Remove applications."""
         return self.say(remove_applications=[RemoveApplicationRequest(app) for app in apps])
 
     def come_back(self, apps: Iterable[AddApplicationRequest], nodes: Iterable[NewNodeInfo]) -> None:
-        """Register again, and report: applications, nodes, and what runs on them."""
+        """Register again, and report applications, nodes and running allocations."""
         running, self.running = self.running, {}
         self.door.register(self)
         found = list(nodes)
@@ -192,5 +192,5 @@ class Story(ResourceManagerCallback):
 
 
 def request(app: str, key: str, fields: Mapping[str, Any] | None = None, **amounts: int) -> AllocationAsk:
-    """An ask."""
+    """Return an ask."""
     return AllocationAsk(key, app, resource_ask=Resource(amounts), **(fields or {}))

@@ -1,4 +1,4 @@
-"""Every story comes out the same through every door: decisions, their order, refusals and reasons."""
+"""Every history has the same outcome at every door: decisions, their order, refusals and reasons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yunikorn.registry import Registry
 
 
 def history_of(registry: Registry, story: Scenario, door: str) -> History:
-    """What is heard at a door when the story is told there; it checks its own expectations."""
+    """Return the responses to a history at a door; the history checks its own assertions."""
     told = Story(functools.partial(DOORS[door], registry, story.config), story.predicate)
     with told.door:
         story.tell(told)

@@ -1,4 +1,4 @@
-"""What pieces of YAML are pieces of, so that they can be checked as a whole."""
+"""Frames around pieces of YAML in the documentation, which turn each piece into a valid document."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WORKLOADS = {"workload": _workload, "application": _application}
 
 
 def is_configuration(text: str, part_of: str) -> bool:
-    """Whether it is a configuration, or a piece of one; raises `ValueError` if it is no workload either."""
+    """Return True for a configuration or a piece of one; raises `ValueError` if it is no workload either."""
     if part_of:
         if part_of not in {**CONFIGURATIONS, **WORKLOADS}:
             raise ValueError(f"part of what? known: {', '.join({**CONFIGURATIONS, **WORKLOADS})}")
@@ -59,19 +59,19 @@ def is_configuration(text: str, part_of: str) -> bool:
 
 
 def whole(text: str, part_of: str) -> str:
-    """The text, or the configuration or workload around it."""
+    """Return the text, placed into the configuration or workload that `part_of` names."""
     around = {**CONFIGURATIONS, **WORKLOADS}.get(part_of)
     return text if around is None else yaml.safe_dump(around(yaml.safe_load(text)))
 
 
 def faults_of_configuration(text: str, registry: Registry) -> list[str]:
-    """What is wrong with a configuration, and what is hardly meant."""
+    """Return errors and warnings of a configuration."""
     outcome = check_config(text, registry)
     return [str(problem) for problem in (*outcome.problems, *outcome.warnings)]
 
 
 def faults_of_workload(text: str, folder: Path) -> list[str]:
-    """What is wrong with a workload, as a file of this folder."""
+    """Return the errors of a workload, read as a file of this folder."""
     file = folder / "shown.yaml"
     file.write_text(text, "utf-8")
     try:

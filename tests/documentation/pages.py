@@ -1,18 +1,18 @@
-"""The pages of the documentation, block by block, and what a page says about each of them.
+"""Parser of the documentation pages: their code blocks, and the remarks that say how to test each block.
 
-A remark stands in a comment of its own line, right above the block (or above the line with its file's name),
+A remark is a comment on a line of its own, right above the block (or above the line with its file's name),
 where readers do not see it:
 
-    <!-- not run: REASON -->        nobody runs or checks it; the reason is required
-    <!-- file: NAME -->             its text is the file NAME for the commands of the page
-    <!-- with: NAME=PATH ... -->    files of the checkout that it needs under another name
-    <!-- part of: FRAME -->         a piece of YAML: what it is a piece of, see `frames.py`
-    <!-- wrong -->                  a configuration that is meant to be refused
-    <!-- exits: STATUS -->          its commands may end with this status, too
-    <!-- runs until: TEXT -->       each line (of `console`, the last) is interrupted when it has said TEXT
-    <!-- output of: COMMAND -->     a text that this command says, which no block shows
+    <!-- not run: REASON -->        the block is neither run nor checked; a reason is required
+    <!-- file: NAME -->             the block is written to the file NAME for the commands of the page
+    <!-- with: NAME=PATH ... -->    copies files of the checkout to these names before
+    <!-- part of: FRAME -->         a piece of YAML, checked within this frame of `frames.py`
+    <!-- wrong -->                  a configuration that must be refused
+    <!-- exits: STATUS -->          the commands may end with this status besides 0
+    <!-- runs until: TEXT -->       each line (of `console`, the last) is interrupted once it printed TEXT
+    <!-- output of: COMMAND -->     a text that this command prints, which no block shows
 
-A line above the block that is nothing but a name in backticks names its file, too: `queues.yaml`.
+A line above the block that consists of a name in backticks names its file, too: `queues.yaml`.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ class Block:
 
     page: Path
     line: int
-    """Of its first fence, from 1."""
+    """Line of the first fence, from 1."""
     language: str
     text: str
     remarks: dict[str, str]
 
     @property
     def file(self) -> str:
-        """The file that it is, empty for none."""
+        """Name of the file it is written to; empty for none."""
         return self.remarks.get("file", "")
 
     @property
     def place(self) -> str:
-        """Where it stands, as a message says it."""
+        """Page and line, for messages."""
         return f"{self.page.relative_to(CHECKOUT).as_posix()}:{self.line}"
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """All blocks of a page, in order; raises `ValueError` for a remark that makes no sense."""
+    """Return all blocks of a page, in order; raises `ValueError` for an invalid remark."""
     lines = page.read_text("utf-8").splitlines()
     found: list[Block] = []
     number = 0
@@ -96,5 +96,5 @@ def _remarks(page: Path, lines: list[str], fence: int) -> dict[str, str]:
 
 
 def shown(page: Path) -> str:
-    """A path as a test shows it."""
+    """Return a path as a test shows it."""
     return page.relative_to(CHECKOUT).as_posix()

@@ -1,10 +1,10 @@
-"""A folder in which a page's commands run: with our commands, the examples, and nothing of the network.
+"""A folder in which a page's commands run: with the project's commands and examples, and without network.
 
-`yunikorn`, `python`, `pip` and `pytest` stand on the path and in `.venv/bin`, as after the first command of
-the README. They run the Python of the tests, with what it can import. `pip install` takes folders only, and
-installs them into the sandbox without asking anybody for anything. Our examples are known by their names,
-too, and extras of yunikorn must be there already.
-`yunikorn serve` listens on a free port where the page names none, since its own may be taken.
+`yunikorn`, `python`, `pip` and `pytest` are on the path and in `.venv/bin`, as after the first command of the
+README. They use the Python of the tests, with its importable packages. `pip install` accepts folders only,
+and installs them into the sandbox without downloads. It accepts the examples by name, too; extras of yunikorn
+must be installed already. `yunikorn serve` listens on a free port where the page names none, since the
+default port may be in use.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ if __name__ == "__main__":
 
 @attrs.frozen
 class Said:
-    """What a command printed, and how it ended."""
+    """Output and exit status of a command."""
 
     text: str
     status: int
@@ -97,7 +97,7 @@ class Sandbox:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of every command: what the tests can import, our programs first, and no colours."""
+        """Environment of all commands: the importable packages, these programs first, no colours."""
         path = [str(self._installed), *(str(Path(part).resolve()) for part in sys.path if part)]
         unwanted = ("COLUMNS", "FORCE_COLOR", "PYTHONWARNINGS")
         kept = {name: value for name, value in os.environ.items() if name not in unwanted}
@@ -111,23 +111,23 @@ class Sandbox:
         }
 
     def lend(self, name: str, path: str) -> None:
-        """A file of the checkout under another name."""
+        """Copy a file of the checkout under another name."""
         self.write(name, (CHECKOUT / path).read_text("utf-8"))
 
     @property
     def has_installed(self) -> bool:
-        """Whether the page has installed something."""
+        """True if the page has installed a package."""
         return any(self._installed.iterdir())
 
     def write(self, name: str, text: str) -> None:
-        """A file that the page shows."""
+        """Write a file that the page shows."""
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_text(text, "utf-8")
 
     def run(self, script: str, until: str = "") -> Said:
         """Run a script in a shell.
 
-        With `until`, each line is a command in a shell of its own, interrupted once when it has said that.
+        With `until`, each line is a command in a shell of its own, interrupted once its output has that text.
         """
         if not until:
             return self._run(script, until)
@@ -170,9 +170,9 @@ class Sandbox:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let a program that is started here be interrupted, although the tests themselves may ignore that.
+    """Permit SIGINT in this program, although the tests themselves may ignore the signal.
 
-    A shell that runs the tests in the background ignores SIGINT for them, and every program inherits that.
+    A shell that runs the tests in the background ignores SIGINT for them, and child processes inherit that.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_IGN:
@@ -186,9 +186,9 @@ def _interruptible() -> Iterator[None]:
 
 
 def _listen(shell: subprocess.Popen[str], until: str) -> str:
-    """All that a shell says; it is interrupted once, at the first line with `until`.
+    """Return all output of a shell; interrupt the shell once, at the first line with `until`.
 
-    There is no second try after a while: it could hit the end of the command, or mean "at once" to a service.
+    There is no second attempt: it could hit the end of the command, or stop a service at once.
     """
     assert shell.stdout is not None
     said, interrupted = [], not until
@@ -206,25 +206,25 @@ def _end_hung(shell: subprocess.Popen[str], hung: threading.Event) -> None:
 
 
 def _signal(shell: subprocess.Popen[str], number: signal.Signals) -> None:
-    """Send a signal to everything that a shell runs, if there is anything left."""
+    """Send a signal to all processes that a shell runs, if any are left."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(shell.pid, number)
 
 
 def _status(code: int) -> int:
-    """As a shell would say it: a signal ends with 128 and its number."""
+    """Return the exit status as a shell reports it: 128 plus the number of the signal."""
     return code if code >= 0 else 128 - code
 
 
 def _knows_our_fixture() -> bool:
-    """Whether pytest finds the fixture by itself: yunikorn is installed, not only importable."""
+    """Return True if pytest finds the fixture by itself: yunikorn is installed, not only importable."""
     from importlib.metadata import entry_points
 
     return any(point.value == "yunikorn.pytest_plugin" for point in entry_points(group="pytest11"))
 
 
 def agrees(shown: str, said: str) -> bool:
-    """Whether a command said what is shown, `...` being anything; blanks at the ends of lines aside."""
+    """Return True if the output equals what is shown, `...` being anything and trailing blanks ignored."""
     whole, pieces = _trimmed(said), _trimmed(shown).split("...")
     if len(pieces) == 1:
         return whole == pieces[0]
@@ -234,7 +234,7 @@ def agrees(shown: str, said: str) -> bool:
 
 
 def includes(shown: str, said: str) -> bool:
-    """Whether a command said what is shown among other lines."""
+    """Return True if the output contains the shown lines."""
     return _in_order(f"\n{_trimmed(shown)}\n".split("..."), f"\n{_trimmed(said)}\n")
 
 

@@ -1,19 +1,19 @@
-"""Every block of every page is what it says it is: commands run, and print what is shown; code works.
+"""Every code block of the documentation is tested: commands print what is shown, code runs, YAML is valid.
 
-What is done with a block depends on its language; `pages.py` lists what a page may remark on it.
+The test of a block depends on its language; `pages.py` lists the remarks that change it.
 
-| language | what is done |
+| language | test |
 |---|---|
-| `console` | each line after `$ ` is run; it prints what is shown below it, `...` being anything |
-| `sh` | it is run as a whole |
-| `text` | the last command before it said so, perhaps among other lines |
-| `python` | it is run, after the blocks before it on its page; tests are run by the page's commands |
-| `yaml` | a configuration or a workload, or a piece of one: it is valid |
-| `json`, `toml` | it can be read |
-| `mermaid` | `yunikorn states` prints it |
+| `console` | each line after `$ ` is run, and prints the lines below; `...` matches anything |
+| `sh` | run as a whole |
+| `text` | printed by the last command before, perhaps among other lines |
+| `python` | run after the blocks before it on its page; tests are run by the page's commands |
+| `yaml` | a valid configuration or workload, or a piece of one |
+| `json`, `toml` | parsed |
+| `mermaid` | printed by `yunikorn states` |
 
-Blocks of one page share a folder, in which the files that the page shows are. A block in no language, or in
-another, is refused: it would be checked by nobody.
+Blocks of one page share a folder with the files that the page shows. A block without a language, or in
+another language, is refused, because it would be unchecked.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ SHOWN_PLUGINS = "yunikorn_"
 
 @attrs.define(eq=False)
 class Reader:
-    """Somebody who goes through a page and tries everything."""
+    """Applies the code blocks of a page in order, like a reader who follows the page."""
 
     sandbox: Sandbox
     registry: Registry
     names: dict[str, Any] = attrs.field(factory=dict)
-    """What the Python blocks so far have defined."""
+    """Names that the Python blocks so far have defined."""
     last: Said = attrs.field(factory=lambda: Said("", 0))
 
     def take(self, block: Block) -> None:
-        """Do with a block what its language says."""
+        """Handle a block according to its language."""
         if "not run" in block.remarks:
             assert len(block.remarks["not run"].split()) > 2, "say why nobody can run it"
             return
@@ -73,7 +73,7 @@ class Reader:
         tries[block.language](block)
 
     def console(self, block: Block) -> None:
-        """Each command, and what it prints."""
+        """Run each command and compare its output."""
         called = list(commands(block.text))
         for number, (command, output) in enumerate(called, 1):
             self._run(command, block, last=number == len(called))
@@ -83,7 +83,7 @@ class Reader:
                 )
 
     def script(self, block: Block) -> None:
-        """The whole of it."""
+        """Run the block as a whole."""
         self._run(block.text, block)
 
     def _run(self, script: str, block: Block, *, last: bool = True) -> None:
@@ -92,7 +92,7 @@ class Reader:
         assert self.last.status in allowed, f"$ {script}\nends with {self.last.status}:\n{self.last.text}"
 
     def text(self, block: Block) -> None:
-        """What a command said."""
+        """Check that a command printed the text."""
         if block.file:
             return
         if "output of" in block.remarks:
@@ -100,7 +100,7 @@ class Reader:
         assert includes(block.text, self.last.text), f"this was not said, but\n{self.last.text}"
 
     def python(self, block: Block) -> None:
-        """Run it, unless it is a test."""
+        """Run the block, unless it is a test."""
         if Path(block.file).name.startswith("test_"):
             return
         before = set(self.names)
@@ -115,7 +115,7 @@ class Reader:
         assert self.registry.register(module, block.place), self.registry.broken
 
     def yaml(self, block: Block) -> None:
-        """Valid, or not if it says so."""
+        """Check a configuration or workload; it has to be invalid if its remark says so."""
         part_of = block.remarks.get("part of", "")
         text = whole(block.text, part_of)
         if not is_configuration(block.text, part_of):
@@ -129,7 +129,7 @@ class Reader:
         assert bool(failures) == ("wrong" in block.remarks), "\n".join(failures) or "nothing is wrong with it"
 
     def json(self, block: Block) -> None:
-        """One value, or one a line; lines with # are for people."""
+        """Parse one value, or one per line; lines with # are comments."""
         try:
             json.loads(block.text)
         except ValueError:
@@ -138,16 +138,16 @@ class Reader:
                     json.loads(line)
 
     def toml(self, block: Block) -> None:
-        """TOML."""
+        """Parse TOML."""
         tomllib.loads(block.text)
 
     def mermaid(self, block: Block) -> None:
-        """A state machine."""
+        """Check a state diagram."""
         assert any(block.text in diagram(lifecycle) for lifecycle in LIFECYCLES), "run `yunikorn states`"
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:
-    """The commands of a console block, each with the output that is shown below it."""
+    """Return the commands of a console block, each with the output that is shown below it."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         lines = part.splitlines(keepends=True)
         end = 1
@@ -158,7 +158,7 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
-    """Somebody new."""
+    """A reader with an empty folder."""
     sandbox = Sandbox(tmp_path)
     monkeypatch.chdir(tmp_path)
     return Reader(sandbox, Registry.load(third_party=False))
@@ -211,7 +211,7 @@ def test_what_is_shown_must_be_what_is_said() -> None:
 
 
 def page_with(text: str, folder: Path) -> Block:
-    """The only block of a page."""
+    """Return the only block of a page."""
     page = folder / "page.md"
     page.write_text(text, "utf-8")
     (block,) = blocks_of(page)

@@ -1,4 +1,4 @@
-"""Every kind of plugin has a page with a complete example that is a test, and leaves nothing out."""
+"""Every kind of plugin has a page with a complete example, which is tested and covers the whole interface."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 
 
 def public(cls: type[Any]) -> set[str]:
-    """What a class of a kind may have: methods and class attributes, its own and those of `Plugin`."""
+    """Return the public methods and class attributes of a class of a kind, including those of `Plugin`."""
     members = {name for base in cls.__mro__[:-1] for name in vars(base)}
     annotated = {name for base in cls.__mro__[:-1] for name in getattr(base, "__annotations__", ())}
     return {name for name in members | annotated if not name.startswith("_")} - {"name"}
 
 
 def contract_of(kind: Kind) -> str:
-    """The name of the class with which an author of this kind tests."""
+    """Return the name of the contract class for plugins of this kind."""
     return f"{kind.base.__name__}Contract"
 
 
@@ -122,17 +122,17 @@ def test_the_example_of_a_page_is_complete_and_a_test(kind: Kind) -> None:
 
 @every_kind
 def test_everything_that_a_class_may_have_is_had_by_a_class_in_some_test(kind: Kind) -> None:
-    """Methods and attributes of every base are implemented, and so called, somewhere in the tests."""
+    """Methods and attributes of every base class are implemented, and so called, somewhere in the tests."""
     implemented = IMPLEMENTED.get(kind.base.__name__, set())
     assert public(kind.base) <= implemented | LIFE_CYCLE
 
 
 LIFE_CYCLE = {"opened", "reloaded", "closed"}
-"""Of all kinds alike: tested for each in tests/plugins and tests/core."""
+"""Common to all kinds: tested for each in tests/plugins and tests/core."""
 
 
 def implementations() -> dict[str, set[str]]:
-    """Per base class what classes of tests, examples and defaults that name it as their base define."""
+    """Return the names that classes of tests, examples and defaults define, by the base class they name."""
     found: dict[str, set[str]] = {}
     for folder in ("tests", "plugins", "policies", "examples"):
         for file in (CHECKOUT / folder).rglob("*.py"):
@@ -157,7 +157,7 @@ IMPLEMENTED = implementations()
 
 
 def modules(page: Path) -> list[types.ModuleType]:
-    """The modules with a hook that a page shows, each run on its own."""
+    """Modules with a hook that a page shows, each run on its own."""
     found = []
     for block in blocks_of(page):
         if block.language == "python" and "\n@hookimpl\ndef " in block.text:
@@ -169,7 +169,7 @@ def modules(page: Path) -> list[types.ModuleType]:
 
 @pytest.fixture(scope="module")
 def documented() -> Registry:
-    """The default plugins and every plugin that the pages show."""
+    """Return the default plugins and all plugins that the pages show."""
     registry = Registry.load(third_party=False)
     for page in (CHECKOUT / "README.md", DOCS / "plugins.md", *PAGE.values()):
         for module in modules(page):

@@ -1,4 +1,4 @@
-"""The sandbox of the documentation interrupts a command once, and only the command that is meant."""
+"""The sandbox of the documentation interrupts a command once, and only the intended command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ signal.sigwait([signal.SIGINT])
 print("ready to end", flush=True)
 print("again" if signal.sigtimedwait([signal.SIGINT], 0.2) else "once", flush=True)
 """
-"""Says how often it was interrupted, and says the text once more when it was."""
+"""Prints how often it was interrupted, and prints the text once more on each interrupt."""
 
 LISTENER = """\
 import signal
@@ -31,7 +31,7 @@ print("hit" if signal.sigtimedwait([signal.SIGINT], 0.2) else "left alone", flus
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
-    """A sandbox with both programs."""
+    """Return a sandbox with both programs."""
     made = Sandbox(tmp_path)
     made.write("counter.py", COUNTER)
     made.write("listener.py", LISTENER)

@@ -1,4 +1,4 @@
-"""The site builds without a warning, every page is in it, and every link of it leads somewhere."""
+"""The site builds without warnings and contains every page, and all its links resolve."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, run_python: Run) -> Path:
 
 
 class Links(HTMLParser):
-    """Where a page leads, and where one can be led to in it."""
+    """Links and link targets of a page."""
 
     def __init__(self, page: Path) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Links(HTMLParser):
         self.feed(page.read_text("utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what points and what is pointed at."""
+        """Record links and targets."""
         for name, value in attrs:
             if value and name in ("href", "src"):
                 self.targets.append(value)

@@ -1,4 +1,4 @@
-"""The pictures of state machines in the site show what the machines are."""
+"""The pictures of state machines in the site match the machines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DRAW = "draw it anew: python docs/images/draw_states.py"
 
 
 def texts(kind: str, lifecycle: Lifecycle) -> Iterator[tuple[str, list[str]]]:
-    """Every `node` or `edge` of a picture: its title, and what is written at it."""
+    """Return title and label of every `node` or `edge` of a picture."""
     path = CHECKOUT / "docs" / "images" / "states" / f"{lifecycle.name.lower().replace(' ', '-')}.svg"
     for group in ElementTree.parse(path).iter(f"{SVG}g"):
         if group.get("class") == kind:

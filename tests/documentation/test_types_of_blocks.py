@@ -1,4 +1,4 @@
-"""The Python of the pages for plugin authors is typed as strictly as what authors are told to write."""
+"""Python code on the pages for plugin authors passes the type checks recommended to authors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FOR_AUTHORS = ("README.md", "docs/start.md", "docs/plugins", "docs/howto", "exam
 
 
 def blocks() -> Iterator[Block]:
-    """All Python that authors are shown."""
+    """Return all Python blocks for plugin authors."""
     for page in PAGES:
         if shown(page).startswith(FOR_AUTHORS):
             yield from (block for block in blocks_of(page) if block.language == "python")
 
 
 def file_of(block: Block) -> str:
-    """A name for the block's file: its own, or its place."""
+    """Return a file name for the block: its own, or one made from its place."""
     return Path(block.file).name or re.sub(r"\W", "_", block.place) + ".py"
 
 
@@ -36,7 +36,7 @@ def test_every_block_passes_mypy_strict(tmp_path: Path, run_python: Run) -> None
     assert len(found) > 20
     settings = ["--strict", "--no-error-summary", "--follow-imports=silent", "--cache-dir=cache"]
     checkout = [path for path in sys.path if (Path(path) / "yunikorn").is_dir() and "site-" not in path]
-    # What is installed must not be named, and knows its types itself.
+    # Installed packages must not be named, and provide their types themselves.
     done = run_python(
         *("-m", "mypy", *settings, *sorted(found)),
         cwd=tmp_path,

@@ -1,4 +1,4 @@
-"""Messages of the interface's newer layout (one request per subject), written by hand."""
+"""Hand-written messages of the interface's newer layout (one request type per subject)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ CONFIG = configuration(
 
 
 def nodes(*entries: RecordedEntry) -> RecordedEntry:
-    """A `NodeRequest`."""
+    """Return a `NodeRequest`."""
     return {"update_node": {"nodes": list(entries)}}
 
 
 def new_node(name: str, memory: int, **more: Any) -> RecordedEntry:
-    """A node that registers."""
+    """Return the registration of a node."""
     return {"nodeID": name, "action": "CREATE", "schedulableResource": amounts(memory=memory), **more}
 
 
 def apps(*entries: RecordedEntry) -> RecordedEntry:
-    """An `ApplicationRequest` of new applications."""
+    """Return an `ApplicationRequest` with new applications."""
     return {"update_application": {"new": [{"ugi": {"user": "ann"}, **entry} for entry in entries]}}
 
 
 def asks(app: str, *keys: str, memory: int = 1, **more: Any) -> RecordedEntry:
-    """An `AllocationRequest` of asks."""
+    """Return an `AllocationRequest` with asks."""
     entries = [
         {"allocationKey": key, "applicationID": app, "resourcePerAlloc": amounts(memory=memory), **more}
         for key in keys
@@ -40,7 +40,7 @@ def asks(app: str, *keys: str, memory: int = 1, **more: Any) -> RecordedEntry:
 
 
 def releases(app: str, *keys: str, why: str = "STOPPED_BY_RM") -> RecordedEntry:
-    """An `AllocationRequest` of releases."""
+    """Return an `AllocationRequest` with releases."""
     entries = [{"applicationID": app, "allocationKey": key, "terminationType": why} for key in keys]
     return {"update_allocation": {"releases": {"allocationsToRelease": entries}}}
 

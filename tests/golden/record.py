@@ -1,6 +1,7 @@
-"""Make the golden recordings: `python -m tests.golden.record [NAME...]`, all of them without names.
+"""Write the golden recordings: `python -m tests.golden.record [NAME...]`, all of them without names.
 
-Run it only for a change that is meant to alter decisions or responses, and say in the commit which and why.
+Run it only for a change that is meant to alter decisions or responses, and name the change and the affected
+recordings in the commit message.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ HERE = Path(__file__).parent
 RECORDINGS = HERE / "recordings"
 SCENARIOS = sorted(path.name for path in (HERE / "scenarios").iterdir())
 STEPS = 300
-"""Random operations of one recording of two resource managers."""
+"""Number of random operations in the recording of two resource managers."""
 
 
 def record_scenario(name: str, file: Path, registry: Registry) -> None:
-    """Run a scenario of `scenarios/` through the simulator on a recorded core."""
+    """Simulate a scenario of `scenarios/` with a recorded core."""
     folder = HERE / "scenarios" / name
     clock = ManualClock()
     core = RecordingScheduler(RecordingWriter(file, print), registry, clock)
@@ -44,7 +45,7 @@ def record_scenario(name: str, file: Path, registry: Registry) -> None:
 
 
 def record_two_managers(seed: int, file: Path, registry: Registry) -> None:
-    """Run two resource managers that do at random all that can be recorded, lost connections included."""
+    """Record random operations of two resource managers, including lost connections."""
     Life(seed, file, registry).live(STEPS)
 
 
@@ -56,7 +57,7 @@ def record_killed(file: Path, registry: Registry) -> None:
 
 
 def record_newer_layout(file: Path, registry: Registry) -> None:
-    """Play hand-written messages of the newer layout, and write each response behind its cause."""
+    """Send hand-written messages of the newer layout, and write each response after its message."""
     lines: list[str] = []
     given = 0
     for count, line in enumerate(newer_layout.LINES, 1):
@@ -72,7 +73,7 @@ def record_newer_layout(file: Path, registry: Registry) -> None:
 
 
 def recorders() -> dict[str, Callable[[Path, Registry], None]]:
-    """Every recording by name, with the function that makes it."""
+    """Return the name of every recording with the function that writes it."""
     found: dict[str, Callable[[Path, Registry], None]] = {}
     for name in SCENARIOS:
         found[name] = lambda file, registry, name=name: record_scenario(name, file, registry)  # type: ignore[misc]

@@ -1,8 +1,9 @@
-"""Golden recordings replay with the very same responses: a change of structure has changed no decision.
+"""Golden recordings replay with exactly the recorded responses, so refactoring has changed no decision.
 
-A recording holds all that went into a core, and every response. The set covers each mechanism (see
-`scenarios/`), two resource managers that do at random all that can be recorded, a server that is killed,
-and both layouts. `record.py` makes them.
+A recording contains all inputs of a core and all its responses. The set covers each mechanism (see
+`scenarios/`), random operations of two resource managers, a server that is killed, and both layouts.
+`record.py` writes the recordings. A failing test means that a change alters decisions or responses. If that
+is intended, write the recording again.
 """
 
 from __future__ import annotations
@@ -32,6 +33,6 @@ def test_replays_byte_for_byte(name: str, registry: Registry) -> None:
     assert str(replay.comparison.first or "") == ""
     recorded = sum(line.kind == "response" for line in recording.lines)
     assert replay.comparison.equal == recorded > 10
-    # The process that was killed had given one response more than it could write.
+    # The killed process had sent one more response than it could record.
     assert len(ear.responses) == recorded + (name == "killed")
     assert replay.answers.unknown == 0

@@ -1,4 +1,4 @@
-"""Only sessions that may have something to decide or to say are looked at, and nothing is missed by that."""
+"""The scheduler visits only sessions that may have work, and its decisions equal those of visiting all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = 150
 
 
 class EveryThird(api.AppSortPolicy):
-    """Lets one application in three take part, another one every minute."""
+    """Admits one application in three, and another third every minute."""
 
     name = "every-third"
     refresh_every = 60.0
@@ -53,7 +53,7 @@ def configurations() -> dict[str, str]:
 
 
 class Everyone(Scheduler):
-    """Looks at all sessions at each step."""
+    """Visits all sessions at each step."""
 
     def schedule(self, max_decisions: int | None = None) -> int:
         for session in self._sessions.values():
@@ -67,7 +67,7 @@ class Everyone(Scheduler):
 
 
 def play(scheduler: Scheduler, seed: int) -> dict[str, list[object]]:
-    """What resource managers hear in a random story."""
+    """Return the responses to all resource managers in a random history."""
     rng = random.Random(seed)
     rms = {name: RM(text, rm_id=name, scheduler=scheduler) for name, text in configurations().items()}
     for step in range(STEPS):

@@ -1,4 +1,4 @@
-"""Entries that no message should have: each is answered with what is wrong with it, and stops no other."""
+"""Invalid entries of messages: each is answered with the reason, and does not affect the others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOT_64 = "vcore is 9223372036854775808, not a whole number of 64 bits"
 
 
 def loose(cls: type[Any], *arguments: Any, **named: Any) -> Any:
-    """An entry with values that its class does not announce."""
+    """Return an entry with values of undeclared types."""
     return cls(*arguments, **named)
 
 
@@ -289,7 +289,7 @@ def test_an_answer_names_what_it_is_about_as_far_as_it_can_be_said() -> None:
 
 
 def test_what_is_allowed() -> None:
-    """Names in any script, up to the bound, and any text as the value of a tag."""
+    """Names in any script, up to the maximum length, and any text as the value of a tag."""
     rm = RM()
     rm.node("n1", {"zone": "z\n" * 5000}, vcore=INT64_MAX)
     name = "名" * 341
@@ -382,7 +382,7 @@ def test_a_registration_that_makes_no_sense_is_an_error_with_all_that_is_wrong(
     assert [status.rm_id for status in rm.scheduler.sessions()] == ["rm"]
 
 
-# -- calls at the wrong moment ----------------------------------------------------------------------------
+# -- calls at the wrong time -------------------------------------------------------------------------------
 
 
 def test_a_plugin_that_calls_the_scheduler_while_it_decides_is_told_not_to() -> None:

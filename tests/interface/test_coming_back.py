@@ -1,4 +1,4 @@
-"""Connections cut and cores killed at any moment: an RM that reports all it has finds the books it had."""
+"""Cut connections and killed cores: after an RM's report the accounting equals the RM's records."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ RMState = dict[str, Any]
 
 
 class Shim(RM):
-    """An RM that knows what it wants and what it runs, and can report all of it."""
+    """An RM that records its pending asks and running allocations, and can report all of them."""
 
     def __init__(self) -> None:
         self.wanted: dict[tuple[str, str], int] = {}
-        """Allocations still to come, by application and key."""
+        """Pending allocations by application and key."""
         self.told: list[SchedulerAction] = []
         self.deaf = False
-        """Whether the connection is broken already, and nobody has noticed."""
+        """True while the connection is broken and the scheduler has not noticed: responses are lost."""
         super().__init__(CONFIG, REGISTRY, scheduler=Scheduler(REGISTRY, ManualClock(1)))
         self.report(applications_first=True, at_once=True)
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Keep the books of what runs, and of what is still wanted; or lose it on the way."""
+        """Record running and pending allocations, unless the response is lost."""
         if self.deaf:
             return
         self.told.append(response.action)
@@ -56,18 +56,18 @@ class Shim(RM):
             self.wanted[one.application_id, one.allocation_key] -= 1
 
     def want(self, app_id: str, key: str, count: int) -> None:
-        """Ask for so many of a key from now on."""
+        """Set the pending count of a key, and send the ask."""
         self.wanted[app_id, key] = count
         self.ask(app_id, key, count, vcore=1)
 
     def drop(self, number: int) -> None:
-        """Something that runs ends."""
+        """Release a running allocation."""
         if self.running:
             one = self.running[sorted(self.running)[number % len(self.running)]]
             self.release(one.application_id, uuid=one.uuid)
 
     def cut(self) -> None:
-        """The connection breaks, and the RM connects again."""
+        """Break the connection, and reconnect."""
         self.deaf = False
         self.scheduler.pause(self.rm_id)
         self.scheduler.schedule()
@@ -75,7 +75,7 @@ class Shim(RM):
         assert self.told[-1] == SchedulerAction.RESYNC
 
     def kill(self) -> None:
-        """The core is another one from now on; time has passed, as it does."""
+        """Replace the core by a new one, one second later."""
         self.deaf = False
         self.clock = ManualClock(self.clock.now() + 1_000_000_000)
         self.scheduler = Scheduler(REGISTRY, self.clock)
@@ -87,7 +87,7 @@ class Shim(RM):
         self.report(applications_first=applications_first, at_once=at_once)
 
     def report(self, *, applications_first: bool, at_once: bool) -> None:
-        """All applications, nodes with what runs on them, and what is still wanted."""
+        """Report all applications, nodes with their allocations, and pending asks."""
         owner = UserGroupInformation("user", ["group"])
         applications = [AddApplicationRequest(name, path, ugi=owner) for name, path in APPS.items()]
         nodes = [
@@ -102,7 +102,7 @@ class Shim(RM):
         if at_once:
             self.update(new_applications=applications, new_schedulable_nodes=nodes, asks=asks)
             return
-        if applications_first:  # and the core decides before it has heard of all that runs
+        if applications_first:  # the core then decides before all allocations are reported
             self.update(new_applications=applications)
             self.update(asks=asks)
         for node in nodes:
@@ -113,7 +113,7 @@ class Shim(RM):
             self.update(asks=asks)
 
     def on(self, node_id: str) -> list[Allocation]:
-        """What runs on a node, marked for recovery."""
+        """Return the running allocations of a node, marked for recovery."""
         return [
             attrs.evolve(one, allocation_tags=FORCED)
             for one in self.running.values()
@@ -121,7 +121,7 @@ class Shim(RM):
         ]
 
     def books(self) -> RMState:
-        """What the core holds, without zeros."""
+        """Return the accounting of the core, without zeros."""
         at = self.at_work().partition
         return {
             "nodes": {node.id: sum(node.available.values()) for node in at.nodes.values()},
@@ -131,7 +131,7 @@ class Shim(RM):
         }
 
     def own_books(self) -> RMState:
-        """The same from what the RM itself knows; applications that the core let go have nothing."""
+        """Return the same sums from the RM's records, without applications that the core has removed."""
         used = dict.fromkeys(PATHS, 0)
         waiting = dict.fromkeys(PATHS, 0)
         nodes = dict(NODES)

@@ -1,4 +1,4 @@
-"""A new configuration while the scheduler runs: checked, saved by the RM, used (decision 38)."""
+"""A configuration change at runtime: checked, saved by the RM, then applied (docs/decisions/0038)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAVED = UpdateConfigurationResponse(True)
 
 
 class Keeper(RM):
-    """An RM that saves configurations, or not."""
+    """An RM that saves configurations, or refuses to."""
 
     def __init__(self, text: str = OLD) -> None:
         self.saved: list[str] = []
@@ -33,16 +33,16 @@ class Keeper(RM):
         super().__init__(text)
 
     def update_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
-        """Save a text, and say whether that went well."""
+        """Save a text, and return the prepared answer."""
         self.saved.append(request.configs)
         return self.answer(request.configs)  # type: ignore[return-value]
 
     def change(self, text: str) -> UpdateConfigurationResponse:
-        """Ask for another configuration."""
+        """Request another configuration."""
         return self.scheduler.update_configuration(self.rm_id, UpdateConfigurationRequest(text))
 
     def queues(self) -> list[str]:
-        """Which of the queues there are."""
+        """Return the existing queues among a and b."""
         tree = self.at_work().partition
         return [name for name in ("a", "b") if tree.queue(f"root.{name}")]
 
@@ -62,7 +62,7 @@ BROKEN = {
     "key": configuration(queue("a"), hunter=1),
     "yaml": f"{{{SECRET}",
 }
-"""Configurations that cannot be used, by kind; each has the secret in it."""
+"""Invalid configurations by kind; each contains the secret."""
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_partition_that_is_taken_out_fails_its_applications() -> None:
 
 
 def test_while_checked_nothing_is_left_behind() -> None:
-    """A partition that is made for the check alone has no timers and no sinks."""
+    """A partition created for the check only has no timers and no sinks."""
     rm = Keeper()
     rm.answer = lambda text: UpdateConfigurationResponse(False, reason="no")
     for number in range(3):
@@ -252,10 +252,10 @@ def test_a_paused_rm_cannot_save() -> None:
 
 
 class Mute:
-    """A callback that nothing is expected of."""
+    """A callback that expects no response."""
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Forget it."""
+        """Ignore the response."""
 
 
 def test_the_owners_configuration_is_not_the_rms_to_change(registry: Registry) -> None:

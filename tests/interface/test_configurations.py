@@ -1,4 +1,4 @@
-"""Which configuration a registration runs on: its policy group's, or its own (decision 35)."""
+"""The configuration of a registration: that of its policy group, or its own (docs/decisions/0035)."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from yunikorn.registry import Registry
 
 
 class Mute:
-    """A callback that nothing is expected of."""
+    """A callback that expects no response."""
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Forget it."""
+        """Ignore the response."""
 
 
 def only(name: str) -> str:
-    """A configuration with one queue of this name."""
+    """Return a configuration with one queue of this name."""
     return configuration(queue(name))
 
 
 def scheduler_with(registry: Registry, allow: bool = False, **sources: Source) -> Scheduler:
-    """A scheduler whose owner has these configurations; `_` stands for no name."""
+    """Return a scheduler whose owner has these configurations; `_` stands for the empty name."""
     named: Mapping[str, Source] = {"" if name == "_" else name: source for name, source in sources.items()}
     configurations = Configurations(named, allow_rm_config=allow)
     return Scheduler(registry, ManualClock(), configurations=configurations)
 
 
 def queues(scheduler: Scheduler, rm_id: str = "rm") -> list[str]:
-    """The queues below root that an RM has."""
+    """Return the queues below root that an RM has."""
     at = scheduler.partition(rm_id)
     assert at is not None
     return [name for name in ("gpu", "cpu", "own", "default", "late") if at.partition.queue(f"root.{name}")]
 
 
 def register(scheduler: Scheduler, group: str = "", config: str = "", rm_id: str = "rm") -> list[str]:
-    """Register, and say which queues there are."""
+    """Register, and return the queues."""
     request = RegisterResourceManagerRequest(rm_id, policy_group=group, config=config)
     scheduler.register_resource_manager(request, Mute())
     return queues(scheduler, rm_id)
@@ -78,7 +78,7 @@ def test_a_default_group_without_a_name_is_told_in_words(registry: Registry) -> 
 @pytest.mark.parametrize("named", ["", "default", "queues"])
 @pytest.mark.parametrize("asked", ["", "default", "queues"])
 def test_the_default_group_has_three_names(registry: Registry, named: str, asked: str) -> None:
-    """Nobody, `default`, and what YuniKorn's own shims send unasked."""
+    """The empty name, `default`, and the group that YuniKorn's own shims send by default."""
     configurations = Configurations({"gpu": only("gpu"), named: only("default")})
     scheduler = Scheduler(registry, ManualClock(), configurations=configurations)
     assert register(scheduler, asked) == ["default"]

@@ -1,4 +1,4 @@
-"""The names of the scheduler interface, letter for letter (seed: scheduler interface, constants of spec)."""
+"""Constants of the scheduler interface, compared with the published specification."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KeyNamespace        = "namespace"
 
 
 def python_name(name: str) -> str:
-    """`FailureDomainZone` as `FAILURE_DOMAIN_ZONE`."""
+    """Return `FAILURE_DOMAIN_ZONE` for `FailureDomainZone`."""
     whole = name.replace("YuniKorn", "Yunikorn").replace("ID", "Id")
     return whole if whole.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", whole).upper()
 

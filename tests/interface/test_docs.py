@@ -1,4 +1,4 @@
-"""docs/sessions.md is true: its code runs, and its bounds are those of the code."""
+"""Checks of docs/sessions.md: its code runs, and its bounds are those of the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many registered resource managers: what one of them does costs the same however many others there are."""
+"""The cost of an operation of one resource manager does not depend on the number of others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONFIG = configuration({"name": "a"})
 
 
 class Crowd:
-    """A scheduler on a clock that stands still, with resource managers that have nothing to do."""
+    """A scheduler with a manual clock, and resource managers that are idle."""
 
     def __init__(self, registry: Registry, number: int) -> None:
         self.clock = ManualClock()
@@ -39,27 +39,27 @@ class Crowd:
         self.settle()
 
     def join(self, rm_id: str) -> None:
-        """Register a resource manager; it has a node that is full, and more work than fits."""
+        """Register a resource manager with a full node, and one more ask than fits."""
         self.register(rm_id)
         self.scheduler.update(work(2, rm_id))
         self.scheduler.update(UpdateRequest(rm_id, asks=[ask("waits")]))
 
     def register(self, rm_id: str) -> None:
-        """Register a resource manager, and no more."""
+        """Register a resource manager without nodes."""
         self.ears[rm_id] = Ears()
         self.scheduler.register_resource_manager(
             RegisterResourceManagerRequest(rm_id, config=CONFIG), self.ears[rm_id]
         )
 
     def settle(self) -> None:
-        """Decide until there is nothing left, and let the time pass that is waited for."""
+        """Schedule until the scheduler is idle, and let all back-offs pass."""
         for _ in range(20):
             self.scheduler.schedule()
             self.clock.advance(60)
             self.scheduler.fire_timers()
 
     def step(self) -> int:
-        """One step of a service."""
+        """Perform one step as a service does."""
         self.scheduler.fire_timers()
         decided = self.scheduler.schedule(256)
         self.scheduler.next_timer()
@@ -67,12 +67,12 @@ class Crowd:
 
 
 def ask(key: str) -> AllocationAsk:
-    """One more request of the application that every resource manager has."""
+    """Return one more ask of the application that every resource manager has."""
     return AllocationAsk(key, "app", resource_ask=Resource(vcore=1))
 
 
 def lines_of(operation: Callable[[], object]) -> int:
-    """The lines of Python that something takes."""
+    """Return the lines of Python code that an operation executes."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -104,7 +104,7 @@ def decide(crowd: Crowd) -> None:
 
 
 def pass_time(crowd: Crowd) -> None:
-    # Applications that have completed are forgotten days later: of the busy one only.
+    # Completed applications expire days later: those of the busy RM only.
     crowd.scheduler.stop("busy")
     crowd.register("busy")
     crowd.scheduler.update(work(1, "busy"))
@@ -138,6 +138,6 @@ def test_what_one_does_costs_the_same_however_many_are_registered(
         crowd = Crowd(registry, number)
         return lines_of(lambda: operation(crowd))
 
-    lines(0)  # with all that is done the first time only
+    lines(0)  # so that first-time work is done before counting
     few, many = lines(FEW), lines(MANY)
     assert many - few < MANY - FEW, "less than a line of Python for each of the others"

@@ -1,4 +1,4 @@
-"""A plugin that registers a resource manager while it is opened or closed is refused: no session is lost."""
+"""A plugin that registers an RM while it is opened or closed is refused, and no session is lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONFIG = configuration(queue("a"))
 @pytest.mark.parametrize("moment", ["opened", "closed"])
 def test_a_registration_within_a_registration_is_refused(moment: str) -> None:
     class Registers(EventSink):
-        """Registers its RM once more at a moment of its life."""
+        """Registers its RM once more in `opened` or `closed`."""
 
         name = "registers"
         rm: ClassVar[RM]
@@ -25,20 +25,20 @@ def test_a_registration_within_a_registration_is_refused(moment: str) -> None:
         live: ClassVar[list[EventSink]] = []
 
         def send(self, events: Any) -> None:
-            """Take nothing."""
+            """Ignore the events."""
 
         def opened(self, context: Any) -> None:
-            """Count itself."""
+            """Increment the count."""
             self.live.append(self)
             self.again("opened")
 
         def closed(self) -> None:
-            """Count itself no more."""
+            """Decrement the count."""
             self.live.remove(self)
             self.again("closed")
 
         def again(self, now: str) -> None:
-            """Register."""
+            """Register the RM."""
             if now == moment and hasattr(self, "rm") and not self.refused:
                 with pytest.raises(UsageError, match="must not register") as refused:
                     self.rm.scheduler.register_resource_manager(

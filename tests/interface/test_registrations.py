@@ -1,4 +1,4 @@
-"""What a registration opens, in which order, and what one that fails leaves behind; calls in between."""
+"""Plugins that a registration opens, their order, cleanup after a failed registration, and nested calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yunikorn.interface.messages import RegisterResourceManagerRequest, ReSyncSc
 from yunikorn.interface.scheduler import Scheduler
 
 told: list[str] = []
-"""What plugins were told, in order."""
+"""Life-cycle calls of plugins, in order."""
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def _clean() -> Iterator[None]:
 
 @attrs.define(eq=False)
 class Rule(PlacementRule):
-    """Cannot be made any more when none is left."""
+    """Raises after `left` more instances have been created."""
 
     name = "rule"
     left: ClassVar[int | None] = None
@@ -53,7 +53,7 @@ class Rule(PlacementRule):
 
 @attrs.define(eq=False)
 class File(EventSink):
-    """Has a file that only one may write to."""
+    """Represents a file that a single sink may write to."""
 
     name = "file"
     mark: str = ""
@@ -75,7 +75,7 @@ def two_partitions() -> str:
 
 
 def made_by(config: str) -> int:
-    """How many rules a registration with this configuration makes: some to check it, some to be used."""
+    """Return the number of rules that a registration creates, those of the check included."""
     Rule.left = 100
     RM(config, with_plugins(placement_rules=[Rule]))
     used, Rule.left = 100 - Rule.left, None
@@ -154,7 +154,7 @@ def test_nothing_is_stopped_or_started_in_the_middle_of_a_decision(call: str) ->
     refusals: list[str] = []
 
     class Meddler(Predicate):
-        """Calls the scheduler that asks it."""
+        """Calls the scheduler from within a predicate."""
 
         name = "meddler"
 
@@ -186,7 +186,7 @@ def test_what_follows_from_stopping_and_starting_is_said_at_once() -> None:
 
 
 class Interrupted(Listening):
-    """Is interrupted while it is told of its cache."""
+    """Is interrupted during a cache update."""
 
     interrupts = True
 

@@ -1,4 +1,4 @@
-"""Sessions of resource managers: register, lose the connection, come back, shut down (decision 31)."""
+"""Sessions of resource managers: register, lose connection, reconnect, shut down (docs/decisions/0031)."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ WAIT = (Timeouts().session or 0) // SECOND
 
 
 class Line:
-    """What is at the other end of a connection."""
+    """The RM's end of a connection."""
 
     def __init__(self) -> None:
         self.heard: list[UpdateResponse] = []
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Remember it."""
+        """Record the response."""
         self.heard.append(response)
 
     def actions(self) -> list[SchedulerAction]:
-        """What it was told to do, response by response."""
+        """Return the action of each response."""
         return [response.action for response in self.heard]
 
 
 def busy(**keys: object) -> RM:
-    """An RM with one allocation and one request that waits for room."""
+    """Return an RM with one allocation and one pending ask."""
     rm = RM(configuration(queue("a")), **keys)  # type: ignore[arg-type]
     rm.node(vcore=1)
     rm.app()
@@ -54,7 +54,7 @@ def busy(**keys: object) -> RM:
 
 
 def register(rm: RM, callback: object = None) -> None:
-    """Register once more with what it registered with."""
+    """Register again with the first registration's configuration."""
     request = RegisterResourceManagerRequest(rm.rm_id, config=configuration(queue("a")))
     rm.scheduler.register_resource_manager(request, callback or rm)  # type: ignore[arg-type]
 
@@ -96,7 +96,7 @@ def test_pausing_twice_is_harmless_and_does_not_prolong_anything() -> None:
 
 
 def test_time_goes_on_while_paused() -> None:
-    """An application that completes does so, and the RM hears of it when it is back."""
+    """An application completes, and the RM receives its state after reconnecting."""
     rm = busy()
     rm.release_ask()
     rm.release()
@@ -130,7 +130,7 @@ def test_a_returning_stream_is_told_resync_once_and_registers_again() -> None:
 
 
 def test_a_stream_that_takes_the_place_of_one_that_still_seems_to_work_is_told_resync() -> None:
-    """What was on its way to the first may never have arrived."""
+    """Responses to the first stream may be lost."""
     rm = busy()
     line = Line()
     rm.scheduler.reconnect("rm", line)
@@ -262,7 +262,7 @@ def test_nobody_has_a_session_without_registering() -> None:
 def test_registering_again_cleans_everything_whether_in_flight_or_not() -> None:
     rm = busy()
     rm.at_work().partition.update_node(rm.find_node(), Resource(vcore=5), None, None)
-    rm.at_work().decide()  # a decision that the RM has not been told of
+    rm.at_work().decide()  # a decision that the RM has not received
     assert not rm.at_work().partition.outbox.is_empty
     before = rm.at_work()
     register(rm)
@@ -368,7 +368,7 @@ def test_partitions_of_one_name_are_two_and_both_ways_to_name_them_work() -> Non
     assert two.find_app().id == "app"
 
 
-# -- looking -------------------------------------------------------------------------------------------------
+# -- inspection --------------------------------------------------------------------------------------------
 
 
 def test_what_an_rm_says_of_itself_is_kept_and_shown() -> None:
@@ -461,7 +461,7 @@ def test_an_rm_that_hears_of_a_removed_partition_finds_the_new_configuration_in_
 
 
 def test_nothing_is_left_of_what_registered_again() -> None:
-    """However often: neither partitions, nor their timers, nor their applications."""
+    """Partitions, timers and applications of the old session are removed, however often an RM registers."""
     rm = busy()
     old = weakref.ref(rm.at_work().partition)
     for _ in range(3):

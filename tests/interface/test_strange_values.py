@@ -1,4 +1,4 @@
-"""Any value in any field of any entry: nothing raises, and the entry beside it is taken in."""
+"""Any value in any field of any entry: no exception, and the entry beside it is accepted."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ ENTRIES: dict[str, Any] = {
 
 
 def variants(entry: Any) -> list[Any]:
-    """The entry with each strange value in each of its fields."""
+    """Return the entry with each strange value in each of its fields."""
     fields = [field.name for field in attrs.fields(type(entry))]
     return [attrs.evolve(entry, **{name: value}) for name, value in itertools.product(fields, STRANGE)]
 
 
 def busy() -> RM:
-    """A node, and an application with an ask and an allocation."""
+    """Return an RM with a node, and an application with an ask and an allocation."""
     rm = RM()
     rm.node(vcore=10**6)
     rm.app()
@@ -64,7 +64,7 @@ def test_entries(kind: str) -> None:
     rm = busy()
     for number, entry in enumerate(variants(ENTRIES[kind])):
         if kind == "new_schedulable_nodes" and not isinstance(entry.existing_allocations, list):
-            continue  # refused as a whole: that is no list of messages
+            continue  # refused as a whole: no list of messages
         if kind == "new_schedulable_nodes" and None in entry.existing_allocations:
             continue
         good = AllocationAsk(f"good-{number}", "app", "", ONE)

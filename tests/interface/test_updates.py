@@ -1,4 +1,4 @@
-"""Every kind of entry of an update, phrase by phrase (seed: scheduler interface; decisions 27 to 30)."""
+"""Every kind of entry of an update, as the scheduler interface specifies (docs/decisions/0027 to 0030)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STOPPED = TerminationType.STOPPED_BY_RM
 
 
 def one_node(room: int = 10) -> RM:
-    """A node with room, and an application."""
+    """Return an RM with a node with room, and an application."""
     rm = RM()
     rm.node(vcore=room)
     rm.app()
@@ -39,7 +39,7 @@ def one_node(room: int = 10) -> RM:
 
 
 def ask(key: str = "ask", app_id: str = "app", count: int = 1, **keys: object) -> AllocationAsk:
-    """An ask for one core each."""
+    """Return an ask of one vcore per replica."""
     return AllocationAsk(key, app_id, "", Resource(vcore=1), count, **keys)  # type: ignore[arg-type]
 
 
@@ -114,7 +114,7 @@ def test_a_placeholder_flag_without_a_task_group_is_ignored_also_in_a_replacemen
 
 
 def busy() -> RM:
-    """Two allocations of one ask, and one of another."""
+    """Return an RM with two allocations of one ask, and one of another."""
     rm = one_node()
     rm.update(asks=[ask("x", count=2), ask("y")])
     rm.schedule()
@@ -123,7 +123,7 @@ def busy() -> RM:
 
 
 def released(rm: RM) -> list[tuple[str, TerminationType]]:
-    """What the RM was told to have ended."""
+    """Return uuid and termination of the releases since the last call."""
     return [(one.uuid, one.termination_type) for one in rm.heard().released_allocations]
 
 
@@ -157,7 +157,7 @@ def test_the_second_of_two_releases_of_one_allocation_is_answered_as_too_late() 
 
 
 def told_to_go() -> tuple[RM, AllocationRelease]:
-    """Work whose time is over, somebody who waits for its room, and what the RM was told."""
+    """Return an RM whose allocation has timed out while an ask is pending, and the requested release."""
     rm = one_node(room=1)
     rm.update(asks=[ask("short", execution_timeout_ms=1000), ask("next")])
     rm.schedule()
@@ -178,7 +178,7 @@ def test_a_confirmation_is_the_same_message_with_the_same_type_and_is_not_confir
 
 @pytest.mark.parametrize("own", [STOPPED, TerminationType.UNKNOWN])
 def test_a_release_of_the_rms_own_does_as_well_and_is_confirmed(own: TerminationType) -> None:
-    """It may have ended by itself at the same moment."""
+    """The allocation may have ended by itself at the same moment."""
     rm, order = told_to_go()
     rm.update(releases=AllocationReleasesRequest([AllocationRelease("app", order.uuid, "", own)]))
     assert released(rm) == [("short#1", STOPPED)]
@@ -186,7 +186,7 @@ def test_a_release_of_the_rms_own_does_as_well_and_is_confirmed(own: Termination
 
 
 def test_a_release_in_a_partition_that_does_not_exist_is_refused_and_ends_nothing() -> None:
-    """Not answered by a release: the RM would believe that it ended."""
+    """A released allocation as answer would make the RM believe that the allocation has ended."""
     rm = busy()
     rm.update(
         releases=AllocationReleasesRequest(
@@ -324,12 +324,12 @@ FORCED = {"application.create.force": "true"}
 
 
 def existing(uuid: str, app_id: str = "late", key: str = "ask", **tags: str) -> Allocation:
-    """What ran before the restart, and is marked for recovery."""
+    """Return an allocation from before a restart, marked for recovery."""
     return Allocation(key, app_id, uuid, "n1", Resource(vcore=1), allocation_tags=FORCED | tags)
 
 
 def recovering() -> RM:
-    """A node with two allocations of an application that has not been reported yet, and another's."""
+    """Return a node with two allocations of an unreported application, and one of another."""
     rm = RM()
     rm.app()
     rm.node(vcore=3, existing=[existing("ask#1"), existing("ask#2", key="other")])
@@ -418,7 +418,7 @@ def test_a_rejected_application_leaves_it_waiting_for_another_try() -> None:
 
 
 def test_a_core_that_starts_again_numbers_on_from_where_the_time_is(registry: Registry) -> None:
-    """An RM that recovers node by node: what it has not reported yet keeps its number for itself."""
+    """An RM recovers node by node: uuids not yet reported are not assigned again."""
     names: list[str] = []
     for start in (1_000_000_000, 2_000_000_000):
         rm = RM(scheduler=Scheduler(registry, ManualClock(start)))

@@ -1,4 +1,4 @@
-"""A small queue tree for the chain of placement rules, without a scheduler around it."""
+"""A small queue tree for the chain of placement rules, without a scheduler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from yunikorn.scheduling.placement import PlacementChain, PlacementResult
 
 @attrs.frozen
 class App:
-    """An application that waits to be placed."""
+    """An application to be placed."""
 
     user: str = "developer"
     groups: tuple[str, ...] = ("developer",)
@@ -39,7 +39,7 @@ class App:
 
 @attrs.define
 class Place:
-    """A queue, with the tree it is in."""
+    """A queue of a tree."""
 
     tree: Tree
     path: str
@@ -48,13 +48,13 @@ class Place:
     acl: Acl = NOBODY
 
     def submit_allowed(self, user: str, groups: Sequence[str]) -> bool:
-        """By its own list, or by one further up."""
+        """Return True if the queue's own list or one above permits the user."""
         above = self.tree.queue(self.path.rpartition(".")[0])
         return self.acl.allows(user, groups) or (above is not None and above.submit_allowed(user, groups))
 
 
 class Tree:
-    """Queues by path; a path that ends in a dot is a parent queue. Root lets everybody in unless told."""
+    """Queues by path; a path that ends in a dot is a parent queue. By default root permits all users."""
 
     def __init__(self, *paths: str, acls: Mapping[str, str] | None = None) -> None:
         self.queues = {"root": Place(self, "root", False, acl=EVERYBODY if acls is None else NOBODY)}
@@ -65,11 +65,11 @@ class Tree:
             self.queues[path].acl = Acl.parse(text)
 
     def queue(self, path: str) -> Place | None:
-        """By path, in any case."""
+        """Return a queue by path, ignoring case."""
         return self.queues.get(path.lower())
 
     def obstacle(self, path: str) -> str:
-        """A leaf in the way."""
+        """Return the leaf that is in the way of a path."""
         while "." in path:
             path = path.rpartition(".")[0]
             if path in self.queues:
@@ -78,7 +78,7 @@ class Tree:
 
 
 def rule(written: Mapping[str, Any]) -> RuleConfig:
-    """A rule from what a configuration has."""
+    """Return a rule with the keys of a configuration."""
     rest = dict(written)
     if "filter" in rest:
         kind = rest["filter"].get("type", "allow")
@@ -98,19 +98,19 @@ def registry() -> Registry:
 
 @pytest.fixture
 def make_app() -> type[App]:
-    """Makes an application."""
+    """Return a function that creates an application."""
     return App
 
 
 @pytest.fixture
 def make_tree() -> type[Tree]:
-    """Makes a tree of queues."""
+    """Return a function that creates a tree of queues."""
     return Tree
 
 
 @pytest.fixture
 def place(registry: Registry) -> Callable[..., PlacementResult]:
-    """Places an application: `place(rules, tree, user=..., tags=...)`."""
+    """Return a function that places an application: `place(rules, tree, user=..., tags=...)`."""
 
     def run(rules: Sequence[Mapping[str, Any]], tree: Tree, **facts: Any) -> PlacementResult:
         if "user" in facts:

@@ -1,4 +1,4 @@
-"""The chain of placement rules on a queue tree (facts §4.1, §4.2, §4.3)."""
+"""The chain of placement rules on a queue tree."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_the_root_queue_itself_takes_no_application(place: Any, make_tree: Any) 
     assert place(rules, make_tree()).queue == "root.developer"
 
 
-# -- the queue that a rule chose ----------------------------------------------------------------------
+# -- the chosen queue ----------------------------------------------------------------------------------
 
 
 def test_a_parent_queue_is_no_place_for_an_application(place: Any, make_tree: Any) -> None:
@@ -173,7 +173,7 @@ def test_access_to_a_queue_to_be_made_is_that_of_its_nearest_ancestor(place: Any
     assert "user 'eve' may not submit to root.a, where root.a.x.y would be made" in refused.reason
 
 
-# -- last resorts -------------------------------------------------------------------------------------
+# -- fallbacks -----------------------------------------------------------------------------------------
 
 
 def test_root_default_takes_what_no_rule_matched_if_it_exists(place: Any, make_tree: Any) -> None:
@@ -214,13 +214,13 @@ def test_a_failing_rule_does_not_keep_a_forced_application_out(place: Any, make_
 
 
 def test_the_recovery_queue_by_name(place: Any, make_tree: Any) -> None:
-    # Facts §20.3: measured like this on YuniKorn 1.9.
+    # Measured like this on YuniKorn 1.9.
     asked = "root.@recovery@"
     assert place([PROVIDED], make_tree(), queue_name=asked).queue == asked
     assert place([{"name": "provided"}], make_tree(), queue_name=asked).queue == ""
 
 
-# -- making the chain, and plugins that break ---------------------------------------------------------
+# -- creation of the chain, and plugins that raise -----------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["recovery", "usr"])
@@ -244,17 +244,17 @@ def test_a_value_is_accepted_on_every_rule(place: Any, make_tree: Any) -> None:
 
 
 class Explosive(PlacementRule):
-    """A rule that does what its `name` says."""
+    """A rule that fails as its `name` says."""
 
     name = "explosive"
 
     def place(self, app: Application) -> str | None:
-        """Break."""
+        """Raise an error."""
         raise KeyError("boom")
 
 
 class Sloppy(PlacementRule):
-    """A rule that returns something else."""
+    """A rule that returns another type."""
 
     name = "sloppy"
 
@@ -264,11 +264,11 @@ class Sloppy(PlacementRule):
 
 
 class Both:
-    """A plugin that offers both."""
+    """A plugin that offers both rules."""
 
     @hookimpl
     def yunikorn_placement_rules(self) -> list[type[PlacementRule]]:
-        """The two."""
+        """Return both rules."""
         return [Explosive, Sloppy]
 
 

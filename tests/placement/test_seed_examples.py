@@ -1,4 +1,4 @@
-"""Every example of the placement seed (S1), through the scheduler's door: an RM submits, and is answered."""
+"""The examples of YuniKorn's documentation of placement rules, submitted to a scheduler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from yunikorn.registry import Registry
 
 
 class ResourceManager:
-    """Submits applications and hears what became of them."""
+    """Submits applications and records the answers."""
 
     def __init__(self, registry: Registry, config: str) -> None:
         self.scheduler = Scheduler(registry, ManualClock())
@@ -29,12 +29,12 @@ class ResourceManager:
         self.rejected: dict[str, str] = {}
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Note it."""
+        """Record the response."""
         self.accepted += [each.application_id for each in response.accepted_applications]
         self.rejected |= {each.application_id: each.reason for each in response.rejected_applications}
 
     def submit(self, user: str, groups: Any = (), queue: str = "", tags: Any = None) -> str | None:
-        """The path of the queue where the application runs, None if it was rejected."""
+        """Return the path of the queue where the application runs; None if it was rejected."""
         app_id = f"app-{len(self.accepted) + len(self.rejected)}"
         owner = UserGroupInformation(user, list(groups))
         request = AddApplicationRequest(app_id, queue, "", owner, dict(tags or {}))
@@ -50,7 +50,7 @@ class ResourceManager:
 
 
 def config(rules: str, queues: str = "", root_acl: str = "*") -> str:
-    """A partition with these rules, and these queues below a root that lets everybody in."""
+    """Return a partition with these rules, and these queues below a root open to all users."""
     text = "partitions:\n  - name: default\n    placementrules:\n" + textwrap.indent(
         textwrap.dedent(rules), " " * 6
     )
@@ -193,13 +193,14 @@ def test_access_control(registry: Registry, user: str, result: str | None) -> No
 
 
 def test_access_to_a_parent_is_access_to_what_is_below(registry: Registry) -> None:
-    # Decision 13: the seed's "all other users use their own queue" would need another reading of ACLs.
+    # "all other users use their own queue" is left out: it would require other semantics of ACLs
+    # (docs/decisions/0013).
     rules = "- name: fixed\n  value: root.production\n- name: user\n  create: true\n"
     rm = ResourceManager(registry, config(rules, "- name: production\n  submitacl: john,bob\n"))
     assert rm.submit("alice") == "root.production"
 
 
-# -- what the seed says besides -----------------------------------------------------------------------
+# -- rules without an example ------------------------------------------------------------------------------
 
 
 def test_a_queue_made_for_one_exists_for_the_next(registry: Registry) -> None:
@@ -222,7 +223,7 @@ def test_rule_names_ignore_case(registry: Registry, name: str) -> None:
     assert ResourceManager(registry, config(rules, "- name: ann\n")).submit("ann") == "root.ann"
 
 
-# -- last resorts, in a whole scheduler ---------------------------------------------------------------
+# -- fallbacks, in a whole scheduler -------------------------------------------------------------------
 
 
 def test_forced_applications_get_the_recovery_queue_and_nobody_else_does(registry: Registry) -> None:
@@ -234,7 +235,6 @@ def test_forced_applications_get_the_recovery_queue_and_nobody_else_does(registr
 
 
 def test_a_dynamic_root_default_is_a_last_resort_too(registry: Registry) -> None:
-    # Facts §20.11.
     rm = ResourceManager(registry, config(TAG))
     assert rm.submit("ann") is None
     assert rm.submit("ann", tags={"namespace": "default"}) == "root.default"

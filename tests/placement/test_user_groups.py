@@ -1,4 +1,4 @@
-"""Who owns an application (facts §15)."""
+"""Users and groups of applications."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from yunikorn.scheduling.user_groups import UserGroups
 
 
 class Book(UserGroupResolver):
-    """A resolver that reads from a mapping and counts."""
+    """A resolver that reads from a mapping and counts its calls."""
 
     name = "book"
 
@@ -25,7 +25,7 @@ class Book(UserGroupResolver):
         self.asked: list[str] = []
 
     def groups(self, user: str) -> Sequence[str] | None:
-        """From the mapping."""
+        """Return the groups from the mapping."""
         self.asked.append(user)
         if user == "broken":
             raise OSError("no line to the directory")
@@ -129,11 +129,11 @@ def test_what_is_forgotten_takes_no_memory() -> None:
 
 
 class RMState:
-    """Offers `Book`."""
+    """A plugin that offers `Book`."""
 
     @hookimpl
     def yunikorn_user_group_resolvers(self) -> list[type[UserGroupResolver]]:
-        """The one."""
+        """Return the resolver."""
         return [Book]
 
 

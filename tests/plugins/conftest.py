@@ -1,4 +1,4 @@
-"""Small objects that look like those of the scheduler, for calling plugins directly."""
+"""Small objects with the attributes of the scheduler's, for calling plugins directly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class App:
 
 @attrs.frozen
 class Ask:
-    """A request as predicates see it."""
+    """An ask as predicates see it."""
 
     tags: Mapping[str, str] = attrs.field(factory=dict)
     app: App = App()
@@ -57,19 +57,19 @@ class Node:
 
 @pytest.fixture
 def make_app() -> type[App]:
-    """Makes an application: `make_app(user="ann", tags={...})`."""
+    """Return a function that creates an application: `make_app(user="ann", tags={...})`."""
     return App
 
 
 @pytest.fixture
 def make_ask() -> Callable[..., Ask]:
-    """Makes a request from its tags and those of its application."""
+    """Return a function that creates an ask from its tags and those of its application."""
     return lambda tags=None, app_tags=None: Ask(tags or {}, App(tags=app_tags or {}))
 
 
 @pytest.fixture
 def make_node() -> type[Node]:
-    """Makes a node from its attributes."""
+    """Return a function that creates a node from its attributes."""
     return Node
 
 

@@ -13,7 +13,7 @@ from yunikorn.registry import RESOLVER, Registry
 
 @pytest.fixture
 def user() -> pwd.struct_passwd:
-    """Somebody whom this machine knows, with a group that it knows; not necessarily who runs the tests."""
+    """A user and one of its groups known to this machine; not necessarily the user who runs the tests."""
     named = {entry.gr_gid for entry in grp.getgrall()}
     return next(entry for entry in pwd.getpwall() if entry.pw_gid in named)
 

@@ -1,4 +1,4 @@
-"""When plugins are told that they begin, stay and end, and what follows when one of these calls fails."""
+"""Life-cycle calls of plugins (opened, reloaded, closed), and the effect of failing ones."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from yunikorn.errors import ConfigError
 from yunikorn.registry import Registry
 
 HEARD: list[str] = []
-"""What the plugins were told, in order."""
+"""Life-cycle calls of the plugins, in order."""
 PLUGINS = ("app", "queue", "node", "rule", "condition", "groups")
 
 
 class Told(Plugin):
-    """Notes what it is told, and may fail each time."""
+    """Records its life-cycle calls, and fails in each if a test sets `fails`."""
 
     fails: ClassVar[bool] = False
 
@@ -56,7 +56,7 @@ class Told(Plugin):
 
 
 class App(Told, AppSortPolicy):
-    """By arrival."""
+    """An application order by arrival."""
 
     name = "app"
 
@@ -66,7 +66,7 @@ class App(Told, AppSortPolicy):
 
 @attrs.frozen
 class Other(Told, AppSortPolicy):
-    """By arrival, too."""
+    """Another application order by arrival."""
 
     name = "other"
 
@@ -75,7 +75,7 @@ class Other(Told, AppSortPolicy):
 
 
 class QueueOrder(Told, QueueSortPolicy):
-    """By name."""
+    """A queue order by name."""
 
     name = "queue"
 
@@ -84,7 +84,7 @@ class QueueOrder(Told, QueueSortPolicy):
 
 
 class NodeOrder(Told, NodeSortPolicy):
-    """By id."""
+    """A node order by id."""
 
     name = "node"
 
@@ -93,7 +93,7 @@ class NodeOrder(Told, NodeSortPolicy):
 
 
 class Rule(Told, PlacementRule):
-    """Always the same."""
+    """A rule with a constant queue."""
 
     name = "rule"
 
@@ -102,7 +102,7 @@ class Rule(Told, PlacementRule):
 
 
 class Condition(Told, Predicate):
-    """None."""
+    """A predicate without a condition."""
 
     name = "condition"
 
@@ -111,7 +111,7 @@ class Condition(Told, Predicate):
 
 
 class Groups(Told, UserGroupResolver):
-    """One for all."""
+    """A resolver with one group for all users."""
 
     name = "groups"
 
@@ -199,7 +199,7 @@ def test_a_call_that_fails_is_reported_and_stops_neither_start_nor_reload_nor_en
 
 @attrs.define(eq=False)
 class Learns(PlacementRule):
-    """A queue for each user, numbered as they come: it has to remember them."""
+    """Places each user in a queue numbered by first appearance, so it has to keep state."""
 
     name = "learns"
     prefix: str = "q"
@@ -214,7 +214,7 @@ def by_rules(*rules: dict[str, object]) -> str:
 
 
 def place(rm: RM, user: str) -> str:
-    """The queue of a new application of this user."""
+    """Return the queue for this user's application."""
     app_id = f"{user}-{len(rm.said('accepted_applications'))}"
     rm.app(app_id, "", user=user)
     found = rm.find_app(app_id).queue
@@ -271,7 +271,7 @@ def test_what_could_not_be_opened_has_another_chance_with_the_next_configuration
 
 
 class Trouble(Told, PlacementRule):
-    """Deals with its trouble itself, but says so."""
+    """Handles its own failure, and reports it."""
 
     name = "trouble"
 
@@ -290,7 +290,7 @@ def test_what_a_plugin_reports_is_named_counted_logged_and_an_event(caplog: pyte
     heard: list[Event] = []
 
     class Listening(EventSink):
-        """Hears all."""
+        """A sink that records all events."""
 
         name = "listening"
 

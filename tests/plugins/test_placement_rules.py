@@ -1,4 +1,4 @@
-"""The default placement rules, asked directly: which name do they give?"""
+"""The default placement rules, called directly: the queue names they return."""
 
 from __future__ import annotations
 

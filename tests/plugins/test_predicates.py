@@ -1,4 +1,4 @@
-"""The default predicates, asked directly."""
+"""The default predicates, called directly."""
 
 from __future__ import annotations
 

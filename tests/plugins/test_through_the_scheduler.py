@@ -1,4 +1,4 @@
-"""The default plugins that act, named in a configuration and at work in a scheduler."""
+"""The default plugins, named in a configuration and used by a scheduler."""
 
 from __future__ import annotations
 
@@ -32,40 +32,40 @@ QUEUES = "queues: [{name: root, submitacl: '*', queues: [{name: a}]}]"
 
 
 class ResourceManager:
-    """Submits to `root.a`, and notes where everything is placed."""
+    """Submits to `root.a`, and records all placements."""
 
     def __init__(self, registry: Registry, config: str) -> None:
         self.scheduler = Scheduler(registry, ManualClock())
         self.scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=config), self)
         self.nodes: dict[str, str] = {}
-        """By ask: the node that it got."""
+        """Node by allocation key."""
         self.rejected: dict[str, str] = {}
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        """Note it."""
+        """Record the response."""
         self.nodes |= {each.allocation_key: each.node_id for each in response.new_allocations}
         self.rejected |= {each.application_id: each.reason for each in response.rejected_applications}
 
     def add_node(self, node_id: str, **attributes: str) -> None:
-        """A node with room for ten asks."""
+        """Register a node with room for ten asks."""
         node = NewNodeInfo(node_id, attributes, Resource(vcore=10))
         self.scheduler.update(UpdateRequest("rm", new_schedulable_nodes=[node]))
         self.scheduler.schedule()
 
     def change_node(self, node_id: str, **attributes: str) -> None:
-        """Other attributes."""
+        """Update the attributes of a node."""
         self.scheduler.update(
             UpdateRequest("rm", updated_nodes=[UpdateNodeInfo(node_id, attributes=attributes)])
         )
         self.scheduler.schedule()
 
     def submit(self, app_id: str, tags: Mapping[str, str], user: str = "ann") -> None:
-        """An application."""
+        """Submit an application."""
         new = AddApplicationRequest(app_id, "root.a", "", UserGroupInformation(user), dict(tags))
         self.scheduler.update(UpdateRequest("rm", new_applications=[new]))
 
     def ask(self, app_id: str, key: str, tags: Mapping[str, str]) -> None:
-        """One request for one vcore."""
+        """Send one ask for one vcore."""
         ask = AllocationAsk(key, app_id, resource_ask=Resource(vcore=1), tags=dict(tags))
         self.scheduler.update(UpdateRequest("rm", asks=[ask]))
         self.scheduler.schedule()

@@ -1,4 +1,4 @@
-"""Priorities beside a key of several parts: as the page on application sort policies says."""
+"""Priorities with tuples as keys, as docs/plugins describes for application sort policies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from yunikorn.testing.clusters import Clusters
 
 
 class BySize(AppSortPolicy):
-    """By what waits, then the last that came."""
+    """Orders by pending size, then latest first."""
 
     name = "by-size"
 

@@ -1,4 +1,4 @@
-"""Preemption across queues: guarantees are restored, and not more than that (facts §9.1-9.5)."""
+"""Preemption across queues restores guarantees, and takes no more than they require."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ OPTED_OUT = PreemptionPolicy(allow_preempt_self=False)
 
 
 def guaranteed(name: str, *children: Any, properties: Any = None, **amounts: int) -> dict[str, Any]:
-    """A queue with a guarantee."""
+    """Return a queue with a guarantee."""
     keys = {"properties": properties} if properties else {}
     resources = {"guaranteed": {kind: str(amount) for kind, amount in amounts.items()}}
     return queue(name, *children, resources=resources, **keys)
 
 
 def two_queues(**keys: Any) -> RM:
-    """`a` is guaranteed half of two nodes of 4, `b` nothing; work of `b` fills both."""
+    """Return an RM where `a` is guaranteed half of two nodes of 4, and allocations of `b` fill both nodes."""
     rm = RM(configuration(guaranteed("a", memory=4), queue("b"), **keys))
     rm.node("n1", memory=4)
     rm.node("n2", memory=4)
@@ -41,14 +41,14 @@ def test_a_guarantee_is_restored_step_by_step() -> None:
     rm = two_queues()
     rm.ask("late", "y", memory=2)
     assert rm.schedule() == []
-    # The request has to be 30 seconds old: preemption.delay.
+    # The ask has to be 30 seconds old: preemption.delay.
     rm.pass_time(29)
     rm.schedule()
     assert evicted(rm) == []
     assert rm.scheduler.next_timer() is not None
     rm.pass_time(1)
     assert rm.schedule() == []
-    # Two on the first node: the youngest there, just enough.
+    # Two victims on the first node: the youngest there, just enough.
     assert evicted(rm) == ["x#5", "x#7"]
     release = rm.evicted["x#7"]
     assert release.termination_type == TerminationType.PREEMPTED_BY_SCHEDULER
@@ -73,7 +73,7 @@ def test_the_node_is_kept_for_the_request_that_preempted() -> None:
     rm.ask("late", "y", memory=2)
     rm.pass_time(31)
     rm.schedule()
-    # A request of the other queue comes first, but not to the room that is being made.
+    # An ask of the other queue comes first, but cannot use the room of the victims.
     rm.app("quick", "root.b")
     rm.ask("quick", "z", memory=1)
     rm.confirm()
@@ -122,7 +122,7 @@ def test_the_victims_queue_keeps_its_guarantee() -> None:
     rm.ask("late", "y", memory=5)
     rm.pass_time(31)
     rm.schedule()
-    # 8 - 5 would leave 3, but work comes in twos: 4 of it may go, which is not enough for 5.
+    # 8 - 5 would leave 3, but allocations are of size 2: 4 may be preempted, which is not enough for 5.
     assert evicted(rm) == []
     rm.ask("late", "z", memory=4)
     rm.pass_time(31)
@@ -294,7 +294,7 @@ def test_a_fence_keeps_the_search_inside() -> None:
 
 
 def test_a_quota_above_is_made_room_in() -> None:
-    """The parent is full although the nodes are not: only what is below it can help."""
+    """The parent is full although the nodes are not: only victims below the parent help."""
     parent = queue("p", guaranteed("a", memory=2), queue("c"), resources={"max": {"memory": "4"}})
     rm = RM(configuration(parent, queue("b")))
     rm.node("n1", memory=8)
@@ -316,7 +316,7 @@ def test_a_quota_above_is_made_room_in() -> None:
 
 
 def test_room_on_a_node_and_in_a_quota_at_once() -> None:
-    """What goes from the node is not enough for the quota, so others of that parent go as well."""
+    """Victims on the node free too little of the quota, so others below the parent are preempted too."""
     parent = queue("p", guaranteed("a", memory=4), queue("c"), resources={"max": {"memory": "6"}})
     rm = RM(configuration(parent, queue("b")))
     rm.node("n1", memory=4)
@@ -331,7 +331,7 @@ def test_room_on_a_node_and_in_a_quota_at_once() -> None:
     rm.ask("late", "y", memory=4)
     rm.pass_time(31)
     rm.schedule()
-    # Each node has one of x, which lies outside of p, the queue that is full, and must stay.
+    # Each node has one allocation of x, which lies outside of p, the full queue, and must stay.
     assert evicted(rm) == []
     rm.release(
         "out", next(uuid for uuid, one in rm.running.items() if uuid[0] == "x" and one.node_id == "n1")
@@ -346,7 +346,7 @@ def test_room_on_a_node_and_in_a_quota_at_once() -> None:
 
 
 def test_a_victim_that_ends_elsewhere_wakes_the_node_that_is_kept() -> None:
-    """The room on the node is there first; that in the quota comes last, from another node."""
+    """The room on the node is free first; that in the quota follows last, from another node."""
     parent = queue("p", guaranteed("a", memory=3), queue("c"), resources={"max": {"memory": "6"}})
     rm = RM(configuration(parent, queue("b")))
     rm.node("n1", memory=4)
@@ -379,7 +379,7 @@ def test_without_a_change_there_is_nothing_to_try_again() -> None:
     rm.pass_time(400)
     rm.schedule()
     assert rm.scheduler.next_timer() is None
-    # A change: 15 seconds after the last attempt it is tried again.
+    # A change: the next attempt follows 15 seconds after the last.
     rm.node("n3", memory=5)
     rm.change_node("n3", NodeAction.DRAIN_NODE)
     rm.app("huge", "root.b")
@@ -399,7 +399,7 @@ def test_an_attempt_in_vain_is_repeated_after_a_change_and_15_seconds() -> None:
     rm.pass_time(31)
     rm.schedule()
     assert evicted(rm) == [], "no node is large enough"
-    # A larger node joins, full.
+    # A larger, full node joins.
     running = Allocation("r", "big", "r1", "n3", Resource(memory=5))
     rm.running["r1"] = running
     rm.node("n3", memory=5, existing=[running])
@@ -432,7 +432,7 @@ def test_a_request_whose_node_leaves_may_preempt_again() -> None:
 
 
 def test_a_reservation_of_no_more_importance_gives_way() -> None:
-    """A request of the queue that has too much was first to reserve the only node."""
+    """An ask of the queue above its guarantee was first to reserve the only node."""
     rm = RM(configuration(guaranteed("a", memory=4), queue("b")))
     rm.node("n1", memory=8)
     rm.app("big", "root.b")
@@ -491,7 +491,7 @@ def test_as_many_requests_preempt_at_once_as_there_are_nodes_to_keep_for_them() 
     for number in range(40):
         rm.ask("late", f"y{number:02}", memory=1)
     rm.pass_time(30)
-    # Ten attempts are made in one go; where they succeed the next may follow at once.
+    # A round makes up to ten attempts; after a success the next may follow at once.
     found = []
     for _ in range(4):
         rm.schedule()
@@ -543,12 +543,12 @@ def test_one_round_tries_so_many_queues_in_vain_and_the_next_the_others() -> Non
         rm.schedule()
         due = rm.scheduler.next_timer()
         found.append((len(rm.evicted), due is not None and due <= rm.clock.now()))
-    # Who is last in line is reached in the round after the last in vain, without a wait.
+    # The last ask is tried one round after the failed attempts before it, without a wait.
     assert found == [(0, True), (0, True), (1, False)]
 
 
 def test_a_parent_of_low_priority_keeps_no_guarantee_below_it_from_being_restored() -> None:
-    """Both sides are below the parent: its offset is no difference between them."""
+    """Both sides are below the parent, so its offset makes no difference between them."""
     rm = RM(
         configuration(queue("p", guaranteed("a", memory=2), queue("b"), properties={"priority.offset": "-5"}))
     )

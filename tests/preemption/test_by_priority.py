@@ -1,4 +1,4 @@
-"""Preemption by priority alone: inside a queue, and of other queues; both off unless asked for."""
+"""Preemption by priority alone, inside a queue and across queues; both are off by default."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_inside_a_queue_the_least_important_goes() -> None:
     assert keys(rm) == []
     rm.pass_time(30)
     rm.schedule()
-    # The other queue has less important work still, but it is another queue.
+    # The other queue has even less important allocations, but is another queue.
     assert keys(rm) == ["x1", "x2"]
     rm.confirm()
     assert rm.schedule() == [("new", "y", "n1")]
@@ -101,7 +101,7 @@ def test_not_below_the_guarantee_of_the_other_queue() -> None:
 
 
 def test_offsets_and_fences_count() -> None:
-    """Behind a priority fence a queue counts for its offset, whatever is inside."""
+    """Behind a priority fence a queue counts with its offset, whatever its asks' priorities are."""
     rm = RM(
         configuration(
             queue("a", properties={"preemption.by.priority": "enabled"}),
@@ -154,7 +154,7 @@ def test_the_offset_of_a_shared_parent_makes_no_request_more_important_than_its_
 
 @pytest.mark.parametrize("where", ["leaf", "parent"])
 def test_an_order_without_priorities_lets_no_work_end_for_priority(where: str) -> None:
-    """What ended would go first again, and take the room back."""
+    """The victims would be placed first again, and take the room back."""
     ignored = {"application.sort.priority": "disabled"}
     own = {"preemption.within.queue": "enabled", "preemption.by.priority": "enabled"}
     if where == "leaf":

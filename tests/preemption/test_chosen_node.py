@@ -1,4 +1,4 @@
-"""The node on which a preempting request will run: which one, and for how long it is kept."""
+"""The node that a preempting ask reserves: which one, and for how long."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ GUARANTEED = queue("a", resources={"guaranteed": {"memory": "4"}})
 
 
 def victims(rm: RM) -> list[str]:
-    """The keys of the allocations that were told to end."""
+    """Return the keys of the allocations whose release was requested."""
     return sorted(uuid.partition("#")[0] for uuid in rm.evicted)
 
 
 def kept(rm: RM) -> dict[str, list[str]]:
-    """By node, the requests that it is reserved for."""
+    """Return by node the asks for which it is reserved."""
     nodes = rm.at_work().partition.nodes.values()
     return {node.id: [ask.key for ask in node.reservations] for node in nodes if node.reservations}
 
@@ -59,7 +59,7 @@ def test_the_reservation_moves_to_the_node_where_work_ends() -> None:
 
 
 def test_an_older_victim_goes_where_the_youngest_leaves_too_little_to_take() -> None:
-    """Two may go: with the youngest, of one, none of the others could, each of two."""
+    """Two may be preempted: after the youngest, of size one, no other could be, each being of size two."""
     rm = RM(configuration(GUARANTEED, queue("b", resources={"guaranteed": {"memory": "5"}})))
     rm.node("n1", memory=7)
     rm.app("big", "root.b")
@@ -124,7 +124,7 @@ def test_nothing_ends_for_a_request_above_the_limit_of_its_user() -> None:
 
 
 def test_a_queue_without_a_guarantee_of_the_type_is_protected_by_that_of_another() -> None:
-    """As in 1.9, a queue with any guarantee loses only types that it is guaranteed less of than it uses."""
+    """As in YuniKorn 1.9, a queue with any guarantee loses only types that it uses beyond its guarantee."""
     other = queue("b", resources={"guaranteed": {"gpu": "1"}})
     rm = RM(configuration(GUARANTEED, other))
     rm.node("n1", memory=4, gpu=3)

@@ -1,4 +1,4 @@
-"""Whatever the cluster looks like: enough is taken, no more than that, and nothing that is protected."""
+"""Preemption in random clusters: it takes enough, not more than that, and no protected allocation."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def check_guarantees(ask: Ask, victims: list[Allocation]) -> None:
 
 
 def suffices(ask: Ask, victims: list[Allocation]) -> bool:
-    """Whether the request can run when these are gone, and within a guarantee if it called on one."""
+    """Return True if the ask fits after these victims end, within its guarantee if it relied on one."""
     assert ask.eviction is not None
     node = ask.eviction.node
     if node is not None:
@@ -158,6 +158,6 @@ def suffices(ask: Ask, victims: list[Allocation]) -> bool:
 
 
 def entitled(ask: Ask) -> bool:
-    """Whether a guarantee was called on: not where less important work goes by the queue's properties."""
+    """Return True if the ask relied on a guarantee, not on preemption by priority."""
     leaf = ask.app.chain[0]
     return not (leaf.settings.preempts_by_priority or leaf.settings.preempts_within)

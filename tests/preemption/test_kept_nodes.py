@@ -1,4 +1,4 @@
-"""The node reserved for a request that preempted: other requests get it neither early nor late."""
+"""The node reserved for a preempting ask: other asks get it neither too early nor too late."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from yunikorn.resources import Resource
 
 
 class Calibration(api.Predicate):
-    """A node may be reserved at any time; the one request that needs calibration runs on none before it."""
+    """Permits reservations at any time; the ask `y` is placed only after calibration."""
 
     name = "calibration"
     done = False
@@ -24,7 +24,7 @@ class Calibration(api.Predicate):
 
 def test_a_request_that_has_its_node_does_not_preempt_again_while_a_predicate_delays_it() -> None:
     class NotYet(Calibration):
-        """A class of its own: whether it is done is not kept from test to test."""
+        """A class of its own, so that `done` is not kept from test to test."""
 
     config = configuration(guaranteed("a", memory=4), queue("b"), predicates=["calibration"])
     rm = RM(config, with_plugins(predicates=[NotYet]))
@@ -64,7 +64,7 @@ def test_a_request_that_comes_first_does_not_get_the_room_that_was_made_for_anot
     rm.pass_time(31)
     rm.schedule()
     assert len(rm.evicted) == 2
-    # Nothing runs in root.c: its requests precede those of root.a.
+    # Root.c has no allocations: its asks precede those of root.a.
     rm.app("quick", "root.c")
     rm.ask("quick", "z", memory=1)
     assert rm.schedule() == []
@@ -92,7 +92,7 @@ def test_no_work_ends_on_a_node_that_is_drained() -> None:
 
 
 def awaiting_quota() -> tuple[RM, list[str], list[str]]:
-    """`y` has n2 and waits for two victims there, and for one on n1 that frees the quota of root.p."""
+    """Return an RM where `y` has reserved n2 and waits for two victims there, and one on n1 (quota)."""
     parent = queue("p", guaranteed("a", memory=3), queue("c"), resources={"max": {"memory": "6"}})
     rm = RM(configuration(parent, queue("b")))
     rm.node("n1", memory=4)
@@ -125,7 +125,7 @@ def test_a_request_outside_the_quota_does_not_get_the_room_that_was_made_for_ano
 
 
 def test_a_request_that_awaits_a_quota_is_served_after_another_node_was_awarded() -> None:
-    """Both reserved nodes gain room in one update: one request is placed, the other waits for its quota."""
+    """Both reserved nodes gain room in one update: one ask is placed, the other waits for its quota."""
     rm, here, elsewhere = awaiting_quota()
     running = Allocation("r", "out", "r1", "n3", Resource(memory=6))
     rm.running["r1"] = running

@@ -1,4 +1,4 @@
-"""However things came about: when all is quiet, a look at everything anew finds nobody else to preempt."""
+"""After any history, when the scheduler is idle, a retry of all asks finds no further victims."""
 
 from __future__ import annotations
 

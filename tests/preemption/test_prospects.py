@@ -1,4 +1,4 @@
-"""A queue whose requests cannot have victims is left alone, until something of it goes."""
+"""A queue whose asks cannot have victims is not tried again until its usage falls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAITING = 20
 
 
 def crowd(**guarantee: Any) -> RM:
-    """Two nodes, full: `a` has 4 cores and more and more requests, `b` the rest and a guarantee of 1."""
+    """Return an RM with two full nodes: `a` has 4 vcores and many asks, `b` the rest and a guarantee of 1."""
     rm = RM(configuration(guaranteed("a", **guarantee), guaranteed("b", vcore=1)))
     rm.node("n1", vcore=4000, memory=100)
     rm.node("n2", vcore=4000, memory=100)
@@ -32,7 +32,7 @@ def crowd(**guarantee: Any) -> RM:
 
 
 def wakings(rm: RM, minutes: int) -> int:
-    """How often the scheduler is woken in so many minutes, in each of which work elsewhere comes and goes."""
+    """Return how often timers fire in this many minutes with one release and one ask elsewhere in each."""
     found = 0
     for minute in range(minutes):
         rm.release("others", next(iter(rm.find_app("others").allocations)))
@@ -56,11 +56,12 @@ def test_a_queue_that_has_its_guarantee_is_not_looked_at_for_each_request(guaran
 
 
 def test_once_it_has_less_it_preempts_within_a_second() -> None:
-    # 100m are left of the guarantee, which is too little for any of those that wait.
+    # 100m are left of the guarantee, which is too little for any pending ask.
     rm = crowd(vcore="4100m")
     assert wakings(rm, 1) <= 3
     assert rm.evicted == {}
-    # Now the guarantee has room for one. The core that was freed has not: it takes a second one.
+    # Now the guarantee has room for one ask. The released vcore is too small for it, so a second victim is
+    # needed.
     rm.release("own", next(iter(rm.find_app("own").allocations)))
     rm.schedule()
     rm.pass_time(1)

@@ -1,4 +1,4 @@
-"""Quotas that are lowered: what is above them goes after a delay, once (facts §9.7)."""
+"""Lowered quotas: usage above the new quota is preempted once, after a delay."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_it_happens_once_per_change() -> None:
     rm.schedule()
     rm.reload(text(capped("a", 7)))
     rm.pass_time(3600)
-    # Never more than is above: 4 would be, 1 is.
+    # Never more than the excess: 4 would be, 1 is.
     assert rm.evicted == {}
     rm.reload(text(capped("a", 4)))
     rm.pass_time(10)

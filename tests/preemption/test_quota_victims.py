@@ -1,4 +1,4 @@
-"""The order in which a queue gives work up (facts §9.7)."""
+"""The order in which a queue's allocations are preempted for its quota."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that require a node take what they need there (facts §9.6)."""
+"""Asks that require a node preempt what they need on that node."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_more_important_and_protected_work_stays_and_it_is_said() -> None:
     rm.pass_time(3)
     rm.schedule()
     assert len([one for one in ear.events if one.message == message]) == 1
-    # When something changes it is tried again, 15 seconds after the last time.
+    # After a change the next attempt follows 15 seconds after the last.
     rm.release("work", next(uuid for uuid in rm.running if uuid.startswith("high")))
     assert rm.schedule() == [("daemons", "agent", "n1")]
 

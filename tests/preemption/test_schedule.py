@@ -1,4 +1,4 @@
-"""The schedule of preemption attempts: whoever owns the clock is never called back without time passing.
+"""The schedule of preemption attempts: timers are never due again without time passing.
 
 A driver that waits for `next_timer` (the simulator, the service) would loop at one instant otherwise.
 """
@@ -16,7 +16,7 @@ from yunikorn.resources import Resource
 
 
 def settle(rm: RM) -> None:
-    """Fire the timers that are due now, as a driver does; fails if they are due again at once."""
+    """Fire the timers that are due now, as a driver does; fail if timers are due again at once."""
     for _ in range(5):
         rm.scheduler.fire_timers()
         rm.schedule()
@@ -38,7 +38,7 @@ def test_a_request_awaiting_its_victims_beside_one_that_failed() -> None:
     rm.pass_time(31)
     settle(rm)
     assert len(rm.evicted) == 2, "`fits` has victims, `never` has none"
-    # Something changes while the RM has not confirmed the victims and `never` may not be tried again yet.
+    # A change comes while the RM has not confirmed the victims and `never` may not be tried again yet.
     rm.node("n2", memory=1)
     settle(rm)
     rm.pass_time(1)
@@ -60,7 +60,7 @@ def test_a_failed_request_is_tried_again_for_a_change_made_while_it_was_barred()
     rm.pass_time(31)
     settle(rm)
     assert len(rm.evicted) == 1, "no node could host `large`"
-    # A node that could joins before `large` may be tried again, full of recovered work.
+    # A node large enough joins before `large` may be tried again, full of recovered allocations.
     running = [Allocation("z", "big", f"z#{i}", "n2", Resource(memory=1)) for i in range(4)]
     rm.node("n2", memory=4, existing=running)
     settle(rm)
@@ -95,7 +95,7 @@ def test_requests_that_fail_at_different_times_leave_the_schedule_idle() -> None
     rm.pass_time(4)
     rm.ask("late", "second", memory=2)
     for seconds in (26, 4):
-        # Each comes of age, and fails, at a time of its own.
+        # Each becomes eligible, and fails, at a time of its own.
         rm.pass_time(seconds)
         settle(rm)
     rm.release("big", "x#1")
@@ -110,7 +110,7 @@ def test_requests_that_fail_at_different_times_leave_the_schedule_idle() -> None
 
 
 def two_failures() -> RM:
-    """All work opted out of preemption: `first` failed at 30 seconds; `second`, of another class, at 34."""
+    """No allocation may be preempted: `first` failed at 30 s; `second`, of another class, at 34 s."""
     rm = RM(configuration(guaranteed("a", memory=8), queue("b")))
     rm.node("n1", memory=8)
     rm.app("big", "root.b")
@@ -129,7 +129,7 @@ def two_failures() -> RM:
 
 def test_a_failed_request_keeps_the_time_of_its_next_attempt_when_another_fails() -> None:
     rm = two_failures()
-    # A full node whose work may end joins: `first` is tried 15 seconds after its own attempt.
+    # A full node with preemptable allocations joins: `first` is tried 15 seconds after its own attempt.
     rm.node("n2", memory=1, existing=[Allocation("z", "big", "z1", "n2", Resource(memory=1))])
     rm.running["z1"] = Allocation("z", "big", "z1", "n2", Resource(memory=1))
     settle(rm)

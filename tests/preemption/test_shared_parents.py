@@ -1,4 +1,4 @@
-"""Queues with a parent in common: its guarantee covers both sides and stands in the way of neither."""
+"""Queues with a common parent: its guarantee covers both sides and protects neither from the other."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ Tree = dict[str, Any]
 
 
 def tree(name: str, *children: Tree, memory: int = 0, **keys: Any) -> Tree:
-    """A queue; `memory` is its guarantee."""
+    """Return a queue; `memory` is its guarantee."""
     if memory:
         keys["resources"] = {"guaranteed": {"memory": str(memory)}}
     return queue(name, *children, **keys)
 
 
 def cluster(*queues: Tree, memory: int = 100) -> RM:
-    """One node of `memory`; a submitted application per request, named after its queue."""
+    """Return an RM with one node, and an application per queue, named after the queue."""
     rm = RM(configuration(*queues))
     rm.node("n1", memory=memory)
     return rm
 
 
 def run(rm: RM, path: str, count: int, memory: int, priority: int = 0) -> None:
-    """Have `count` allocations of `memory` run in a queue, with the name of the queue as their key."""
+    """Place `count` allocations of `memory` in a queue, with the name of the queue as their key."""
     rm.app(path, path)
     rm.ask(path, path.rpartition(".")[2], count, memory=memory, priority=priority)
     assert len(rm.schedule()) == count
 
 
 def victims_of(rm: RM, path: str, memory: int, priority: int = 0) -> list[str]:
-    """The keys of the allocations that end so that a request in `path` can run."""
+    """Return the keys of the allocations that are preempted for an ask in `path`."""
     rm.app("late", path)
     rm.ask("late", "late", memory=memory, priority=priority)
     rm.pass_time(31)
@@ -76,13 +76,13 @@ def test_every_queue_below_the_shared_parent_keeps_its_guarantee() -> None:
     inner = tree("x", queue("a"), tree("c", memory=5), memory=95)
     rm = cluster(tree("p", inner, tree("b", memory=50), memory=145))
     run(rm, "root.p.x.a", 10, 10)
-    # Of 100 the inner queue may lose 5, but work comes in tens.
+    # Of 100 the inner queue may lose 5, but allocations are of size 10.
     assert victims_of(rm, "root.p.b", 8) == []
 
 
 @pytest.mark.parametrize("memory", [90, 100])
 def test_work_under_the_same_guarantee_has_the_same_right(memory: int) -> None:
-    """The parent uses its guarantee or more: taking from one child for another changes nothing."""
+    """The parent uses its guarantee or more: preempting one child for another changes nothing."""
     rm = cluster(tree("p", queue("a"), queue("b"), memory=memory))
     run(rm, "root.p.a", 10, 10)
     assert victims_of(rm, "root.p.b", 10) == []
@@ -113,7 +113,7 @@ def test_a_parent_above_its_guarantee_takes_nothing_from_others() -> None:
     rm = cluster(tree("p", tree("a", memory=50), inner, memory=60), queue("q"), memory=100)
     run(rm, "root.p.a", 7, 10)
     run(rm, "root.q", 3, 10)
-    # The latest to come is the work of q, but of p there is too much already.
+    # The youngest allocation is that of q, but p exceeds its guarantee already.
     assert victims_of(rm, "root.p.m.b", 8) == ["a"]
 
 
@@ -122,7 +122,7 @@ def test_neighbours_make_room_where_the_request_would_exceed_the_guarantee_of_th
     rm = cluster(tree("p", tree("a", memory=50), inner, memory=100), queue("q"), memory=120)
     run(rm, "root.p.a", 9, 10)
     run(rm, "root.q", 1, 30)
-    # The latest to come is the work of q. With it one more of a would have to go, which is enough alone.
+    # The youngest allocation is that of q. One more of a would be needed besides, which is enough alone.
     assert victims_of(rm, "root.p.m.b", 20) == ["a", "a"]
 
 
@@ -155,7 +155,7 @@ def test_less_important_work_goes_from_a_queue_at_its_guarantee() -> None:
 
 GUARANTEES = st.sampled_from([0, 0, 0, 2, 4])
 SPARE = st.sampled_from([None, 0, 2, 5])
-"""By how much the guarantee of a parent exceeds those of its children; None: it has none."""
+"""Guarantee of a parent minus those of its children; None for a parent without a guarantee."""
 WORK = st.tuples(
     st.sampled_from(["root.p.a", "root.p.m.b", "root.p.m.c", "root.q"]), st.integers(1, 3), st.integers(0, 1)
 )
@@ -174,7 +174,7 @@ def test_work_that_is_submitted_again_does_not_take_back_its_place(
     work: list[tuple[str, int, int]],
     late: list[tuple[str, int, int]],
 ) -> None:
-    """Preemption comes to rest although every victim is submitted again."""
+    """Preemption ends although every victim is submitted again."""
     a, b, c, q = guarantees
     m = 0 if spare[0] is None else b + c + spare[0]
     p = 0 if spare[1] is None else a + max(m, b + c) + spare[1]

@@ -1,4 +1,4 @@
-"""Nodes that became smaller than what runs on them (decision 36)."""
+"""Nodes that became smaller than their allocations (docs/decisions/0036)."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def test_only_where_the_partition_asks_for_it_the_least_important_goes(
 def test_a_guarantee_is_kept_even_if_the_node_stays_too_full() -> None:
     rm = shrink(queue("a", resources={"guaranteed": {"memory": "4"}}), shrunknodes=True)
     assert [uuid.partition("#")[0] for uuid in rm.evicted] == ["x1"]
-    # The next change of the node does not take again what is on its way out.
+    # The next change of the node does not preempt for allocations that are being released already.
     rm.change_node("n1", memory=4)
     assert len(rm.evicted) == 1

@@ -1,4 +1,4 @@
-"""What is left of guarantees, and which work may go, on small trees (facts §9.3, §9.4)."""
+"""Remaining guarantees and eligible victims in small trees."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, guarante
 
 
 def tree(name: str, *children: Any, guaranteed: Mapping[str, int] | None = None, **keys: Any) -> Any:
-    """A queue; `guaranteed` of memory."""
+    """Return a queue; `guaranteed` is of memory."""
     if guaranteed:
         keys["resources"] = {"guaranteed": {kind: str(amount) for kind, amount in guaranteed.items()}}
     return queue(name, *children, **keys)
 
 
 def running(rm: RM, **memory: int) -> None:
-    """Fill queues: `p_a=3` puts 3 into `root.p.a`."""
+    """Fill queues: `p_a=3` places 3 in `root.p.a`."""
     rm.node("n1", memory=100, disk=100)
     for name, amount in memory.items():
         path = f"root.{name.replace('_', '.')}"

@@ -1,6 +1,6 @@
 """Random operations of two resource managers on a recorded core, covering everything a recording can hold.
 
-`Life` draws one operation after the other from a seed: updates, scheduling, timers, lost connections,
+`Life` draws one random operation after the other: updates, scheduling, timers, lost connections,
 configuration reloads, failing callbacks. Tests replay the recording and compare the responses. The golden
 recordings are made the same way.
 """

@@ -1,4 +1,4 @@
-"""The JSON Schema for editors: what is right fits it, what is wrong does not, and it explains itself."""
+"""The JSON Schema for editors: valid configurations match, invalid ones do not, and keys are described."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ samehierarchy: false
 
 
 def fits(text: str) -> list[str]:
-    """What the schema has against a text."""
+    """Return the errors that the schema reports for a text."""
     return [f"{error.json_path}: {error.message}" for error in VALIDATOR.iter_errors(yaml.safe_load(text))]
 
 
 def documented() -> Iterator[Any]:
-    """Every whole configuration in the checkout: files of examples, and blocks of the documentation."""
+    """Return every whole configuration in the checkout: example files, and blocks of the documentation."""
     for file in sorted(CHECKOUT.glob("examples/**/queues*.yaml")):
         yield pytest.param(file.read_text("utf-8"), id=file.relative_to(CHECKOUT).as_posix())
     for page in sorted(CHECKOUT.glob("docs/**/*.md")):
@@ -161,7 +161,7 @@ def test_a_slip_is_found_by_the_schema_as_by_validate(right: str, wrong: str) ->
     assert fits(text)
 
 
-# -- whatever is right fits ----------------------------------------------------------------------------------
+# -- valid configurations match ----------------------------------------------------------------------------
 
 POOL: list[Any] = [
     *(
@@ -199,7 +199,7 @@ POOL: list[Any] = [
 
 
 def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every value in a tree."""
+    """Return the path of every value in a tree."""
     if path:
         yield path
     inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
@@ -228,7 +228,7 @@ def test_whatever_is_found_without_fault_fits(changes: list[tuple[tuple[Any, ...
             else:
                 holder[path[-1]] = value
         except (KeyError, IndexError, TypeError):
-            continue  # an earlier change took the place away
+            continue  # an earlier change removed the place
     text = yaml.safe_dump(data)
     outcome = check_config(text, BUILTIN)
     if not outcome.problems and not outcome.warnings:
@@ -260,7 +260,7 @@ class Elaborate(EventSink):
     part: Part | None = None
 
     def send(self, batch: object) -> None:
-        """Drop them."""
+        """Drop the events."""
 
 
 @attrs.frozen
@@ -271,7 +271,7 @@ class Oldest(AppSortPolicy):
     groups: list[str] = attrs.field(factory=list)
 
     def key(self, app: Application) -> int:
-        """When it came."""
+        """Return the time of submission."""
         return app.submitted
 
 
@@ -283,13 +283,13 @@ class Coldest(NodeSortPolicy):
     attribute: str
 
     def score(self, node: Node) -> float:
-        """The temperature."""
+        """Return the temperature."""
         return float(node.attributes[self.attribute])
 
 
 @pytest.fixture(scope="module")
 def extended() -> Draft7Validator:
-    """The schema where somebody installed more."""
+    """The schema with further plugins installed."""
     module: Any = ModuleType("more")
     for hook, cls in (
         ("yunikorn_event_sinks", Elaborate),
@@ -304,7 +304,7 @@ def extended() -> Draft7Validator:
 
 
 def sinks(*entries: Any) -> dict[str, Any]:
-    """A configuration with these sinks."""
+    """Return a configuration with these sinks."""
     return {"events": {"sinks": list(entries)}}
 
 

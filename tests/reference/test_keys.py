@@ -1,4 +1,4 @@
-"""The description of the configuration is complete and true: every key, every field, every example."""
+"""The reference of the configuration is complete and true: every key, every field, every example."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ READ: dict[str, set[str]] = {
     "node-sort": {"type", "resourceweights"},
     "named-node-sort": {"name", "type", "resourceweights"},
 }
-"""What each reader knows."""
+"""Keys that each reader accepts."""
 NOT_WRITTEN = {"top": {"text"}, "periods": set(OF_THE_WHOLE_SCHEDULER)}
 """Fields that no key sets."""
 EVERY_KEY = [
@@ -67,7 +67,7 @@ def test_what_is_ours_is_marked() -> None:
 
 
 def around(section: KeySection, value: dict[str, Any]) -> dict[str, Any]:
-    """A whole configuration that has `value` where `section` describes it."""
+    """Return a whole configuration that has `value` where `section` describes it."""
     batch: dict[str, Any] = {"name": "batch"}
     root: dict[str, Any] = {"name": "root", "submitacl": "*", "queues": [batch, {"name": "default"}]}
     packed = [{"name": "packed", "type": "binpacking"}]
@@ -100,7 +100,7 @@ def around(section: KeySection, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def entry(key: Key) -> dict[str, Any]:
-    """The key with its example."""
+    """Return the key with its example."""
     value = yaml.safe_load(key.example)
     return {key.inside: {key.name: value}} if key.inside else {key.name: value}
 

@@ -1,4 +1,4 @@
-"""Small scenarios, played by the real core and observed."""
+"""Small scenarios, simulated with the real core and observed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ONE = "          - {name: a}"
 
 @pytest.fixture
 def observe(registry: Registry) -> Callable[..., FullReport]:
-    """Plays a scenario; `queues` are lines of the configuration, `until` is in seconds."""
+    """Return a function that simulates a scenario; `queues` are YAML lines, `until` is in seconds."""
 
     def run(
         scenario: str,

@@ -31,7 +31,8 @@ def test_one_run_differs_by_any_difference() -> None:
 
 
 def test_several_runs_are_compared_seed_by_seed() -> None:
-    # Seeds change a lot, the variant always adds one: the intervals overlap, the differences are certain.
+    # Results vary a lot between seeds, the variant always adds one: intervals overlap, the difference is
+    # certain.
     assert differ([10, 20, 30, 40], [11, 21, 31, 41.1])
     assert not differ([10, 20, 30, 40], [12, 18, 33, 38])
     assert differ([None, 10, 20], [5, 11, 21])

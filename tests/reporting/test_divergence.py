@@ -1,4 +1,4 @@
-"""Where two runs part: found exactly, and told in a sentence that gives the reason."""
+"""The first difference of two runs: found exactly, and described in a sentence with the reason."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DECISIONS = st.lists(
 
 
 def packed(decisions: Sequence[Decision]) -> bytes:
-    """What a run with these decisions leaves."""
+    """Return the packed log of a run with these decisions."""
     decision_log = DecisionLog()
     for one in decisions:
         place = Allocation(one.task, one.application, "id", one.node, Resource(vcore=1), one.queue)
@@ -65,12 +65,12 @@ def test_a_long_chronicle_is_unpacked_in_pieces() -> None:
 
 
 def placing(time: int, application: str, node: str = "n1") -> Decision:
-    """A task of an application gets its place; `time` in seconds."""
+    """Return the placement of a task; `time` in seconds."""
     return Decision(time * SECOND, PLACES, application, "task", node, "root.a")
 
 
 def answer(*causes: str) -> ExplainAnswer:
-    """It waits, for these reasons."""
+    """Return an explain answer with these reasons."""
     found = [Cause("order", cause, cause) for cause in causes]
     request = WaitingRequest("task", 1, {}, found, "2nd of 3 requests that wait", [])
     return ExplainAnswer("x", 90, "root.a", "1 waiting", [request], None)

@@ -1,4 +1,4 @@
-"""The full report against small cases that were worked out by hand."""
+"""The full report of small cases, with results calculated by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yunikorn.simulation.reader import read_workload
 Observe = Callable[..., FullReport]
 QUICKSTART = Path(__file__).parent.parent.parent / "examples" / "quickstart"
 
-# Two cores. Ann's three tasks take both until 20 and one until 40; Bob's task can start at 20.
+# Two vcores. Ann's three tasks take both until 20 and one until 40; Bob's task can start at 20.
 TWO_USERS = """
 nodes: [{name: n, resources: {vcore: 2}}]
 applications:
@@ -28,7 +28,7 @@ applications:
 
 
 def by_name(groups: list[GroupReport]) -> dict[str, GroupReport]:
-    """Reports of groups by name."""
+    """Return reports of groups by name."""
     return {group.name: group for group in groups}
 
 
@@ -61,7 +61,7 @@ def test_a_short_job_that_never_waited_is_not_faster_than_itself(observe: Observ
 def test_use_is_the_largest_part_of_the_capacity_over_all_time(observe: Observe) -> None:
     figures = observe(TWO_USERS).figures
     users = by_name(figures.users)
-    # Of 2 cores for 40 s Ann had 60 core-seconds and Bob 5.
+    # Of 2 vcores for 40 s Ann had 60 core-seconds and Bob 5.
     assert (users["ann"].use, users["bob"].use) == (0.75, 0.0625)
     assert [queue.use for queue in figures.queues] == [0.8125]
 
@@ -79,7 +79,7 @@ def test_size_classes_are_parts_of_the_cluster(observe: Observe) -> None:
 
 
 def test_the_size_of_who_comes_with_the_nodes_is_a_part_of_them(observe: Observe) -> None:
-    # One message has both the nodes and those who come at the start, one of whom is turned away.
+    # One message has the nodes and all applications of the start, one of which is rejected.
     rows: list[ApplicationRow] = []
     report = observe(
         """
@@ -157,7 +157,7 @@ applications:
 
 def test_a_guarantee_is_kept_for_the_part_of_what_was_owed(observe: Observe) -> None:
     queues = by_name(observe(LATE, GUARANTEED).figures.queues)
-    # Owed a core from 20, when it is asked for, to 110, when it ended; it had one from 100 on.
+    # Entitled to a vcore from 20, when it is requested, to 110, when it ended; it had one from 100 on.
     assert queues["root.a"].guarantees == {"vcore": Guarantee(1000, used=0.090909, kept=0.111111)}
     assert queues["root.b"].guarantees == {}
 
@@ -166,7 +166,7 @@ def test_who_wants_nothing_is_owed_nothing(observe: Observe) -> None:
     queues = by_name(observe(LATE, GUARANTEED, until=10).figures.queues)
     assert list(queues) == ["root.b"]
     lent = observe(LATE.replace("root.b", "root.a").replace("submit: 20, ", ""), GUARANTEED).figures.queues
-    # Two cores for 100 s and one for 10: 1.909 times the guarantee, which was always there.
+    # Two vcores for 100 s and one for 10: 1.909 times the guarantee, which was always met.
     assert lent[0].guarantees == {"vcore": Guarantee(1000, used=1.909091, kept=1)}
 
 
@@ -182,7 +182,7 @@ applications:
 
 def test_free_room_that_no_waiting_size_fits_is_unusable(observe: Observe) -> None:
     (found,) = observe(SPLIT).figures.fragmentation["default"].values()
-    # From 50 to 100 a core is free on each node, and 2 on one are wanted: of 8 cores for 150 s.
+    # From 50 to 100 a vcore is free on each node, and an ask needs 2 on one: of 8 vcores for 150 s.
     assert (found.of_free, found.of_capacity, found.at_end) == (1, 0.083333, None)
 
 
@@ -193,7 +193,7 @@ def test_sizes_count_by_how_many_tasks_wait_and_quotas_are_no_fragmentation(obse
     held = "  - {id: z, queue: root.b, submit: 50, tasks: [{count: 3, resources: {vcore: 1}, runtime: 1}]}"
     report = observe(SPLIT + held, queues, until=60)
     (found,) = report.figures.fragmentation["default"].values()
-    # Both free cores serve three of the four that wait.
+    # Both free vcores serve three of the four pending asks.
     assert (found.of_free, found.at_end) == (0.25, 0.25)
 
 

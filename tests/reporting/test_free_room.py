@@ -1,4 +1,4 @@
-"""Rooms that are counted by what is free on them: always as if all of them were counted anew."""
+"""Free-room counts are updated incrementally, and always equal a full recount."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAITING = Counter({Resource(vcore=2): 3, Resource(vcore=3, memory=1): 1, Resourc
 
 
 def anew(rooms: Rooms) -> Rooms:
-    """Equal rooms that were never looked at."""
+    """Return equal rooms without cached counts."""
     copies = Rooms()
     for index, room in enumerate(rooms):
         copies.add(str(index), Room(room.capacity, index, dict(room.free), room.open))

@@ -1,4 +1,4 @@
-"""Values over time in a bounded number of intervals: nothing is lost by merging them."""
+"""Values over time in a bounded number of intervals: merging intervals loses no amount."""
 
 from __future__ import annotations
 
@@ -85,5 +85,5 @@ def test_rows_of_nodes_are_merged_when_there_are_many() -> None:
     rows.join(SECOND)
     rows.close(2 * SECOND)
     assert rows.per_row == 4
-    # In the second interval the fourth node counts, in the first it was not there; the fifth has nothing.
+    # In the second interval the fourth node counts, in the first it was not there; the fifth is empty.
     assert rows.shares(2) == {"vcore": [[4 / 12, 2 / 16], [None, None]]}

@@ -1,4 +1,4 @@
-"""The observer's books close: whatever happens to tasks, in the end nothing is held, lacked or awaited."""
+"""The observer's counts close: after any history no task is held, missing or awaited in the end."""
 
 from __future__ import annotations
 

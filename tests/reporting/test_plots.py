@@ -1,4 +1,4 @@
-"""Plots can be drawn of whatever happened, and say so when nothing did."""
+"""Plots of any result, including empty ones, which say so."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ APP = "  - {id: x%d, queue: root.q%d, user: u%d, tasks: [{count: 3, resources: {
 
 
 def scenario(queues: int, submit: str = "") -> str:
-    """An application in each of so many queues."""
+    """Return a scenario with one application in each of `count` queues."""
     nodes = "nodes: [{name: n, count: 70, resources: {vcore: 1, memory: 4Gi, $\\gpu_x$: 1}}]\n"
     apps = "".join(APP % (number, number, number) for number in range(queues))
     return f"{nodes}applications:\n{apps}".replace(", user", f"{submit}, user")
 
 
 def leaves(queues: int) -> str:
-    """So many queues with guarantees and limits."""
+    """Return this many queues with guarantees and limits."""
     resources = "{guaranteed: {vcore: 1}, max: {vcore: 2}}"
     return "\n".join(f"          - {{name: q{number}, resources: {resources}}}" for number in range(queues))
 
 
 def texts(figure: Figure) -> set[str]:
-    """All words of a figure, those of its axes included, which are only there when it is drawn."""
+    """Return all texts of a figure, including those of its axes, which exist only after drawing."""
     png(figure)
     return {found.get_text() for found in figure.findobj(Text) if isinstance(found, Text)} - {""}
 

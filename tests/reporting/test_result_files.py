@@ -1,4 +1,4 @@
-"""The files of --out: what stands in them, and that no part of one looks like the whole."""
+"""The files of --out: their contents, and no partial file looks complete."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PLAIN = [
 
 @pytest.fixture
 def write(observe: Observe, tmp_path: Path) -> Callable[..., Path]:
-    """Plays the scenario into a folder and says where; `until` is in seconds."""
+    """Return a function that simulates the scenario into a folder; `until` is in seconds."""
 
     def run(name: str = "out", until: float | None = None, **options: Any) -> Path:
         folder = tmp_path / name
@@ -61,13 +61,13 @@ def write(observe: Observe, tmp_path: Path) -> Callable[..., Path]:
 
 
 def table(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a CSV file."""
+    """Return the rows of a CSV file."""
     with path.open(encoding="utf-8", newline="") as file:
         yield from csv.DictReader(file)
 
 
 def names(folder: Path) -> list[str]:
-    """What is in a folder."""
+    """Return the names of the files in a folder."""
     return sorted(path.name for path in folder.iterdir())
 
 
@@ -222,7 +222,7 @@ def test_a_full_disk_is_said_and_nothing_looks_complete(
     observe: Observe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Full:
-        """A file on a disk that is full."""
+        """A file on a full disk."""
 
         def __init__(self, file: IO[str]) -> None:
             self._file = file

@@ -1,4 +1,4 @@
-"""Setting something in a configuration by the paths that `yunikorn validate` prints."""
+"""Changes of a configuration by the paths that `yunikorn validate` prints."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ LEAF = "partitions[0].queues[0].queues[0]"
 
 
 def partition(text: str, registry: Registry) -> PartitionConfig:
-    """The first partition of a configuration."""
+    """Return the first partition of a configuration."""
     return load_config(text, registry).partitions[0]
 
 
 def put(path: str, value: str, registry: Registry) -> PartitionConfig:
-    """The first partition with one setting."""
+    """Return the first partition after one change."""
     return partition(change(CONFIG, [Setting(path, value)]), registry)
 
 
@@ -83,7 +83,7 @@ def test_values_reach_their_place(path: str, value: str, found: object, registry
     assert callable(found)
     leaf, other = put(path, value, registry).root.queues
     assert found(leaf)
-    # The second queue took everything over from the first with `<<`: it has its own all the same.
+    # The second queue copies the first with `<<`: the change applies to its own copy.
     assert other == partition(CONFIG, registry).root.queues[1]
 
 

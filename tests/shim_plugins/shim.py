@@ -1,4 +1,4 @@
-"""Resource managers whose callbacks do more than take responses."""
+"""Test kit: resource managers that implement optional callbacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rule = Callable[[PredicatesArgs], str | None]
 
 
 class Asked(RM):
-    """Is asked about one node at a time; answers by `rule`, and remembers the questions."""
+    """Has a predicate call for single nodes, answers by `rule`, and records the questions."""
 
     rule: Rule = staticmethod(lambda args: None)
 
@@ -28,12 +28,12 @@ class Asked(RM):
 
     @property
     def asked(self) -> list[tuple[str, str]]:
-        """Key and node of all questions so far."""
+        """Return key and node of all questions so far."""
         return [(args.allocation_key, args.node_id) for args in self.__dict__.get("questions", [])]
 
 
 class AskedAtOnce(RM):
-    """Is asked about many nodes at once; answers by `rule`, and remembers the questions."""
+    """Has a predicate call for many nodes, answers by `rule`, and records the questions."""
 
     rule: Rule = staticmethod(lambda args: None)
 
@@ -49,20 +49,20 @@ class AskedAtOnce(RM):
 
     @property
     def questions(self) -> list[NodePredicatesArgs]:
-        """All questions so far."""
+        """Return all questions so far."""
         found: list[NodePredicatesArgs] = self.__dict__.setdefault("questions", [])
         return found
 
 
 class Listening(RM):
-    """Takes events, cache updates and scheduling states, in the order in which they come."""
+    """Records events, cache updates and scheduling states, in the order of arrival."""
 
     def _heard(self, what: object) -> None:
         self.__dict__.setdefault("all", []).append(what)
 
     @property
     def everything(self) -> list[object]:
-        """All that the core said, in order."""
+        """Return all calls, in order."""
         found: list[object] = self.__dict__.setdefault("all", [])
         return found
 
@@ -82,5 +82,5 @@ class Listening(RM):
 
     @property
     def events(self) -> list[EventRecord]:
-        """The events so far."""
+        """Return the events so far."""
         return [one for one in self.everything if isinstance(one, EventRecord)]

@@ -1,4 +1,4 @@
-"""Sinks beside the core's thread: in order, bounded, counted, and reported when they fail (decision 44)."""
+"""Event sinks in threads of their own: ordered, bounded, counted; failures are reported."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 
 LONG = 30.0
-"""Seconds after which something hangs."""
+"""Seconds after which a test counts as hanging."""
 
 
 class Slow(EventSink):
-    """Takes events only while the door is open; notes in which thread, and what it is told."""
+    """Blocks while its door is closed, and records its calls with their thread."""
 
     name = "slow"
     door: threading.Event
@@ -52,7 +52,7 @@ class Slow(EventSink):
 
 @pytest.fixture
 def sink() -> Iterator[type[Slow]]:
-    """A class of its own for each test."""
+    """Return a new class for each test."""
     made: type[Slow] = type("Slow", (Slow,), {"__doc__": Slow.__doc__})
     made.door, made.busy, made.heard, made.threads = threading.Event(), threading.Event(), [], set()
     made.fails = False

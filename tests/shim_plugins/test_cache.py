@@ -1,4 +1,4 @@
-"""What an RM with a cache of its nodes has to assume and to forget (decision 37)."""
+"""Cache updates for RMs with a node cache: allocations to assume and to forget (docs/decisions/0037)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yunikorn.interface.messages import (
 
 
 class Caching(Listening):
-    """Cares for its cache only."""
+    """Implements the cache update only."""
 
     send_events: Any = None
     update_container_scheduling_state: Any = None
@@ -102,7 +102,7 @@ def test_a_cache_that_fails_is_reported_and_nothing_else() -> None:
 
 def test_what_the_rm_says_from_within_is_answered_after_the_response_that_is_on_its_way() -> None:
     class Hasty(Caching):
-        """Adds a node as soon as something is placed."""
+        """Registers a node from within the cache update."""
 
         def resync_scheduler_cache(self, args: ReSyncSchedulerCacheArgs) -> None:
             super().resync_scheduler_cache(args)
@@ -123,7 +123,7 @@ def test_what_the_rm_says_from_within_is_answered_after_the_response_that_is_on_
 
 def test_an_rm_that_stops_from_within_is_told_nothing_more() -> None:
     class Fed(Caching):
-        """Has had enough."""
+        """Raises after enough updates."""
 
         def resync_scheduler_cache(self, args: ReSyncSchedulerCacheArgs) -> None:
             self.scheduler.stop("rm")

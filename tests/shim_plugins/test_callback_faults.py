@@ -1,4 +1,4 @@
-"""A callback that raises: contained, reported with whose it is, and the RM is brought back into step."""
+"""A callback that raises is contained and reported with its owner, and the RM is resynchronized."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yunikorn.interface.messages import (
 
 
 class Clumsy(RM):
-    """Fails to take responses while `broken`."""
+    """Fails on responses while `broken`."""
 
     broken = False
 
@@ -75,7 +75,7 @@ def test_others_do_not_notice(rm: Clumsy) -> None:
 
 
 class Hearing(Clumsy):
-    """Fails to hear how its requests fare."""
+    """Fails on scheduling states."""
 
     def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
         raise SystemExit(3)
@@ -95,13 +95,13 @@ def test_not_hearing_of_states_costs_the_one_report_only() -> None:
 
 def test_what_is_inherited_from_the_interface_is_not_implemented() -> None:
     class Plain(ResourceManagerCallback):
-        """Implements what it must."""
+        """Implements the required methods only."""
 
         def recv_update_response(self, response: UpdateResponse) -> None:
             pass
 
     class Curious(Plain):
-        """And one thing more."""
+        """Implements one optional method."""
 
         def predicates(self, args: PredicatesArgs) -> str | None:
             return None

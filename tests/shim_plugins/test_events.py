@@ -1,4 +1,4 @@
-"""Events on their way to the RM: which, as what, and what follows when it does not take them."""
+"""Events sent to the RM: their selection, form, and the effect of a callback that raises."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_group_of_a_request_is_its_application() -> None:
 
 
 class Picky(Listening):
-    """Refuses the requests that are called `hot`."""
+    """Refuses asks named `hot`."""
 
     def predicates(self, args: PredicatesArgs) -> str | None:
         return "it is too warm" if args.allocation_key == "hot" else None
@@ -133,7 +133,7 @@ def test_without_send_events_nothing_is_collected() -> None:
 
 
 class Deaf(Listening):
-    """Takes no events while `broken`."""
+    """Fails on events while `broken`."""
 
     broken = True
 

@@ -1,4 +1,4 @@
-"""Plugins that an RM brings along: they hold for its partitions, have names, and go with it."""
+"""Plugins that an RM brings along: they apply to its partitions, are named, and are removed with the RM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from yunikorn.registry import PREDICATE
 
 
 class Quarantine:
-    """A shim's plugin: no work for nodes that are ill; the classes know the shim's set of them."""
+    """A shim's plugin: keeps asks off nodes in `ill`, a set that the shim shares with the classes."""
 
     def __init__(self, *ill: str) -> None:
         self.ill = set(ill)
@@ -166,7 +166,7 @@ def test_one_can_be_taken_back_unless_the_configuration_needs_it() -> None:
         rm.scheduler.unregister_plugin("rm", "taints")
 
 
-# -- plugins that do not work ---------------------------------------------------------------------------
+# -- broken plugins ----------------------------------------------------------------------------------------
 
 
 class Misspelt:

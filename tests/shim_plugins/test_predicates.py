@@ -1,4 +1,4 @@
-"""The RM as a predicate: asked when a request is placed and when a node is kept for it (decisions 40, 46)."""
+"""The RM as a predicate: called for placements and for reservations (docs/decisions/0040 and 0046)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PERIODS = Timeouts(reservation=0)
 
 
 def ready(rm: RM, nodes: int = 2) -> None:
-    """Some nodes and an application."""
+    """Register some nodes and submit an application."""
     for number in range(1, nodes + 1):
         rm.node(f"n{number}", vcore=2)
     rm.app()
 
 
 def not_on(*nodes: str) -> Rule:
-    """Refuses these nodes."""
+    """Return a rule that refuses these nodes."""
     return lambda args: f"{args.node_id} is out of order" if args.node_id in nodes else None
 
 
@@ -67,7 +67,7 @@ def test_the_configuration_may_give_it_its_place_or_switch_it_off() -> None:
         ready(rm)
         rm.ask(key="k", vcore=1, tags={"yunikorn.apache.org/node-selector": "zone=a"})
         assert rm.schedule() == []
-        # Those that declare what their answer depends on are asked first, wherever they stand.
+        # Predicates that declare their inputs are called first, wherever they are in the list.
         assert rm.asked == []
     for name in ("rm", "predicate:rm"):
         rm = Asked(document(partition(queue("a")), plugins={"disable": [name]}))
@@ -101,7 +101,7 @@ def test_a_refusal_holds_for_the_one_request_and_is_tried_again_after_a_change()
 
 
 def test_after_a_while_it_is_asked_again_although_the_core_knows_of_no_change() -> None:
-    """What an RM goes by may change without the core, and an idle cluster changes nothing by itself."""
+    """An RM's answers may change without the core, and an idle cluster has no changes of its own."""
     rm = Asked(configuration())
     closed = {"n1"}
     rm.rule = lambda args: "closed" if args.node_id in closed else None
@@ -174,7 +174,7 @@ def test_an_answer_of_no_use_refuses_too(answer: object) -> None:
     assert bool(rm.failures()) == (answer != "")
 
 
-# -- keeping a node -------------------------------------------------------------------------------------
+# -- reservations ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [Asked, AskedAtOnce])
@@ -193,7 +193,7 @@ def test_a_node_is_kept_only_if_the_rm_lets_it_be(kind: type[Asked] | type[Asked
 
 
 class AskedGang(GangRM, Asked):
-    """Gangs of an RM that is asked."""
+    """Gangs of an RM with predicates."""
 
 
 def test_in_the_place_of_its_placeholder_the_room_is_kept_already() -> None:
@@ -275,7 +275,7 @@ def test_an_answer_for_many_that_is_of_no_use(answer: object) -> None:
 
 
 def decisions(kind: type[Asked] | type[AskedAtOnce], seed: int, refusing: int) -> list[Decision]:
-    """What is decided where so many of five pairs of key and node are refused, in a cluster with changes."""
+    """Return the decisions in a changing cluster where `refusing` of five pairs of key and node fail."""
     rm = kind(configuration(queue("a"), queue("b"), predicates=["node-selector"]), timeouts=PERIODS)
     rm.rule = lambda args: "no" if hash_of(args, seed) % 5 < refusing else None
     for number in range(60):
@@ -299,7 +299,7 @@ def decisions(kind: type[Asked] | type[AskedAtOnce], seed: int, refusing: int) -
 
 
 def hash_of(args: PredicatesArgs, seed: int) -> int:
-    """A number that looks random and is the same in every run."""
+    """Return a number that looks random and is equal in every run."""
     return sum(ord(sign) * (place + seed) for place, sign in enumerate(args.allocation_key + args.node_id))
 
 

@@ -1,4 +1,4 @@
-"""Naming the plugin in which the core hangs, from another thread (decision 45)."""
+"""Naming the plugin in which the core hangs, from another thread (docs/decisions/0045)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONG = 30.0
 
 
 class Trap:
-    """Holds whoever comes, until it is opened."""
+    """Blocks its caller until opened."""
 
     def __init__(self) -> None:
         self.caught, self.open = threading.Event(), threading.Event()
@@ -35,7 +35,7 @@ def trap() -> Iterator[Trap]:
 
 
 def look(rm: RM, trap: Trap, operation: Callable[[], object]) -> CoreActivity | None:
-    """What the scheduler says of the thread that is caught while it does this."""
+    """Return the scheduler's answer about a thread that is blocked in this operation."""
     thread = threading.Thread(target=operation)
     thread.start()
     try:

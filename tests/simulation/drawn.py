@@ -1,6 +1,6 @@
 """Random configurations and workloads from seeds: all mechanisms of the core in any combination.
 
-`Rng(seed)` draws a configuration and a workload for it. Tests run the simulation and check, for instance,
+`Rng` draws a configuration and a workload for it. Tests run the simulation and check, for instance,
 that two runs are equal and that the simulated time always advances.
 """
 

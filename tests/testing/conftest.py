@@ -1,4 +1,4 @@
-"""The fixture under test, from the checkout: where the package is installed, pytest finds it by itself."""
+"""The fixture under test, from the checkout; with an installed package pytest finds the fixture by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters of the kit: a real scheduler, steppable, and assertions that say what is the case instead."""
+"""Clusters of the test kit: a real scheduler with single steps, and assertions with helpful messages."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_test_may_expect_that() -> None:
     clusters.close()
 
 
-# -- what may happen to a cluster -----------------------------------------------------------------------
+# -- events of a cluster -----------------------------------------------------------------------------------
 
 
 def test_time_passes_only_when_told(scheduler: MakeScheduler) -> None:
@@ -205,7 +205,7 @@ def test_a_reload_is_one(scheduler: MakeScheduler) -> None:
     assert_queue(cluster, "app", "root.third")
 
 
-# -- assertions that fail -------------------------------------------------------------------------------
+# -- failing assertions ------------------------------------------------------------------------------------
 
 
 def test_failing_assertions_say_what_is_the_case_instead(scheduler: MakeScheduler) -> None:

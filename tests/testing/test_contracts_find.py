@@ -1,4 +1,4 @@
-"""Contracts find what they are there to find: each of these plugins breaks one promise, and is told which."""
+"""Contracts detect violations: each plugin here breaks one rule, and the contract names it."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ CONTRACTS: dict[type[Plugin], type[PluginContract]] = {
 
 
 def broken_promises(plugin: Plugin) -> dict[str, str]:
-    """The tests of its contract that a plugin fails, with what they say.
+    """Return the failing tests of the plugin's contract, with their messages.
 
-    Not what it takes two processes for: see `test_hash_seeds.py`.
+    Tests that need two processes are in `test_hash_seeds.py`.
     """
     (base,) = (base for base in CONTRACTS if isinstance(plugin, base))
     contract = CONTRACTS[base]
@@ -153,7 +153,7 @@ def test_options_that_no_configuration_can_give_back() -> None:
 def test_a_key_that_ages_in_secret() -> None:
     @attrs.define(eq=False)
     class Secret(AppSortPolicy):
-        """Old ones first, after a while."""
+        """Changes its order after a second."""
 
         name = "secret"
         _context: Context | None = attrs.field(init=False, default=None)
@@ -172,7 +172,7 @@ def test_a_key_that_ages_in_secret() -> None:
 
 def test_admission_limits_that_let_no_application_take_part() -> None:
     class Closed(AppSortPolicy):
-        """For nobody."""
+        """Admits no application."""
 
         name = "closed"
 
@@ -207,7 +207,7 @@ def test_scores_that_are_no_numbers(score: Callable[[Node], Any]) -> None:
 
 
 class Forgetful(NodeSortPolicy):
-    """Begins anew with every reload."""
+    """Loses its state on every reload."""
 
     name = "forgetful"
 
@@ -362,7 +362,7 @@ SOUND: dict[str, Callable[..., Any]] = {
 
 
 def odd(base: type[Any], answer: Callable[..., Any] | None = None, **members: Any) -> type[Any]:
-    """A class of a kind whose method answers so, or as it should."""
+    """Return a class of a kind whose method gives this answer, or a correct one."""
     method = METHODS[base]
     return type(
         "Odd", (base,), {"__doc__": "Is odd.", "name": "odd", method: answer or SOUND[method], **members}
@@ -423,7 +423,7 @@ TURNS: list[str] = []
 
 
 def turns(one: Any, other: Any) -> Callable[..., Any]:
-    """The one answer and the other by turns: what was asked before matters."""
+    """Return a method that alternates between two answers, and so depends on earlier questions."""
 
     def answer(*_: object) -> Any:
         TURNS.append("")
@@ -445,7 +445,7 @@ ONE_OR_OTHER: dict[str, tuple[Any, Any]] = {
 def test_of_every_kind_that_answers_one_that_remembers(base: type[Any]) -> None:
     TURNS.clear()
     one, other = ONE_OR_OTHER[METHODS[base]]
-    # An odd number of answers would bring it in step again.
+    # An odd number of answers would bring it into step again.
     found = broken_promises(odd(base, turns(one, other))())
     assert any("asked again, after other questions, it is" in text for text in found.values()) or any(
         "after a reload that leaves it alone it is" in text for text in found.values()

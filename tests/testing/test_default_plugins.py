@@ -1,4 +1,4 @@
-"""The plugins that come with the scheduler keep the contracts that anybody's have to keep."""
+"""The default plugins fulfil the contracts for plugins."""
 
 from __future__ import annotations
 

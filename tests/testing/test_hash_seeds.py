@@ -1,4 +1,4 @@
-"""Answers that depend on the seed by which Python hashes texts are found, in an installation as here."""
+"""Plugins that depend on Python's hash seed are detected, in an installation as in the checkout."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TestWithAFixture(AppSortPolicyContract):
 
 @pytest.fixture
 def run(run_python: Run, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs the tests of hash seeds of a file, as whoever has the kit installed does."""
+    """Run the hash-seed tests of a file, as a project with the installed test kit does."""
 
     def run(source: str, *more: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "test_mine.py").write_text(source, "utf-8")

@@ -1,4 +1,4 @@
-"""The kit as pytest finds it in a project of somebody else: the fixture, contracts, and clear refusals."""
+"""The test kit as a pytest plugin in another project: the fixture, contracts, and clear refusals."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ LYING = SOUND.replace("return -node.available", "return float('nan') or node.ava
 
 @pytest.fixture
 def run(run_python: Run, tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
-    """Runs pytest on one file in an empty folder, with the kit as an installation would load it."""
+    """Run pytest on one file in an empty folder, with the kit loaded as an installation would."""
 
     def run(source: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "test_mine.py").write_text(source, "utf-8")
         settings = ["-q", "-p", "no:cacheprovider", "-W", "error"]
-        # Where the package is installed it is loaded by its entry point, and loading it twice is harmless.
+        # An installed package is loaded by its entry point, and loading it twice is harmless.
         return run_python("-m", "pytest", *settings, "-p", "yunikorn.pytest_plugin", cwd=tmp_path)
 
     return run

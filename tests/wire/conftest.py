@@ -1,4 +1,4 @@
-"""What the tests of the wire share: the descriptors of the published files."""
+"""Fixtures of the wire tests: the descriptors of the published files."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ PUBLISHED = Path(__file__).parent / "published"
 
 @pytest.fixture(scope="session")
 def published() -> Path:
-    """The folder of the declarations that others make their clients from."""
+    """The folder of the declarations from which others generate their clients."""
     return PUBLISHED

@@ -1,4 +1,4 @@
-"""Messages of every kind, with whatever may be in them, for hypothesis to choose from."""
+"""Hypothesis strategies for messages of every kind."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NEW_APPLICATIONS = st.builds(
 )
 REMOVED_APPLICATIONS = st.builds(RemoveApplicationRequest, TEXT, TEXT)
 PRIORITIES = st.tuples(st.none() | INT32, st.just("")) | st.tuples(st.none(), TEXT)
-"""A number or the name of a class: the wire has room for one of them."""
+"""A number or the name of a class: the wire has a field for one of them."""
 ASKS = st.builds(
     lambda priority, **fields: AllocationAsk(priority=priority[0], priority_class_name=priority[1], **fields),
     PRIORITIES,
@@ -105,7 +105,7 @@ FAILED_NODES = st.builds(FailedNodeUpdate, TEXT, TEXT)
 
 
 def few(entries: SearchStrategy) -> SearchStrategy:
-    """A short list of these."""
+    """Return a strategy for a short list of these."""
     return st.lists(entries, max_size=2)
 
 

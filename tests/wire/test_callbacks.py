@@ -1,4 +1,4 @@
-"""The stream of callbacks: what is asked and told comes out as it went in; what is not known is left out."""
+"""The stream of callbacks: messages survive encoding and decoding, unknown content is dropped."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_what_became_of_it(response: UpdateConfigurationResponse) -> None:
 def test_what_an_rm_can_do_stands_for_the_methods_of_its_callback() -> None:
     every = callbacks.to_capabilities(OPTIONAL)
     assert every == [1, 2, 3, 4, 5]
-    # Asked over the network, it is asked for many nodes at once.
+    # Over the network the predicate call for many nodes is used.
     assert set(callbacks.from_capabilities(every)) == set(OPTIONAL) - {"predicates"}
     assert callbacks.from_capabilities([0, 99, wire.EVENTS, wire.EVENTS]) == ("send_events",)
 

@@ -1,4 +1,4 @@
-"""The classes of the wire are made by a command, which also says whether they are current."""
+"""The generated classes of the wire, and the command that checks whether they are current."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_proto_that_does_not_compile_is_named_and_changes_nothing(
 def test_our_messages_and_the_published_ones_live_in_one_process(
     published: Path, tmp_path: Path, run_python: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    """Names and the extension 1059 would clash in one pool; a shim's author may well import both."""
+    """Names and the extension 1059 would clash in one pool; a shim's author may import both."""
     for layout in ("si_v0_11", "si_current"):
         own = tmp_path / layout
         own.mkdir()

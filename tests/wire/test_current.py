@@ -1,4 +1,4 @@
-"""The newer layout: from its streams to updates and back, in its order, and what it has no words for."""
+"""The newer layout: streams to updates and back, their order, and values it cannot express."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Info = wire.NodeInfo
 
 
 def plain(allocation: Allocation) -> Allocation:
-    """What this layout says of an allocation: no UUID and no queue."""
+    """Return an allocation as this layout expresses it: without UUID and queue."""
     return attrs.evolve(allocation, uuid="", queue_name="")
 
 
@@ -231,7 +231,7 @@ def test_nothing_is_said_where_there_is_nothing_to_say() -> None:
 
 
 def test_a_message_with_nothing_but_an_rm_is_an_update_too() -> None:
-    # So that an RM that is not known hears of it.
+    # So that an unknown RM receives the refusal.
     assert current.from_allocation_request(wire.AllocationRequest(rmID="rm")) == [UpdateRequest("rm")]
     assert current.from_application_request(wire.ApplicationRequest(rmID="rm")) == [UpdateRequest("rm")]
     assert current.from_node_request(wire.NodeRequest(rmID="rm")) == [UpdateRequest("rm")]

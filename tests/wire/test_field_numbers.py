@@ -1,4 +1,4 @@
-"""Every published field is in our declarations, with its number and type; what is ours stays apart."""
+"""All published fields are in our declarations, with number and type; our own fields use other numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from yunikorn.interface.wire.generated import callbacks_pb2, si_current_pb2, si_
 PUBLISHED = Path(__file__).parent / "published"
 OURS = {"si_v0_11.proto": si_v0_11_pb2.DESCRIPTOR, "si_current.proto": si_current_pb2.DESCRIPTOR}
 NEWER = {
-    # Fields that the newer layout has under these very numbers.
+    # Fields of the newer layout with these very numbers.
     ("RegisterResourceManagerRequest", "buildInfo"),
     ("RegisterResourceManagerRequest", "config"),
     ("RegisterResourceManagerRequest", "extraConfig"),
@@ -38,7 +38,7 @@ AskClass = tuple[int, str, bool]
 
 @cache
 def published(name: str) -> FileDescriptorProto:
-    """The descriptor of a published file, as protoc makes it."""
+    """Return the descriptor of a published file, as protoc generates it."""
     own = Path(protoc.__file__).parent / "_proto"
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "set"
@@ -48,14 +48,14 @@ def published(name: str) -> FileDescriptorProto:
 
 
 def ours(name: str) -> FileDescriptorProto:
-    """The descriptor of our file for the same layout."""
+    """Return the descriptor of our file for the same layout."""
     file = FileDescriptorProto()
     OURS[name].CopyToProto(file)
     return file
 
 
 def messages(file: FileDescriptorProto) -> dict[str, DescriptorProto]:
-    """The messages of a file; the entries of maps are among them, as `Resource.ResourcesEntry`."""
+    """Return the messages of a file, including the entries of maps, as `Resource.ResourcesEntry`."""
     found = {message.name: message for message in file.message_type}
     for message in file.message_type:
         found.update({f"{message.name}.{inner.name}": inner for inner in message.nested_type})
@@ -63,7 +63,7 @@ def messages(file: FileDescriptorProto) -> dict[str, DescriptorProto]:
 
 
 def fields(file: FileDescriptorProto) -> dict[Place, AskClass]:
-    """Number, type and whether it is repeated, of every field of every message."""
+    """Return number, type and repeated flag of every field of every message."""
     return {
         (name, field.name): (
             field.number,
@@ -76,7 +76,7 @@ def fields(file: FileDescriptorProto) -> dict[Place, AskClass]:
 
 
 def enums(file: FileDescriptorProto) -> dict[Place, int]:
-    """The numbers of all values of all enums, also of those inside of messages."""
+    """Return the numbers of all values of all enums, including nested ones."""
 
     def found() -> Iterator[tuple[str, EnumDescriptorProto]]:
         yield from ((enum.name, enum) for enum in file.enum_type)
@@ -87,7 +87,7 @@ def enums(file: FileDescriptorProto) -> dict[Place, int]:
 
 
 def called(file: FileDescriptorProto) -> set[str]:
-    """The messages that the service takes and gives, with all that is in them."""
+    """Return the request and response messages of the service, with all messages they contain."""
     by_name = messages(file)
     waiting = [
         name.removeprefix(f".{file.package}.")
@@ -139,7 +139,7 @@ def test_what_is_ours_has_numbers_that_nobody_else_uses(name: str) -> None:
 
 
 def enum_names(name: str) -> set[str]:
-    """The enums of a published file."""
+    """Return the enums of a published file."""
     return {enum for enum, _ in enums(published(name))}
 
 

@@ -1,4 +1,4 @@
-"""The JSON form of messages: as the library writes it; what is wrong in it is named, all at once."""
+"""The JSON form of messages equals that of the protobuf library; all its errors are named at once."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from yunikorn.interface.wire.json_form import from_json, to_json
 
 
 def strict(problem: Problem) -> None:
-    """No problem is expected."""
+    """Fail the test on any problem."""
     raise AssertionError(problem)
 
 
 def faults(document: object, kind: Any = wire.UpdateRequest) -> list[str]:
-    """What is wrong in a document."""
+    """Return the errors of a document."""
     found: list[Problem] = []
     from_json(document, kind, "update", found.append)
     return [f"{one.path}: {one.message}" for one in found]

@@ -1,4 +1,4 @@
-"""What cannot be translated is refused with the place where it is, and a reason that one can act upon."""
+"""Messages that cannot be translated are refused with the place and a helpful reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HUGE = 2**63
 
 
 def refused(request: Any) -> str:
-    """Why an update cannot be written in the layout of v0.11.0."""
+    """Return the reason why an update cannot be written in the layout of v0.11.0."""
     with pytest.raises(MalformedMessage) as found:
         v0_11.UPDATE_REQUEST.encode(request)
     return str(found.value)
@@ -94,7 +94,7 @@ def test_any_bytes_are_a_message_or_are_refused(data: bytes) -> None:
             decoder.decode(data)
 
 
-# -- what the newer layout cannot say ---------------------------------------------------------------------
+# -- not expressible in the newer layout -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

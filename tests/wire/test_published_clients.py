@@ -1,4 +1,4 @@
-"""Clients that stock protoc made of the published files, each in a process of its own."""
+"""Clients that stock protoc generated from the published files, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def made_by(
     tmp_path_factory: pytest.TempPathFactory,
     run_python: Callable[..., subprocess.CompletedProcess[str]],
 ) -> Callable[[str], Path]:
-    """Has protoc make a client of a published layout, and says in which folder."""
+    """Return a function that generates a client of a published layout with protoc, and returns its folder."""
 
     def make(layout: str) -> Path:
         folder = tmp_path_factory.mktemp(layout)
@@ -72,7 +72,7 @@ def made_by(
 
 
 def exchange(run_python: Client, folder: Path, *lines: tuple[str, str, object]) -> list[str]:
-    """What the client makes of each line."""
+    """Return the client's output for each line."""
     text = "\n".join(json.dumps(line) for line in lines)
     script = f"import io, sys; sys.stdin = io.StringIO({text!r}); exec(open('theirs.py').read())"
     done = run_python("-c", script, installed=folder, cwd=folder)
@@ -152,7 +152,7 @@ UNDERSTOOD = UpdateRequest(
     [AddApplicationRequest("app", ugi=UserGroupInformation("ann", ["a", "b"]), gang_scheduling_style="Hard")],
     [RemoveApplicationRequest("old", "p")],
 )
-"""The same, as we understand it."""
+"""The same message, as this project decodes it."""
 RESPONSE = UpdateResponse(
     SchedulerAction.RESYNC,
     [
@@ -218,7 +218,7 @@ READ = {
     ],
     "acceptedNodes": [{"nodeID": "n1"}],
 }
-"""The same, as they understand it."""
+"""The same message, as the client decodes it."""
 
 
 def test_a_client_of_v0_11_0_is_understood_and_understands(

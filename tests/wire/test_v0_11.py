@@ -1,4 +1,4 @@
-"""Release v0.11.0: what goes over the wire comes out as it went in, and what is new to us does no harm."""
+"""Release v0.11.0: messages survive encoding and decoding, and unknown fields do no harm."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_response_comes_out_as_it_went_in(response: UpdateResponse) -> None:
 
 
 def ask(message: wire.AllocationAsk) -> AllocationAsk:
-    """What the only ask of an update says."""
+    """Return the text of an update's only ask."""
     (found,) = v0_11.from_update_request(wire.UpdateRequest(asks=[message])).asks
     return found
 
@@ -75,7 +75,7 @@ def test_a_priority_that_is_said_to_be_zero_differs_from_none() -> None:
 
 
 def test_what_an_ask_does_not_say_has_the_defaults_of_the_wire() -> None:
-    # Not those of our own class: 0 allocations are what is refused then (decision 28).
+    # Unlike our own class, where a count of 0 is refused (docs/decisions/0028).
     assert ask(wire.AllocationAsk()) == AllocationAsk("", max_allocations=0)
 
 
@@ -99,7 +99,7 @@ def test_long_amounts_are_translated_too() -> None:
     assert v0_11.UPDATE_REQUEST.decode(v0_11.UPDATE_REQUEST.encode(request)) == request
 
 
-# -- what is new to us ------------------------------------------------------------------------------------
+# -- unknown fields ----------------------------------------------------------------------------------------
 
 
 def test_an_unknown_termination_says_nothing() -> None:

@@ -1,4 +1,4 @@
-"""A client of v0.11.0 as protoc makes it: `one_stream.py ADDRESS` prints what it was told."""
+"""A client of v0.11.0 made by protoc: `one_stream.py ADDRESS` prints its responses."""
 
 from __future__ import annotations
 
