@@ -83,13 +83,9 @@ def _lend(environment: Path) -> None:
     """Make the packages installed here importable there, and `pytest` a command there."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     lent = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
-    (environment / "lib" / version / "site-packages" / "lent.pth").write_text(
-        "\n".join(lent) + "\n", "utf-8"
-    )
+    (environment / "lib" / version / "site-packages" / "lent.pth").write_text("\n".join(lent) + "\n", "utf-8")
     script = environment / "bin" / "pytest"
-    script.write_text(
-        f"#!{environment / 'bin' / 'python'}\nimport pytest\nraise SystemExit(pytest.main())\n"
-    )
+    script.write_text(f"#!{environment / 'bin' / 'python'}\nimport pytest\nraise SystemExit(pytest.main())\n")
     script.chmod(0o755)
 
 
