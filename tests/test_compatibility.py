@@ -271,7 +271,7 @@ def test_fair_applications_share_what_the_cluster_has() -> None:
     assert [app for app, _, _ in rm.schedule(1)] == ["bytes"]
 
 
-def test_nodes_are_ordered_anew_when_others_occupy_them() -> None:
+def test_foreign_usage_changes_the_node_order() -> None:
     rm = RM()
     rm.node("n1", vcore=10)
     rm.node("n2", vcore=10)

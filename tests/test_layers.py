@@ -197,7 +197,7 @@ def test_time_and_chance_are_passed_in(path: Path) -> None:
     assert not found or named(path) == "yunikorn/clock.py"
 
 
-def test_chance_is_never_without_a_seed() -> None:
+def test_random_numbers_always_have_a_seed() -> None:
     calls = [node for node in ast.walk(ast.parse(CHANCE.read_text("utf-8"))) if isinstance(node, ast.Call)]
     makers = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Random"]
     assert makers

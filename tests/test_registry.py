@@ -434,7 +434,7 @@ def test_blames_a_plugin_name_or_object_that_is_taken(sorts: Registry) -> None:
     assert [offer.plugin for offer in sorts.offers()] == ["mine", "second"]
 
 
-def test_a_broken_plugin_is_left_out_whole_and_stops_nobody() -> None:
+def test_a_broken_plugin_is_rejected_as_a_whole_and_affects_no_other() -> None:
     half = offering(ShortestFirst)
     half.yunikorn_predicates = hookimpl(lambda: [make_class(name="odd")])
     registry = Registry()

@@ -54,7 +54,7 @@ def test_third_parties_follow_the_defaults_by_name(monkeypatch: pytest.MonkeyPat
     ]
 
 
-def test_every_entry_point_gets_its_chance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_every_entry_point_is_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "leaves_at_import.py").write_text("raise SystemExit('no licence')\n", "utf-8")
     (tmp_path / "has_a_typo.py").write_text("def broken(:\n", "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -328,7 +328,7 @@ def test_a_reader_that_leaves_is_no_error_of_the_report(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_names_that_strangers_wrote_move_no_cursor(call: Call) -> None:
+def test_control_characters_in_names_are_escaped(call: Call) -> None:
     name = '"a\\e[31m\\nb"'
     workload = f"name: {name}\n" + SCENARIO.replace("id: a,", f"id: {name}, partition: {name},")
     status, out, err = call(workload=workload)

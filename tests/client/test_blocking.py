@@ -111,7 +111,7 @@ def test_leaving_ends_who_waits(service: Service) -> None:
     assert not waiting.is_alive()
 
 
-def test_nobody_there_and_nothing_right_say_so(service: Service, tmp_path: Path) -> None:
+def test_failed_starts_raise_clear_errors(service: Service, tmp_path: Path) -> None:
     nobody = Client(f"unix:{tmp_path}/nobody", RM)
     with pytest.raises(ConnectionLost, match=r"no session after 0.2 s: registering: .*nobody"):
         nobody.start(timeout=0.2)

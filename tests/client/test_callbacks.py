@@ -117,7 +117,7 @@ def test_how_requests_fare_events_and_the_cache_are_told(registry: Registry) -> 
     serve(registry, story)
 
 
-def test_a_method_that_raises_is_reported_and_harms_nobody(
+def test_a_method_that_raises_is_reported_and_contained(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken(Shim):

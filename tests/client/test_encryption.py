@@ -60,7 +60,7 @@ def test_both_sides_know_each_other(registry: Registry, papers: Path) -> None:
     serve(registry, story, Settings(HERE, tls=served))
 
 
-def test_a_stranger_is_not_let_in_and_sees_why(registry: Registry, papers: Path) -> None:
+def test_clients_without_a_trusted_certificate_get_no_session(registry: Registry, papers: Path) -> None:
     served = ServerTls(papers / "scheduler.pem", papers / "scheduler.key", papers / "ca.pem")
 
     async def story(stand: Stand) -> None:

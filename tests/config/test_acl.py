@@ -8,13 +8,13 @@ from yunikorn.config.acl import EVERYBODY, NOBODY, Acl, illegal_names
 
 
 @pytest.mark.parametrize("text", ["*", " *", "* ", "*  ", "* dev", "alice *", " * "])
-def test_a_star_alone_in_a_list_lets_everybody_in(text: str) -> None:
+def test_a_star_alone_permits_all_users(text: str) -> None:
     assert Acl.parse(text) == EVERYBODY
     assert Acl.parse(text).allows("anybody", [])
 
 
 @pytest.mark.parametrize("text", ["", " ", "   ", ","])
-def test_an_empty_text_lets_nobody_in(text: str) -> None:
+def test_an_empty_text_permits_no_user(text: str) -> None:
     assert Acl.parse(text) == NOBODY
     assert not Acl.parse(text).allows("anybody", ["anything"])
 

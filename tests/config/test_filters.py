@@ -40,7 +40,7 @@ from yunikorn.config.filters import FilterConfig, expression_fault
         (True, ["first.last"], [], "firstXlast", [], False),
     ],
 )
-def test_whom_a_filter_lets_through(
+def test_users_that_a_filter_permits(
     allow: bool, users: list[str], groups: list[str], user: str, of: list[str], result: bool
 ) -> None:
     assert FilterConfig(allow, tuple(users), tuple(groups)).allows(user, of) is result

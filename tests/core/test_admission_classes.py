@@ -49,7 +49,7 @@ def test_as_many_take_part_as_the_policy_admits(answer: Any, served: int) -> Non
 
 
 @pytest.mark.parametrize("answer", [{"all": -1}, {"all": 1.5}, {"all": "many"}, None, "junk"])
-def test_an_answer_that_makes_no_sense_is_blamed_and_keeps_nobody_out(answer: Any) -> None:
+def test_invalid_admission_limits_are_reported_and_ignored(answer: Any) -> None:
     rm = rm_with(answer)
     assert len(rm.schedule()) == 2
     (failure,) = rm.failures()

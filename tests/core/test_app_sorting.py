@@ -247,7 +247,7 @@ class LongestWait(api.AppSortPolicy):
         return -minutes * len(app.id)
 
 
-def test_keys_that_age_are_computed_anew_at_their_ticks() -> None:
+def test_time_dependent_keys_are_refreshed_periodically() -> None:
     rm = RM(leaf("longest-wait"), with_plugins(app_sort_policies=[LongestWait]))
     LongestWait.clock = rm.clock
     rm.node(vcore=1)

@@ -426,7 +426,7 @@ def test_an_ask_without_application_is_rejected_once_when_no_queue_takes_it() ->
     assert rm.at_work().partition.applications == {}
 
 
-def test_an_ask_without_application_needs_a_queue_that_the_user_nobody_may_use() -> None:
+def test_an_ask_without_application_is_refused_where_user_nobody_may_not_submit() -> None:
     closed = configuration(queue("default")).replace('"submitacl": "*"', '"submitacl": "ann"')
     rm = RM(closed)
     rm.ask("", "alone", vcore=1)
@@ -435,7 +435,7 @@ def test_an_ask_without_application_needs_a_queue_that_the_user_nobody_may_use()
     assert rm.said("rejected_applications") == []
 
 
-def test_an_update_gives_up_the_node_that_was_kept_for_what_was_asked_before() -> None:
+def test_an_update_of_an_ask_drops_its_reservation() -> None:
     rm = one_node(vcore=4)
     rm.ask(key="runs", vcore=4)
     rm.schedule()
@@ -452,7 +452,7 @@ def test_an_update_gives_up_the_node_that_was_kept_for_what_was_asked_before() -
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_what_is_released_by_key_is_found_however_it_came_and_went() -> None:
+def test_release_by_key_after_updates_and_releases() -> None:
     rm = RM()
     rm.node(vcore=9)
     rm.app()

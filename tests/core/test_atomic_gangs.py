@@ -359,7 +359,7 @@ def test_an_overdue_gang_that_goes_lets_the_others_go_on() -> None:
     assert [app for app, _, _ in rm.schedule()] == ["crowd"] * 3
 
 
-def test_an_overdue_gang_that_can_never_run_holds_nobody_back() -> None:
+def test_an_overdue_gang_that_can_never_run_delays_no_asks() -> None:
     rm = cluster(timeouts=Timeouts(gang_patience=PATIENCE * SECOND, reservation=None))
     gang(rm, "app", 2, size=5)
     gang(rm, "other", 9)
@@ -472,7 +472,7 @@ def test_a_reload_leaves_a_waiting_gang_whole() -> None:
     assert len(rm.schedule(1)) == 5
 
 
-def test_an_attempt_in_vain_leaves_no_trace() -> None:
+def test_a_failed_gang_attempt_leaves_no_trace() -> None:
     rm = GangRM()
     rm.node("n1", vcore=3)
     rm.node("n2", vcore=1)

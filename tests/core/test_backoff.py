@@ -32,7 +32,7 @@ def cluster(count: int = 2, delay: str = "30s") -> RM:
     return rm
 
 
-def test_after_so_many_requests_that_found_no_node_the_application_is_left_alone() -> None:
+def test_an_application_backs_off_after_repeated_misses() -> None:
     rm = cluster()
     rm.ask(key="first", memory=1, tags={"refuse": "yes"})
     rm.ask(key="second", memory=1, tags={"refuse": "yes"})
@@ -52,7 +52,7 @@ def test_after_so_many_requests_that_found_no_node_the_application_is_left_alone
     assert rm.scheduler.next_timer() is not None
 
 
-def test_the_rest_ends_by_itself() -> None:
+def test_the_backoff_ends_by_timer() -> None:
     rm = cluster()
     for key in ("first", "second"):
         rm.ask(key=key, memory=1, tags={"refuse": "yes"})
@@ -85,7 +85,7 @@ def test_a_rest_that_a_reload_ended_does_not_shorten_the_next_one() -> None:
     assert rm.schedule() == [("app", "third", "n1")]
 
 
-def test_an_allocation_in_between_starts_the_count_anew() -> None:
+def test_an_allocation_resets_the_misses() -> None:
     rm = cluster()
     rm.ask(key="first", memory=1, tags={"refuse": "yes"})
     rm.ask(key="second", memory=1)
@@ -98,7 +98,7 @@ def test_an_allocation_in_between_starts_the_count_anew() -> None:
     assert rm.find_app().backoff_timer is not None
 
 
-def test_without_the_property_nobody_rests() -> None:
+def test_without_the_property_there_is_no_backoff() -> None:
     rm = cluster(count=0)
     for number in range(5):
         rm.ask(key=f"k{number}", memory=1, tags={"refuse": "yes"})
@@ -107,7 +107,7 @@ def test_without_the_property_nobody_rests() -> None:
     assert rm.find_app().backoff_timer is None
 
 
-def test_an_application_without_room_rests_too_and_finds_the_room_when_it_wakes() -> None:
+def test_an_application_without_room_backs_off_and_finds_room_afterwards() -> None:
     rm = cluster(count=1, delay="10s")
     rm.node("n2", memory=10)
     rm.ask(key="big", memory=11)
@@ -119,7 +119,7 @@ def test_an_application_without_room_rests_too_and_finds_the_room_when_it_wakes(
     assert rm.find_app().backoff_timer is None
 
 
-def test_a_reload_ends_all_rests() -> None:
+def test_a_reload_ends_all_backoffs() -> None:
     rm = cluster(count=1)
     rm.node("n2", memory=10)
     rm.ask(key="big", memory=11)

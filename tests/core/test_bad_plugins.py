@@ -108,7 +108,7 @@ def with_app_policy(cls: type[api.AppSortPolicy], properties: dict[str, str] | N
 @pytest.mark.parametrize("admission_classes", [False, True], ids=["plain", "lanes"])
 @pytest.mark.parametrize("priority", ["enabled", "disabled"])
 @pytest.mark.parametrize("kind", BAD_KEYS)
-def test_applications_with_bad_keys_go_last_and_nobody_is_lost(
+def test_applications_with_bad_keys_sort_last_and_are_served(
     kind: str, priority: str, admission_classes: bool
 ) -> None:
     rm = with_app_policy(
@@ -157,7 +157,7 @@ def test_applications_with_bad_keys_may_come_and_go(kind: str) -> None:
     assert rm.schedule() == [("last", "ask", "n1")]
 
 
-def test_keys_that_change_behind_the_scheduler_lose_nobody() -> None:
+def test_mutable_keys_lose_no_application() -> None:
     made: list[Shifty] = []
 
     def shifty(_: object) -> Shifty:
@@ -180,7 +180,7 @@ def test_keys_that_change_behind_the_scheduler_lose_nobody() -> None:
 
 
 @pytest.mark.parametrize("kind", BAD_KEYS)
-def test_queues_with_bad_keys_go_last_and_nobody_is_lost(kind: str) -> None:
+def test_queues_with_bad_keys_sort_last_and_are_served(kind: str) -> None:
     class Sometimes(api.QueueSortPolicy):
         name = "sometimes"
 
@@ -441,7 +441,7 @@ def test_a_resolver_that_fails_rejects_that_application(bad: Any) -> None:
     assert [failure.plugin for failure in rm.scheduler.failures] == [f"groups {ORIGIN}"]
 
 
-def test_faults_are_told_once_and_counted() -> None:
+def test_failures_are_reported_once_and_counted() -> None:
     rm = with_app_policy(policy_of_apps(raising))
     told: list[PluginFailure] = []
     scheduler: Scheduler = rm.scheduler
@@ -456,7 +456,7 @@ def test_faults_are_told_once_and_counted() -> None:
     assert told[0].count >= 5
 
 
-def test_faults_are_events_once_each_and_a_sink_is_told_of_the_others() -> None:
+def test_failures_are_events_and_sinks_receive_those_of_others() -> None:
     told: list[api.Event] = []
 
     class Good(api.EventSink):

@@ -102,7 +102,7 @@ def test_one_that_is_used_again_in_time_stays() -> None:
     assert names(rm.schedule()) == ["two"]
 
 
-def test_one_that_comes_again_is_as_good_as_new() -> None:
+def test_a_removed_dynamic_queue_can_be_created_again() -> None:
     rm = rm_with(users())
     for app in ("one", "two", "three"):
         rm.app(app, user="ann")
@@ -187,7 +187,7 @@ def test_a_made_leaf_inherits_nothing_but_its_template() -> None:
     assert rm.find_queue("root.p.x").settings.sort_priority is False
 
 
-def test_made_parents_hand_the_template_down_and_are_not_shaped_by_it() -> None:
+def test_dynamic_parents_pass_the_template_down_without_applying_it() -> None:
     rm = rm_with(users(childtemplate=TEMPLATE), rules=PROVIDED)
     rm.app("one", "root.users.team.ann")
     team, ann = rm.find_queue("root.users.team"), rm.find_queue("root.users.team.ann")
@@ -227,7 +227,7 @@ def test_another_template_is_for_queues_that_are_made_from_then_on() -> None:
     assert rm.find_queue("root.users.team.newest").max_applications == 0
 
 
-def test_the_recovery_queue_is_shaped_by_no_template() -> None:
+def test_the_recovery_queue_ignores_templates() -> None:
     """Running work must be recovered whatever is configured; in YuniKorn 1.9 root's template limits it."""
     root = queue("root", queue("a"), submitacl="*", childtemplate=TEMPLATE)
     rm = RM(document({"name": "default", "queues": [root], "placementrules": [{"name": "provided"}]}))

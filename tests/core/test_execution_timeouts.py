@@ -226,7 +226,7 @@ def test_times_that_are_not_used_up_do_not_pile_up() -> None:
     assert len(rm.at_work().partition.timers) < 200
 
 
-def test_a_time_of_zero_or_less_is_for_ever() -> None:
+def test_a_timeout_of_zero_or_less_means_none() -> None:
     rm = RM()
     rm.node(memory=2)
     submit(rm, seconds=-1)

@@ -182,7 +182,7 @@ def test_an_application_that_its_queue_keeps_out() -> None:
     ]
 
 
-def test_an_application_that_rests() -> None:
+def test_an_application_in_backoff_is_explained() -> None:
     properties = {"application.unschedasks.backoff": "1"}
     rm = waiting(configuration(queue("a", properties=properties)))
     rm.node("n1", memory=2)

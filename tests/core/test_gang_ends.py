@@ -291,7 +291,7 @@ def test_a_gang_that_was_created_before_a_restart_keeps_its_deadline() -> None:
     assert rm.state("overdue") == "Resuming"
 
 
-def test_placeholders_that_nobody_took_are_released_when_their_time_is_up() -> None:
+def test_unused_placeholders_are_released_at_the_timeout() -> None:
     rm = ready(3, seconds=MINUTE)
     rm.task("app", "t", "workers", vcore=2)
     rm.schedule()

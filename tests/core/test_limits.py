@@ -150,7 +150,7 @@ def test_limits_of_the_partition_are_those_of_root() -> None:
     assert used(rm, USER, "ann", "root") == {"memory": 3}
 
 
-def test_partitions_have_books_of_their_own() -> None:
+def test_partitions_have_separate_usage_trackers() -> None:
     """In YuniKorn 1.9 partitions share usage, and the limits of the last partition apply to all."""
 
     def one(name: str, most: int) -> Any:
@@ -370,7 +370,7 @@ def test_an_ask_that_is_repeated_after_a_reload_is_held_to_the_new_limits() -> N
 # -- accounting --------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_remembered_of_who_has_nothing_left() -> None:
+def test_idle_users_leave_no_usage_tracker() -> None:
     rm = rm_with(limited(limit(users=["*"], memory=2, apps=2), limit(groups=["dev", "*"], memory=50)))
     for number in range(30):
         submit(rm, f"app-{number}", f"user-{number}", "dev")
@@ -448,7 +448,7 @@ def test_an_application_that_goes_takes_its_link_along() -> None:
     ]
 
 
-def test_books_show_a_user_through_the_queues() -> None:
+def test_usage_of_a_user_by_queue() -> None:
     tree = queue("p", queue("p-1"), queue("x"), limits=[limit(users=["*"], apps=9, memory=10)])
     rm = rm_with(configuration(tree, queue("b"), queue("c", limits=[limit(groups=["dev"], memory=10)])))
     for app, path, count in (("one", "root.p.p-1", 3), ("two", "root.p.x", 2), ("three", "root.b", 1)):
@@ -488,7 +488,7 @@ def test_the_example_of_the_documentation_does_what_it_says() -> None:
 
 
 @pytest.mark.parametrize("kind", ["resources", "applications"])
-def test_a_release_costs_no_look_at_all_that_a_limit_holds_up(
+def test_the_cost_of_a_release_is_independent_of_blocked_applications(
     monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     entry = limit(users=["ann"], memory=1) if kind == "resources" else limit(users=["ann"], apps=1)

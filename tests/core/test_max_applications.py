@@ -152,7 +152,7 @@ def test_root_counts_too_and_a_reload_changes_it() -> None:
     assert names(rm.schedule()) == ["app-4", "app-5"]
 
 
-def test_a_lower_number_stops_nobody() -> None:
+def test_a_lower_max_applications_stops_no_running_application() -> None:
     rm = lined_up(4, config=configuration(queue("a", maxapplications=3)))
     assert names(rm.schedule()) == ["app-1", "app-2", "app-3"]
     rm.reload(configuration(queue("a", maxapplications=1)))
@@ -184,7 +184,7 @@ def test_a_number_that_is_new_counts_who_runs_already() -> None:
     assert names(rm.schedule()) == ["app-3"]
 
 
-def test_quota_and_number_together_leave_nobody_behind() -> None:
+def test_quota_and_max_applications_together_leave_no_application_behind() -> None:
     """While the queue is full its quota becomes free, and the other way round."""
     config = configuration(queue("a", maxapplications=2, resources={"max": {"memory": "10"}}))
     rm = lined_up(3, config=config, memory=6)
@@ -230,7 +230,9 @@ def test_stateaware_keeps_to_it_as_well() -> None:
     assert names(rm.schedule()) == ["app-3"]
 
 
-def test_a_place_costs_no_look_at_all_that_wait_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cost_of_a_free_place_is_independent_of_waiting_applications(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rm = lined_up(10_000, config=configuration(queue("a", maxapplications=1)))
     assert names(rm.schedule()) == ["app-1"]
     calls = {"activate": 0, "mark_dirty": 0}

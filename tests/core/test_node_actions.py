@@ -302,7 +302,7 @@ def test_an_unknown_node_or_a_bad_amount_is_answered() -> None:
 # -- foreign allocations ------------------------------------------------------------------------------------
 
 
-def test_a_foreign_allocation_takes_room_of_its_node_and_of_nobody_else() -> None:
+def test_a_foreign_allocation_occupies_its_node_only() -> None:
     rm = cluster()
     rm.update(allocations=[foreign("pod", "n1", memory=3)])
     assert refusals(rm) == []
@@ -315,7 +315,7 @@ def test_a_foreign_allocation_takes_room_of_its_node_and_of_nobody_else() -> Non
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_nodes_are_ordered_anew_when_foreign_allocations_come() -> None:
+def test_foreign_allocations_change_the_node_order() -> None:
     rm = cluster(nodes=2)
     rm.update(allocations=[foreign("pod", "n1", memory=2)])
     rm.ask(count=2, memory=1)

@@ -224,7 +224,7 @@ def test_a_policy_may_look_at_the_request() -> None:
     assert rm.failures() == []
 
 
-def test_whoever_walks_the_order_for_a_ask_class_meets_all_nodes_in_order() -> None:
+def test_the_order_of_an_ask_class_contains_all_nodes() -> None:
     """Nodes without room are included: reservations need them, although the search for a node does not."""
     rm = RM(configuration(nodesortpolicy={"type": "best-fit"}), with_plugins(node_sort_policies=[BestFit]))
     sizes = {"n1": 8, "n2": 6, "n3": 4, "n4": 5}
@@ -296,7 +296,7 @@ def test_the_order_for_a_ask_class_waits_for_the_next_request_of_it() -> None:
     assert asked == [everything, everything, ["n0"], ["n0"], ["n0"]]
 
 
-def test_orders_that_nobody_waits_in_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_class_orders_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least recently used order is dropped, and computed again when needed."""
     monkeypatch.setattr(node_orders, "KEPT", 8)
     rm = with_counted_nodes()
@@ -305,7 +305,7 @@ def test_orders_that_nobody_waits_in_are_bounded(monkeypatch: pytest.MonkeyPatch
     assert len(rm.at_work().orders._orders) <= 3
 
 
-def test_orders_that_nobody_waits_in_need_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_class_orders_need_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_orders, "LOG", 3)
     rm = with_counted_nodes()
     place_one_after_the_other(rm, 5, 1, 1, 1, 1)

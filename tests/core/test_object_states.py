@@ -292,7 +292,7 @@ def test_a_registered_rm_is_running_and_a_stopped_one_is_gone() -> None:
         rm.update()
 
 
-def test_registering_again_cleans_up_and_starts_anew() -> None:
+def test_registering_again_cleans_up_and_starts_over() -> None:
     rm = busy_node()
     again = RM(scheduler=rm.scheduler)
     assert len(rm.running) == 2, "what it runs is not ended: it is about to report it"

@@ -70,7 +70,7 @@ def test_without_either_the_cluster_counts() -> None:
     assert standing({"vcore": 5}, None, None, {"vcore": 10}) == 0.5
 
 
-def test_a_type_that_nobody_offers_counts_for_nothing() -> None:
+def test_a_type_that_no_node_has_is_ignored() -> None:
     assert standing({"gpu": 5, "vcore": 1}, None, None, {"vcore": 10}) == 0.1
 
 

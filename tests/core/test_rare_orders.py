@@ -86,7 +86,7 @@ def test_what_is_on_its_way_out_counts_with_the_size_that_it_has() -> None:
     assert rm.schedule() == [("late", "y", "n1")]
 
 
-def test_a_request_that_becomes_another_gives_up_the_node_that_was_kept_for_it() -> None:
+def test_an_ask_of_another_class_drops_its_reservation() -> None:
     rm = GangRM(configuration(queue("a"), queue("b")))
     rm.node("n1", memory=4)
     rm.node("n2", memory=4)

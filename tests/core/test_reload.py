@@ -403,7 +403,7 @@ def test_a_removed_partition_goes_first_to_its_rm_then_away() -> None:
     assert {one.partition_name for one in heard.released_allocations} == {"other"}
 
 
-def test_what_waits_is_looked_at_anew_after_any_reload() -> None:
+def test_a_reload_retries_all_pending_asks() -> None:
     rm = RM(configuration(queue("a", resources={"max": {"vcore": "1m"}}), queue("b")))
     rm.node(vcore=9)
     rm.app()

@@ -213,7 +213,7 @@ def test_a_required_node_takes_its_own_even_while_it_drains() -> None:
 
 
 @pytest.mark.parametrize("why", ["drained", "reserved"])
-def test_a_node_that_is_not_free_still_wakes_requests_that_require_it(why: str) -> None:
+def test_an_occupied_required_node_activates_its_asks(why: str) -> None:
     """The first ask of a class holds the reservation and is withdrawn; the second one takes the room."""
     rm = RM(configuration(queue("a"), queue("b")))
     rm.node("n1", vcore=10)
@@ -318,7 +318,7 @@ def test_a_required_node_that_became_too_small_is_kept_no_longer() -> None:
     assert reserved(rm) == {"n1": ["daemon"]}
 
 
-def test_a_node_that_others_occupy_less_is_kept_for_who_waits() -> None:
+def test_less_foreign_usage_makes_a_node_reservable() -> None:
     rm = RM(configuration(queue("a")))
     rm.node("n1", vcore=10, occupied={"vcore": 4})
     rm.app("small", "root.a")
@@ -399,7 +399,7 @@ def crowd(nodes: int, kinds: int, named: frozenset[str] | None = None) -> tuple[
     return rm, counting
 
 
-def test_many_kinds_that_come_of_age_at_once_look_at_some_nodes_each_not_at_all() -> None:
+def test_many_classes_due_at_once_scan_a_few_nodes_each() -> None:
     rm, counting = crowd(nodes=300, kinds=40)
     rm.pass_time(2)
     node_reservations = reserved(rm)
@@ -411,7 +411,7 @@ def test_many_kinds_that_come_of_age_at_once_look_at_some_nodes_each_not_at_all(
 
 
 @pytest.mark.parametrize("step", [0.01, 1.0])
-def test_no_round_looks_at_all_nodes_twice_and_every_kind_has_its_turn(step: float) -> None:
+def test_one_full_scan_per_round_and_each_class_gets_one(step: float) -> None:
     named = frozenset(f"n{number:03}" for number in range(100, 110))
     rm, counting = crowd(nodes=300, kinds=8, named=named)
     rm.pass_time(1.9)
@@ -430,7 +430,7 @@ def test_no_round_looks_at_all_nodes_twice_and_every_kind_has_its_turn(step: flo
     assert set(reserved(rm)) <= named
 
 
-def test_who_goes_while_others_are_looked_for_keeps_nobody_from_a_turn() -> None:
+def test_withdrawn_classes_do_not_delay_the_full_scan_of_others() -> None:
     rm, _ = crowd(nodes=300, kinds=4, named=frozenset(f"n{number:03}" for number in range(100, 110)))
     rm.pass_time(2)
     assert list(reserved(rm).values()) == [["B00"]]

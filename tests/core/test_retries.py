@@ -158,7 +158,7 @@ class Late(api.Predicate):
         return None if ask.key == Late.ready else "not yet"
 
 
-def test_however_many_wait_none_is_forgotten() -> None:
+def test_no_pending_ask_is_forgotten_among_many() -> None:
     """Each change costs a bounded number of predicate calls at once, however many asks are pending."""
     rm = RM(configuration(queue("a"), predicates=["late"]), with_plugins(predicates=[Late]))
     Late.ready = ""

@@ -140,7 +140,7 @@ def test_limits_of_users_count_like_quotas() -> None:
     assert rm.settle() == [("runs", "SCHEDULED"), ("first", "FAILED"), ("second", "SKIPPED")]
 
 
-def test_a_reload_counts_anew() -> None:
+def test_a_reload_resets_the_counts() -> None:
     rm = cluster(queue("a", resources={"max": {"memory": "5"}}), memory=4)
     rm.ask(key="runs", memory=3)
     rm.ask(key="first", memory=2)
@@ -217,7 +217,7 @@ def test_partitions_that_come_with_a_reload_tell_too() -> None:
     assert rm.settle() == [("waits", "FAILED")]
 
 
-def test_a_request_that_loses_the_node_that_was_kept_for_it_is_told_how_it_fares_since() -> None:
+def test_an_ask_that_loses_its_reservation_is_reported_again() -> None:
     rm = cluster(nodes=2, reservation=2 * SECOND)
     for number in range(2):
         rm.ask(key=f"runs{number}", memory=3)

@@ -280,7 +280,7 @@ def test_what_preempted_waits_for_the_end_of_its_victims() -> None:
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_preemption_that_finds_nobody_is_told() -> None:
+def test_preemption_without_victims_is_explained() -> None:
     guarantee = {"guaranteed": {"memory": "4"}}
     rm = RM(configuration(queue("a", resources=guarantee), queue("b", resources=guarantee)))
     rm.node("n1", memory=4)
@@ -296,7 +296,7 @@ def test_preemption_that_finds_nobody_is_told() -> None:
     assert found.suggested_fixes == ("free memory 2 on node n1 (the nearest)",)
 
 
-def test_switches_and_rests() -> None:
+def test_fixes_of_stopped_queues_and_partitions() -> None:
     rm = RM(configuration(queue("a", properties={"queue.state": "stopped"})))
     rm.app()
     rm.node(memory=1)
@@ -313,7 +313,7 @@ def test_switches_and_rests() -> None:
     )
 
 
-def test_an_application_that_rests_is_tried_again_by_itself() -> None:
+def test_an_application_in_backoff_needs_no_fix() -> None:
     rm = RM(configuration(queue("a", properties={"application.unschedasks.backoff": "1"})))
     rm.app()
     rm.node("n1", memory=2)
@@ -392,7 +392,7 @@ def test_queues_above_have_their_places_too() -> None:
     )
 
 
-def test_keys_that_do_not_compare_stand_last_and_nobody_hears_of_the_question() -> None:
+def test_incomparable_keys_sort_last_without_a_failure() -> None:
     class Torn(api.AppSortPolicy):
         """A policy with numbers as keys of some applications, and texts as keys of others."""
 
@@ -417,7 +417,7 @@ def test_keys_that_do_not_compare_stand_last_and_nobody_hears_of_the_question() 
     ("number", "word"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"),
                          (13, "13th"), (21, "21st"), (102, "102nd"), (111, "111th"), (1003, "1003rd")]
 )  # fmt: skip
-def test_ordinals(number: int, word: str) -> None:
+def test_ordinal_numbers(number: int, word: str) -> None:
     assert ordinal(number) == word
 
 

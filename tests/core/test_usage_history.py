@@ -64,7 +64,7 @@ def test_half_is_forgotten_every_half_life() -> None:
     assert history.recent()["vcore"] == pytest.approx(before / 8)
 
 
-def test_it_does_not_matter_how_often_somebody_looks() -> None:
+def test_past_usage_is_independent_of_observation() -> None:
     once, often = ManualClock(), ManualClock()
     seldom, busy = UsageHistory(7.0, once.now, {"a": 3}), UsageHistory(7.0, often.now, {"a": 3})
     once.set(100 * SECOND)
@@ -75,14 +75,14 @@ def test_it_does_not_matter_how_often_somebody_looks() -> None:
     assert busy.recent()["a"] == pytest.approx(seldom.recent()["a"], rel=1e-12)
 
 
-def test_what_is_held_for_ever_tends_to_its_share_of_a_half_life() -> None:
+def test_constant_usage_converges() -> None:
     clock = ManualClock()
     history = UsageHistory(60.0, clock.now, {"a": 5})
     clock.advance(100_000)
     assert history.recent()["a"] == pytest.approx(5 * 60 / 0.6931471805599453)
 
 
-def test_usage_counts_also_while_nothing_waits_and_nobody_asks() -> None:
+def test_usage_counts_without_pending_asks_or_observers() -> None:
     rm = rm_with("a", "b")
     rm.node(vcore=4)
     rm.app("old", "root.p.a")
@@ -117,7 +117,7 @@ def test_a_share_that_is_used_up_comes_back_with_time_alone() -> None:
     assert [app for app, _, _ in rm.schedule()] == ["b"]
 
 
-def test_it_survives_a_reload_and_begins_anew_with_another_half_life() -> None:
+def test_past_usage_survives_a_reload_unless_the_half_life_changes() -> None:
     rm = rm_with("a", "b")
     rm.node(vcore=4)
     rm.app("app", "root.p.a")

@@ -259,6 +259,6 @@ def test_a_block_that_holds_is_taken(text: str, reader: Reader) -> None:
     reader.take(page_with(text, reader.sandbox.folder))
 
 
-def test_a_remark_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_remark_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no such remark 'norun'"):
         page_with("<!-- norun: a reason -->\n```sh\ntrue\n```\n", tmp_path)

@@ -373,7 +373,7 @@ def test_a_request_of_other_things_is_an_error_and_nothing_of_it_is_taken(
     ],
     ids=lambda value: "",
 )
-def test_a_registration_that_makes_no_sense_is_an_error_with_all_that_is_wrong(
+def test_an_invalid_registration_raises_all_its_errors(
     request_: RegisterResourceManagerRequest, message: str
 ) -> None:
     rm = RM()
@@ -385,7 +385,7 @@ def test_a_registration_that_makes_no_sense_is_an_error_with_all_that_is_wrong(
 # -- calls at the wrong time -------------------------------------------------------------------------------
 
 
-def test_a_plugin_that_calls_the_scheduler_while_it_decides_is_told_not_to() -> None:
+def test_calls_from_plugins_during_a_decision_are_refused() -> None:
     calls: list[str] = []
 
     class Meddler(Predicate):

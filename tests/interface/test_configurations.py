@@ -112,7 +112,7 @@ def test_unless_the_rm_is_allowed_to_bring_its_own(registry: Registry) -> None:
     assert register(scheduler, "gpu") == ["gpu"]
 
 
-def test_without_groups_everybody_brings_what_they_run_on(registry: Registry) -> None:
+def test_without_groups_registrations_bring_their_own_configuration(registry: Registry) -> None:
     scheduler = Scheduler(registry, ManualClock())
     assert register(scheduler, "whatever", config=only("own")) == ["own"]
     assert scheduler.session("rm").policy_group is None

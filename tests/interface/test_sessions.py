@@ -62,7 +62,7 @@ def register(rm: RM, callback: object = None) -> None:
 # -- the connection is lost ----------------------------------------------------------------------------------
 
 
-def test_while_paused_nothing_is_decided_nothing_is_said_and_the_books_stay() -> None:
+def test_a_paused_session_neither_decides_nor_answers() -> None:
     rm = busy()
     rm.scheduler.pause("rm", "the stream broke")
     assert rm.scheduler.session_state("rm") == "Paused"
@@ -174,7 +174,7 @@ def test_an_update_while_paused_is_not_taken_and_answered_by_resync(reachable: b
     assert line.actions() == ([RESYNC] * 3 if reachable else [])
 
 
-def test_of_what_is_kept_there_is_no_more_than_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outbox_of_a_paused_session_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paused_state, "KEPT", 3)
     rm = RM(configuration(queue("a"), periods={"completing": "1s"}))
     for number in range(4):
@@ -196,7 +196,7 @@ def test_of_what_is_kept_there_is_no_more_than_a_bound(monkeypatch: pytest.Monke
 # -- stopped -------------------------------------------------------------------------------------------------
 
 
-def test_who_stays_away_too_long_is_stopped_and_everything_of_it_is_gone() -> None:
+def test_a_session_that_is_paused_too_long_is_stopped() -> None:
     rm = busy()
     before = rm.at_work()
     rm.scheduler.pause("rm")
@@ -220,7 +220,7 @@ def test_the_time_it_may_stay_away_can_be_chosen() -> None:
     assert rm.scheduler.session_state("rm") == "Stopped"
 
 
-def test_or_be_for_ever() -> None:
+def test_a_session_may_be_kept_without_limit() -> None:
     rm = RM(timeouts=Timeouts(session=None))
     rm.scheduler.pause("rm")
     assert rm.scheduler.next_timer() is None
@@ -242,7 +242,7 @@ def test_a_paused_rm_can_be_shut_down() -> None:
     assert rm.scheduler.next_timer() is None
 
 
-def test_nobody_has_a_session_without_registering() -> None:
+def test_there_is_no_session_without_registration() -> None:
     scheduler = RM().scheduler
     assert scheduler.session_state("stranger") == "Stopped"
     calls = (
@@ -283,7 +283,7 @@ def test_a_refused_registration_leaves_a_pause_as_it_was() -> None:
     assert rm.find_queue().waiting == 1
 
 
-def test_one_that_comes_back_and_reports_has_the_books_it_had() -> None:
+def test_recovery_restores_the_accounting() -> None:
     rm = busy()
     rm.scheduler.pause("rm")
     rm.scheduler.reconnect("rm", rm)
@@ -317,7 +317,7 @@ def test_an_rm_may_register_from_within_the_call_that_tells_it_to() -> None:
     assert list(rm.at_work().partition.nodes) == ["n1"]
 
 
-def test_an_rm_that_only_sends_updates_when_told_to_register_is_not_told_for_ever() -> None:
+def test_resync_is_not_repeated_without_limit() -> None:
     rm = busy()
 
     class Deaf(Line):
@@ -345,7 +345,7 @@ def test_the_core_may_ask_for_it() -> None:
     assert rm.scheduler.session_state("rm") == "Stopped"
 
 
-def test_who_is_lost_is_not_told_before_it_is_back() -> None:
+def test_a_lost_session_receives_no_resync_before_it_returns() -> None:
     rm = busy()
     rm.scheduler.pause("rm")
     rm.scheduler.resync("rm", "books differ")

@@ -392,7 +392,7 @@ def test_it_may_be_removed_with_its_application_before_that_comes() -> None:
     assert rm.find_node().available == {"vcore": 3}
 
 
-def test_it_goes_with_its_node() -> None:
+def test_recovered_allocations_end_with_their_node() -> None:
     rm = recovering()
     rm.change_node("n1", NodeAction.DECOMMISSION)
     assert [one.message for one in rm.heard().released_allocations] == ["Node n1 Removed"] * 2

@@ -226,7 +226,7 @@ def test_rule_names_ignore_case(registry: Registry, name: str) -> None:
 # -- fallbacks, in a whole scheduler -------------------------------------------------------------------
 
 
-def test_forced_applications_get_the_recovery_queue_and_nobody_else_does(registry: Registry) -> None:
+def test_only_forced_applications_get_the_recovery_queue(registry: Registry) -> None:
     rm = ResourceManager(registry, config(USER + "- name: provided\n", root_acl="ann"))
     forced = {"application.create.force": "true"}
     assert rm.submit("", tags=forced) == "root.@recovery@"

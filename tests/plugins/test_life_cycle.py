@@ -230,7 +230,7 @@ FOR_EVE: dict[str, object] = {
 }
 
 
-def test_a_rule_that_a_configuration_leaves_alone_goes_on_with_all_it_knows() -> None:
+def test_an_unchanged_rule_keeps_its_state_on_reload() -> None:
     rm = RM(by_rules(LEARNS), with_plugins(placement_rules=[Learns]))
     assert [place(rm, user) for user in ("ann", "bob")] == ["root.q0", "root.q1"]
     rm.reload(by_rules(FOR_EVE, {**LEARNS, "filter": {"type": "deny", "users": ["eve"]}}))
@@ -257,7 +257,7 @@ def test_a_configuration_that_is_refused_takes_no_object_away() -> None:
     assert place(rm, "bob") == "root.q1"
 
 
-def test_what_could_not_be_opened_has_another_chance_with_the_next_configuration(registry: Registry) -> None:
+def test_a_plugin_that_failed_to_open_is_retried_on_reload(registry: Registry) -> None:
     Told.fails = True
     rm = RM(text(), registry)
     Told.fails = False

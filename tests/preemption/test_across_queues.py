@@ -388,7 +388,7 @@ def test_without_a_change_there_is_nothing_to_try_again() -> None:
     assert rm.schedule() == [("late", "y", "n3")]
 
 
-def test_an_attempt_in_vain_is_repeated_after_a_change_and_15_seconds() -> None:
+def test_a_failed_attempt_is_retried_after_a_change_and_15_seconds() -> None:
     rm = RM(configuration(guaranteed("a", memory=5), queue("b")))
     rm.node("n1", memory=4)
     rm.app("big", "root.b")
@@ -431,7 +431,7 @@ def test_a_request_whose_node_leaves_may_preempt_again() -> None:
     assert {rm.running[uuid].node_id for uuid in rm.evicted} == {"n2"}
 
 
-def test_a_reservation_of_no_more_importance_gives_way() -> None:
+def test_a_reservation_of_equal_priority_is_displaced() -> None:
     """An ask of the queue above its guarantee was first to reserve the only node."""
     rm = RM(configuration(guaranteed("a", memory=4), queue("b")))
     rm.node("n1", memory=8)
@@ -501,7 +501,7 @@ def test_as_many_requests_preempt_at_once_as_there_are_nodes_to_keep_for_them() 
     assert len(rm.schedule()) == 25
 
 
-def test_attempts_in_vain_are_spaced() -> None:
+def test_failed_attempts_are_spaced() -> None:
     rm = RM(configuration(guaranteed("a", memory=40), queue("b")))
     rm.policy = OPTED_OUT
     rm.node("n1", memory=40)
@@ -519,7 +519,7 @@ def test_attempts_in_vain_are_spaced() -> None:
         assert due == rm.clock.now() + 15 * SECOND
 
 
-def test_one_round_tries_so_many_queues_in_vain_and_the_next_the_others() -> None:
+def test_failed_attempts_per_round_are_bounded() -> None:
     poor = [f"q{number:02}" for number in range(50)]
     rm = RM(
         configuration(*[guaranteed(name, memory=2) for name in poor], guaranteed("z", memory=2), queue("big"))

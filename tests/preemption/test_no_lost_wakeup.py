@@ -34,7 +34,7 @@ STEPS = st.one_of(
     running=st.lists(ASKS, min_size=6, max_size=16),
     steps=st.lists(STEPS, min_size=8, max_size=40),
 )
-def test_nothing_is_overslept(config: str, nodes: list[Any], running: list[Any], steps: list[Any]) -> None:
+def test_no_retry_is_missed(config: str, nodes: list[Any], running: list[Any], steps: list[Any]) -> None:
     rm = RM(config)
     for number, capacity in enumerate(nodes):
         rm.node(f"n{number}", **capacity)

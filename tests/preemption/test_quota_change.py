@@ -203,7 +203,7 @@ def test_events_sum_up_what_was_done() -> None:
     ]
 
 
-def test_waiting_requests_that_the_rm_places_beyond_a_quota_go_like_what_it_places_anew() -> None:
+def test_allocations_that_the_rm_places_beyond_a_quota_are_preempted() -> None:
     rm = RM(text(capped("a", 5)))
     rm.node("n1", memory=100)
     rm.app("work")

@@ -80,7 +80,7 @@ def test_names_that_begin_alike_are_different_queues() -> None:
     assert remaining(rm, "root.a.x", "root.ab") == {"memory": -2}
 
 
-def test_what_is_on_its_way_out_counts_as_gone_and_promises_as_there() -> None:
+def test_victims_count_as_released_and_promised_asks_as_placed() -> None:
     rm = RM(configuration(tree("a", guaranteed={"memory": 4}), queue("b")))
     running(rm, a=3)
     rm.find_queue("root.a").preempting["memory"] = 1

@@ -36,7 +36,7 @@ def test_a_file_that_never_says_schedule_is_scheduled_as_far_as_it_goes(registry
     assert ear.placed() == [("k", "n1")] * 3
 
 
-def test_one_that_does_takes_so_many_decisions_there_and_then_stops(registry: Registry) -> None:
+def test_a_schedule_line_takes_its_number_of_decisions(registry: Registry) -> None:
     lines = [register(), node(memory=3), app(), ask(count=5, memory=1)]
     assert play(registry, *lines, {"schedule": 0})[0].placed() == []
     assert len(play(registry, *lines, {"schedule": 2})[0].placed()) == 2
@@ -64,7 +64,7 @@ def test_time_passes_by_advance_and_by_the_times_of_lines_and_timers_fire_when_d
     assert [at for at, state in states(ear) if state == "Starting"] == [300]
 
 
-def test_what_a_timer_sets_free_is_used_when_nobody_says_schedule(registry: Registry) -> None:
+def test_released_capacity_is_used_without_a_schedule_line(registry: Registry) -> None:
     ear, _ = play(
         registry,
         register(),
@@ -275,7 +275,7 @@ def test_a_response_that_is_missing_or_new_is_a_difference(registry: Registry) -
     assert str(replay.comparison.first) == "line 4: a response to rm at 0 s is new"
 
 
-def test_one_to_somebody_else_is_a_difference(registry: Registry) -> None:
+def test_a_response_to_another_rm_is_a_difference(registry: Registry) -> None:
     lines = [
         {**line, "rm": "two"} if "acceptedNodes" in json.dumps(line) else line
         for line in with_responses(registry)

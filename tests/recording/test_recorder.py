@@ -69,7 +69,7 @@ def test_every_line_is_in_the_file_as_soon_as_it_happened(file: Path, registry: 
     assert recorder.lines == len(contents(file))
 
 
-def test_nobody_else_may_read_it(file: Path, registry: Registry) -> None:
+def test_a_recording_is_readable_by_its_owner_only(file: Path, registry: Registry) -> None:
     recorded(file, registry)
     assert file.stat().st_mode & 0o077 == 0
 

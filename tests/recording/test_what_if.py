@@ -92,7 +92,7 @@ def test_an_end_of_what_is_not_there_is_counted(rm: RM, file: Path, registry: Re
     assert replay.replayed_rm.unknown == 1
 
 
-def test_what_is_preempted_now_is_confirmed_although_nobody_did_then(file: Path, registry: Registry) -> None:
+def test_new_preemptions_are_confirmed(file: Path, registry: Registry) -> None:
     tree = [queue("a", resources={"guaranteed": {"memory": 4}}), queue("b")]
     off, on = (configuration(*tree, preemption={"enabled": enabled}) for enabled in (False, True))
     recorder = RecordingWriter(file, print)

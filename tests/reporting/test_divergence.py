@@ -42,7 +42,7 @@ def packed(decisions: Sequence[Decision]) -> bytes:
 
 
 @given(DECISIONS, DECISIONS)
-def test_the_fork_is_the_first_difference(one: list[Decision], other: list[Decision]) -> None:
+def test_the_divergence_is_the_first_difference(one: list[Decision], other: list[Decision]) -> None:
     assert list(unpack(packed(one))) == one
     divergence = find_divergence(packed(one), packed(other))
     if one == other:
@@ -56,7 +56,7 @@ def test_the_fork_is_the_first_difference(one: list[Decision], other: list[Decis
         )
 
 
-def test_a_long_chronicle_is_unpacked_in_pieces() -> None:
+def test_a_long_decision_log_is_unpacked_in_pieces() -> None:
     long = [
         Decision(number, PLACES, f"app-{number * 7919 % 10007}", "t", "n", "q") for number in range(30_000)
     ]
@@ -97,7 +97,7 @@ def test_another_node_for_the_same_task_is_the_order_of_nodes() -> None:
     )
 
 
-def test_who_places_the_same_task_later_is_asked_what_stopped_it_before() -> None:
+def test_a_later_placement_of_the_same_task_is_explained() -> None:
     later = Divergence(3, placing(90, "x"), placing(95, "x", "n2"))
     sentence = describe("a", "b", later, 3, answer("others go first")).sentence
     assert sentence.endswith(
@@ -111,7 +111,7 @@ def test_who_places_the_same_task_later_is_asked_what_stopped_it_before() -> Non
     )
 
 
-def test_who_does_nothing_or_decides_later_is_said_so() -> None:
+def test_idle_and_later_decisions_are_described() -> None:
     later = Divergence(1, placing(5, "x"), placing(8, "y"))
     assert str(question(later)) == "x@5s"
     assert "b does nothing until 8s, when it places task of y" in describe("a", "b", later, 1, None).sentence

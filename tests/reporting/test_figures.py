@@ -162,7 +162,7 @@ def test_a_guarantee_is_kept_for_the_part_of_what_was_owed(observe: Observe) -> 
     assert queues["root.b"].guarantees == {}
 
 
-def test_who_wants_nothing_is_owed_nothing(observe: Observe) -> None:
+def test_a_queue_without_demand_is_entitled_to_nothing(observe: Observe) -> None:
     queues = by_name(observe(LATE, GUARANTEED, until=10).figures.queues)
     assert list(queues) == ["root.b"]
     lent = observe(LATE.replace("root.b", "root.a").replace("submit: 20, ", ""), GUARANTEED).figures.queues

@@ -178,7 +178,7 @@ def test_who_holds_more_of_the_core_than_its_share_is_reported(
     assert failure.message in caplog.text
 
 
-def test_shares_are_counted_anew_after_each_window(stand: Stand) -> None:
+def test_shares_are_reset_after_each_window(stand: Stand) -> None:
     budgets = Budgets(stand.core, Budget(share=0.5, looks=4))
     for moment in range(3):
         budgets.look(moment)

@@ -149,7 +149,7 @@ def test_one_problem_anywhere_and_nothing_changes(
     assert reason in caplog.text
 
 
-def test_a_file_that_is_empty_from_the_start_is_in_nobodys_way_and_a_new_one_is(
+def test_a_new_empty_file_stops_a_reload_and_an_old_one_does_not(
     tmp_path: Path, registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     empty = tmp_path / "empty.yaml"

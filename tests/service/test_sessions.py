@@ -85,7 +85,7 @@ def test_half_closing_is_the_shutdown(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_a_stream_without_a_message_is_nobodys(registry: Registry) -> None:
+def test_a_stream_without_a_message_affects_no_session(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -187,7 +187,7 @@ def test_registering_again_forgets_everything_and_ends_the_stream(registry: Regi
     serve(registry, story)
 
 
-def test_a_session_that_nobody_comes_back_to_ends(registry: Registry) -> None:
+def test_an_abandoned_session_ends(registry: Registry) -> None:
     clock = ManualClock()
 
     async def story(stand: Stand) -> None:

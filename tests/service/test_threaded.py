@@ -32,7 +32,7 @@ def core(make: Callable[[Clock], Scheduler]) -> Iterator[ThreadedScheduler]:
         yield threaded
 
 
-def test_updates_are_decided_without_anybody_asking(core: ThreadedScheduler) -> None:
+def test_updates_are_scheduled_automatically(core: ThreadedScheduler) -> None:
     ears = Ears()
     core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
     core.update(work(5))
@@ -132,7 +132,7 @@ def test_halting_finishes_what_is_waiting_and_takes_nothing_more(core: ThreadedS
         core.post(work(1))
 
 
-def test_a_bug_is_told_to_whoever_waits_and_whoever_comes_later(
+def test_present_and_later_callers_receive_an_internal_error(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Buggy(Scheduler):

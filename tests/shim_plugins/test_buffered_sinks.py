@@ -84,7 +84,7 @@ def test_a_sink_takes_everything_in_order_in_a_thread_of_its_own(sink: type[Slow
     assert list(buffers) == []
 
 
-def test_what_finds_the_buffer_full_is_dropped_and_counted_and_nobody_waits(
+def test_events_beyond_the_buffer_are_dropped_and_counted(
     sink: type[Slow], caplog: pytest.LogCaptureFixture
 ) -> None:
     buffers = BufferedSinks(capacity=10)
@@ -138,7 +138,7 @@ def test_a_sink_that_hangs_at_its_end_is_left_behind(
     assert "they are lost" in caplog.text
 
 
-def test_nobody_waits_for_the_end_of_a_sink_that_hangs(sink: type[Slow]) -> None:
+def test_shutdown_does_not_wait_for_a_hanging_sink(sink: type[Slow]) -> None:
     buffers = BufferedSinks(patience=LONG)
     rm = make(sink, buffers)
     sink.door.clear()

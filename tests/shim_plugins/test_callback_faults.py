@@ -48,7 +48,7 @@ def test_a_response_that_is_not_taken_stops_neither_the_decisions_nor_the_caller
     assert "failed to take a response" in rm.scheduler.session("rm").reason
 
 
-def test_whoever_lost_a_response_is_told_to_report_anew_once_it_listens(rm: Clumsy) -> None:
+def test_a_lost_response_causes_a_resync(rm: Clumsy) -> None:
     rm.broken = True
     rm.ask("app", "k", vcore=-1)
     rm.ask("app", "k2", vcore=1)

@@ -134,7 +134,7 @@ def test_others_do_not_see_them_and_may_use_the_same_names() -> None:
         third.reload(configuration(predicates=["healthy"]))
 
 
-def test_they_go_when_the_rm_goes_and_when_it_comes_anew() -> None:
+def test_plugins_are_removed_with_their_rm() -> None:
     plugin = Quarantine("n1")
     rm = Owner(configuration(), plugin)
     rm.scheduler.stop("rm")
@@ -144,7 +144,7 @@ def test_they_go_when_the_rm_goes_and_when_it_comes_anew() -> None:
     assert again.schedule() == [("app", "k", "n1")]
 
 
-def test_whoever_lists_plugins_of_a_session_sees_them_with_whose_they_are() -> None:
+def test_a_session_lists_its_plugins_with_their_owner() -> None:
     rm = Owner(configuration(), Quarantine())
     offer = rm.scheduler.plugins("rm").find(PREDICATE, "healthy")
     assert offer.origin == "healthy of Quarantine (resource manager rm)"
@@ -226,7 +226,7 @@ def test_a_broken_plugin_that_comes_later_changes_nothing(case: str) -> None:
     assert reason in rm.scheduler.plugins("rm").broken[-1].reason
 
 
-def test_who_names_what_a_broken_plugin_would_offer_reads_why_it_is_not_there() -> None:
+def test_naming_a_class_of_a_broken_plugin_gives_the_reason() -> None:
     with pytest.raises(ConfigError, match=r"not loaded: plugin Crooked .*one half of nothing"):
         Owner(configuration(predicates=["healthy"]), Crooked())
 
@@ -272,7 +272,7 @@ def test_plugins_that_are_no_list(plugins: object) -> None:
         Lonely(configuration())
 
 
-def test_an_rm_that_nobody_knows_brings_no_plugins() -> None:
+def test_plugins_of_an_unknown_rm_are_refused() -> None:
     rm = RM(configuration())
     with pytest.raises(UsageError, match="no resource manager 'who' is registered"):
         rm.scheduler.register_plugin("who", Quarantine())

@@ -271,7 +271,7 @@ def test_timers_are_followed_for_a_while_when_something_waits(make: Any, play: P
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_an_allocation_that_nobody_asked_for_is_an_error(make: Any, core_class: Any, known: bool) -> None:
+def test_an_allocation_without_an_ask_is_an_error(make: Any, core_class: Any, known: bool) -> None:
     class Liar(core_class):  # type: ignore[misc]
         def schedule(self, max_decisions: int | None = None) -> int:
             decided = int(super().schedule(max_decisions))

@@ -61,7 +61,7 @@ class Broken(ByName):
 # -- the fixture ----------------------------------------------------------------------------------------
 
 
-def test_without_a_configuration_there_is_one_queue_for_everybody(scheduler: MakeScheduler) -> None:
+def test_without_a_configuration_there_is_one_queue_for_all_users(scheduler: MakeScheduler) -> None:
     cluster = scheduler()
     cluster.add(node("n1", vcore=2, memory="1Gi"))
     cluster.submit(application("app"), ask("task", 2, vcore=1))

@@ -125,7 +125,7 @@ def test_every_published_value_of_an_enum_has_its_number(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_what_is_ours_has_numbers_that_nobody_else_uses(name: str) -> None:
+def test_our_fields_use_distinct_numbers(name: str) -> None:
     there, here = fields(published(name)), fields(ours(name))
     known = set(messages(published(name)))
     added = {

@@ -77,7 +77,7 @@ def test_bytes_that_are_no_message_are_said_to_be_none(data: bytes) -> None:
         v0_11.UPDATE_REQUEST.decode(data)
 
 
-def test_what_a_stranger_writes_does_not_move_the_cursor() -> None:
+def test_control_characters_in_messages_are_escaped() -> None:
     error = MalformedMessage("tags[\x1b[2J]", "no\n")
     assert str(error) == r"tags[\x1b[2J]: no\n"
 
