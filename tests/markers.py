@@ -3,11 +3,11 @@
 | marker | rule |
 |---|---|
 | `slow` | the test function is in `slow.txt`, or is decorated because it waits for a clock |
-| `docs` | it runs or checks a page of the documentation |
-| `packages` | it builds or installs a package, and needs pip and setuptools for that |
-| `net` | it listens or connects, if only on this machine |
+| `docs` | the test runs or checks a page of the documentation |
+| `packages` | the test builds or installs a package, which requires pip and setuptools |
+| `net` | the test listens or connects, if only on this machine |
 
-`slow.txt` is measured: `pytest -n auto --costs tests/slow.txt` writes it again, see `costs.py`.
+`slow.txt` is measured: `pytest -n auto --costs tests/slow.txt` writes the file, see `costs.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`yunikorn place`."""
+"""`yunikorn place` on the command line: the queue of an application, and the outcome of each rule."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_asking_writes_no_events(place: Any) -> None:
     assert sorted(path.name for path in Path.cwd().iterdir()) == ["queues.yaml"]
 
 
-# -- many ---------------------------------------------------------------------------------------------
+# -- several applications ------------------------------------------------------------------------------
 
 
 def test_many_are_placed_in_order_on_one_scheduler(place: Any) -> None:

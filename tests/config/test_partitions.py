@@ -149,7 +149,7 @@ def test_a_resolver_that_is_not_installed_is_a_warning(check_partition: Check, p
     assert "will not start" in warning.message
 
 
-# -- one hierarchy for all ----------------------------------------------------------------------------
+# -- one hierarchy for all partitions ------------------------------------------------------------------
 
 
 def trees(*trees: str, same: str = "true") -> str:

@@ -169,7 +169,7 @@ def test_options_of_policies_are_kept_apart() -> None:
 
 @attrs.frozen
 class Weighted(AppSortPolicy):
-    """By weight."""
+    """An application order by weight."""
 
     name = "weighted"
     factor: int = 1

@@ -422,7 +422,7 @@ class Reference:
         if app.state != "Running":
             self.move(app, "Starting" if app.state == "Accepted" else "Running")
 
-    # -- deciding -----------------------------------------------------------------------------------------
+    # -- decisions ----------------------------------------------------------------------------------------
 
     def candidates(self) -> Iterator[tuple[Ask, Node]]:
         """Yield each ask that could be placed now, with each of its nodes, in the order of the policies."""

@@ -185,7 +185,7 @@ def test_released_work_counts_no_more() -> None:
     assert order(rm) == ["a", "b"]
 
 
-# -- policies of third parties -------------------------------------------------------------------------------
+# -- third-party policies ----------------------------------------------------------------------------------
 
 
 @attrs.frozen

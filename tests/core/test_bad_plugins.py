@@ -1,4 +1,4 @@
-"""Plugins that misbehave are contained, named and counted while scheduling goes on (docs/decisions/0052)."""
+"""Plugins that misbehave are contained, named and counted while scheduling goes on (docs/decisions/0043)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from yunikorn.resources import Resource
 MINUTE = 60
 
 
-# -- time --------------------------------------------------------------------------------------------------
+# -- timeouts ---------------------------------------------------------------------------------------------
 
 
 def half(style: str, seconds: float = MINUTE, tags: dict[str, str] | None = None) -> GangRM:
@@ -322,7 +322,7 @@ def test_an_application_completes_with_its_last_real_task_and_gives_back_what_is
     assert rm.scheduler.next_timer() is not None
 
 
-# -- what goes wrong ---------------------------------------------------------------------------------------
+# -- failures ---------------------------------------------------------------------------------------------
 
 
 def test_when_the_node_of_placeholder_and_task_goes_the_task_waits_again() -> None:

@@ -78,7 +78,7 @@ class Storm:
         self.config = self.draw_config()
         self.rm.reload(self.text(self.config))
 
-    # -- what may happen ------------------------------------------------------------------------------
+    # -- random operations ----------------------------------------------------------------------------
 
     @property
     def objects(self) -> Partition:
@@ -200,7 +200,7 @@ class Storm:
         self.check_accounts()
         self.gangs_are_whole(self.rm.heard().new_allocations)
 
-    # -- what must hold -------------------------------------------------------------------------------
+    # -- invariants -----------------------------------------------------------------------------------
 
     def gangs_are_whole(self, placed: list[Allocation]) -> None:
         for app_id in list(self.size):

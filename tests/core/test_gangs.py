@@ -12,7 +12,7 @@ from yunikorn.interface.messages import TerminationType
 MINUTE = 60
 
 
-# -- gathering ---------------------------------------------------------------------------------------------
+# -- placing placeholders ----------------------------------------------------------------------------------
 
 
 def test_an_application_starts_when_all_its_placeholders_have_their_place() -> None:
@@ -121,7 +121,7 @@ def test_a_half_placed_gang_counts_as_a_running_application() -> None:
     assert rm.schedule() == [("other", "ask", "n1")]
 
 
-# -- taking over -------------------------------------------------------------------------------------------
+# -- replacing placeholders --------------------------------------------------------------------------------
 
 
 def test_real_tasks_take_the_places_of_placeholders_in_two_steps() -> None:

@@ -133,7 +133,7 @@ def test_every_level_counts() -> None:
     rm.remove_app("a2")
     assert names(rm.schedule()) == ["a3"]
     rm.remove_app("a3")
-    assert rm.schedule() == []  # p has a place, but b has none
+    assert rm.schedule() == []  # p has a free place, but b has none
     rm.remove_app("b1")
     assert names(rm.schedule()) == ["b3"]
 

@@ -191,7 +191,7 @@ def test_a_quota_that_is_raised_lets_in_what_waited() -> None:
     assert len(rm.schedule()) == 1
 
 
-# -- policies of third parties ------------------------------------------------------------------------------
+# -- third-party policies ----------------------------------------------------------------------------------
 
 
 class ByName(api.QueueSortPolicy):

@@ -235,7 +235,7 @@ def test_a_whole_recovery() -> None:
         assert second.find_queue(path).pending == first.find_queue(path).pending
 
 
-# -- allocations that contradict themselves -----------------------------------------------------------
+# -- contradictory allocations -----------------------------------------------------------------------------
 
 
 def recovered(rm: RM, **fields: Any) -> list[str]:

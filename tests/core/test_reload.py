@@ -27,7 +27,7 @@ def busy(config: str = "", registry: Any = None) -> RM:
     return rm
 
 
-# -- whole or not at all ------------------------------------------------------------------------------------
+# -- as a whole or not at all ------------------------------------------------------------------------------
 
 
 def test_the_same_text_is_no_reload() -> None:

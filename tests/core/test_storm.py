@@ -110,7 +110,7 @@ class Storm:
             config["nodesortpolicy"]["resourceweights"] = {"vcore": 4.0, "memory": 1.0}
         return config
 
-    # -- what happens ---------------------------------------------------------------------------------
+    # -- operations -----------------------------------------------------------------------------------
 
     def add_node(self) -> None:
         self.nodes += 1

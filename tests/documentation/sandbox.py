@@ -24,7 +24,7 @@ import attrs
 from tests.documentation.pages import CHECKOUT
 
 HUNG = 300.0
-"""Seconds after which a command is taken for hung: far more than any needs on a busy machine."""
+"""Seconds after which a command counts as hanging: far more than any command needs on a busy machine."""
 _PIP = """\
 import subprocess, sys
 from pathlib import Path

@@ -79,7 +79,7 @@ def test_released_capacity_is_used_without_a_schedule_line(registry: Registry) -
     assert ear.placed() == [("short", "n1"), ("long", "n1")]
 
 
-# -- who and what -----------------------------------------------------------------------------------------
+# -- names and references ---------------------------------------------------------------------------------
 
 
 def test_several_resource_managers_speak_in_one_file(registry: Registry) -> None:

@@ -235,7 +235,7 @@ def test_whatever_is_found_without_fault_fits(changes: list[tuple[tuple[Any, ...
         assert fits(text) == [], text
 
 
-# -- plugins of third parties --------------------------------------------------------------------------------
+# -- third-party plugins -----------------------------------------------------------------------------------
 
 
 @attrs.frozen

@@ -1,4 +1,4 @@
-"""Means over seeds, their confidence intervals, and when two variants differ; and Jain's index."""
+"""Means over seeds, confidence intervals, significant differences between variants, and Jain's index."""
 
 from __future__ import annotations
 

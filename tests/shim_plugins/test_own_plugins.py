@@ -54,7 +54,7 @@ class Diary:
         heard = self.heard
 
         class Plain(api.EventSink):
-            """Into the diary."""
+            """Writes to the diary."""
 
             name = "plain"
 
@@ -179,7 +179,7 @@ class Second:
     @hookimpl
     def yunikorn_predicates(self) -> list[type[api.Predicate]]:
         class Taints(api.Predicate):
-            """Another one."""
+            """A second predicate with the name of a default one."""
 
             name = "taints"
 
@@ -242,7 +242,7 @@ def test_one_whose_object_cannot_be_made_is_not_taken() -> None:
         @hookimpl
         def yunikorn_predicates(self) -> list[type[api.Predicate]]:
             class Never(api.Predicate):
-                """Cannot be made."""
+                """A predicate that cannot be created."""
 
                 name = "never"
 
@@ -265,7 +265,7 @@ def test_one_whose_object_cannot_be_made_is_not_taken() -> None:
 @pytest.mark.parametrize("plugins", ["healthy", 7, Quarantine()])
 def test_plugins_that_are_no_list(plugins: object) -> None:
     class Lonely(RM):
-        """Has one plugin, and says so."""
+        """An RM whose `plugins` is no list of plugins."""
 
     Lonely.plugins = plugins  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match="resource manager rm: 'plugins' of its callback must be a list"):

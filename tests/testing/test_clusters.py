@@ -41,7 +41,7 @@ partitions:
 
 
 class ByName(AppSortPolicy):
-    """The application with the first name in the alphabet."""
+    """Orders applications by name."""
 
     name = "by-name"
 
@@ -50,7 +50,7 @@ class ByName(AppSortPolicy):
 
 
 class Broken(ByName):
-    """Fails for some."""
+    """Fails for some applications."""
 
     def key(self, app: Application) -> str:
         if app.id == "bad":

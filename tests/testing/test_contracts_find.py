@@ -137,7 +137,7 @@ def test_a_contract_without_a_plugin_says_what_to_write() -> None:
 def test_options_that_no_configuration_can_give_back() -> None:
     @attrs.frozen
     class Weighted(QueueSortPolicy):
-        """By weight."""
+        """An order by weight."""
 
         name = "weighted"
         weights: dict[str, float] = attrs.field(factory=dict)
@@ -307,7 +307,7 @@ def test_sinks_that_cannot_take_what_comes() -> None:
             print(batch[0])
 
     class Greedy(EventSink):
-        """Takes them out."""
+        """Empties the batch that it receives."""
 
         name = "greedy"
 
@@ -394,7 +394,7 @@ def test_of_every_kind_a_life_that_breaks(base: type[Any], call: str) -> None:
 def test_of_every_kind_options_that_do_not_come_back(base: type[Any]) -> None:
     @attrs.define(eq=False)
     class Grows(odd(base)):  # type: ignore[misc]
-        """Changes what it is given."""
+        """Changes the options that it receives."""
 
         limit: int = 3
 
@@ -408,7 +408,7 @@ def test_of_every_kind_options_that_do_not_come_back(base: type[Any]) -> None:
 @EVERY_KIND
 def test_of_every_kind_options_that_no_configuration_knows(base: type[Any]) -> None:
     class Hidden(odd(base)):  # type: ignore[misc]
-        """Takes what it does not declare."""
+        """Accepts an option that it does not declare."""
 
         def __init__(self, limit: int = 3) -> None:
             self.limit = limit
