@@ -132,7 +132,7 @@ def test_a_queue_changes_its_type_only_when_nothing_is_in_the_way() -> None:
     rm.app("app", "root.a")
     with pytest.raises(ConfigError, match=r"root\.a cannot change its type now: it has 1 applications"):
         rm.reload(configuration(queue("a", queue("c")), queue("p", queue("b"))))
-    with pytest.raises(ConfigError, match=r"root\.p cannot change its type now: it has 1 queues"):
+    with pytest.raises(ConfigError, match=r"root\.p cannot change its type now: it has 1 child queues"):
         rm.reload(configuration(queue("a"), queue("p")))
     rm.reload(configuration(queue("a"), queue("p", parent=True)))
     rm.pass_time(10)
@@ -169,7 +169,7 @@ def test_a_failing_rule_keeps_no_forced_application_from_the_recovery_queue() ->
     rm.app_tagged("forced", "root.a..b", FORCED)
     rm.app("free", "root.a..b")
     assert rm.find_app("forced").chain[0].path == "root.@recovery@"
-    assert "a level of it is empty" in rm.said("rejected_applications")[0].reason
+    assert "one of its levels is empty" in rm.said("rejected_applications")[0].reason
 
 
 def test_only_the_first_gets_into_the_recovery_queue_by_its_name() -> None:

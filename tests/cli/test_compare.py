@@ -280,7 +280,7 @@ def test_the_comparison_of_the_guide_differs_for_the_reasons_it_gives(
     found = json.loads(capsys.readouterr().out)
     assert [divergence_report["time"] for divergence_report in found["divergences"]] == [385_378, 511_863]
     assert "over the limit of user user1" in found["divergences"][0]["sentence"]
-    assert "others of queue root.others go first" in found["divergences"][1]["sentence"]
+    assert "other applications of queue root.others have precedence" in found["divergences"][1]["sentence"]
     slowdowns = {}
     for variant in ("1-fifo", "2-fair", "3-stateaware"):
         users = json.loads((out / variant / "report.json").read_text("utf-8"))["figures"]["users"]

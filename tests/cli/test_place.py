@@ -67,7 +67,7 @@ def test_where_by_which_rule_and_what_came_of_each(place: Any) -> None:
         "application: root.last_resort, by rule 3 (fixed)\n"
         "\n"
         "  rule                        outcome   queue or reason\n"
-        "  1 tag 'namespace'           no match  its filter does not let user 'bob' through\n"
+        "  1 tag 'namespace'           no match  its filter excludes user 'bob'\n"
         "  2 user                      no match  "
         "queue root.bob does not exist, and the rule does not create it\n"
         "  3 fixed 'root.last_resort'  match     root.last_resort\n",
@@ -79,7 +79,7 @@ def test_a_queue_that_cannot_be_made_is_no_match(place: Any) -> None:
     status, out, _ = place("--user", "ann", "--tag", "namespace=root.ann.x")
     assert status == 0
     assert out.splitlines()[0] == "application: root.ann, by rule 2 (user)"
-    made = "queue root.ann.x cannot be made: root.ann is a leaf queue"
+    made = "queue root.ann.x cannot be created: root.ann is a leaf queue"
     assert f"  1 tag 'namespace'  no match  {made}" in out.splitlines()
 
 
@@ -89,7 +89,7 @@ def test_a_rejection_says_why_and_ends_with_1(place: Any) -> None:
     assert err == ""
     first, blank, head, *rows = out.splitlines()
     assert first.startswith("application: rejected: no placement rule matched (")
-    assert "tag 'namespace': user 'eve' may not submit to root, where root.x would be made" in first
+    assert "tag 'namespace': user 'eve' may not submit to root, where root.x would be created" in first
     assert (blank, head.split()) == ("", ["rule", "outcome", "queue", "or", "reason"])
     assert [row.split()[:2] for row in rows] == [
         ["1", "tag"],
@@ -114,7 +114,7 @@ def test_json(place: Any) -> None:
                 "rule": "tag",
                 "outcome": "no match",
                 "queue": "",
-                "reason": "it names no queue for this application",
+                "reason": "the rule returns no queue for this application",
             },
             {"number": 2, "rule": "user", "outcome": "match", "queue": "root.ann", "reason": ""},
         ],

@@ -260,7 +260,7 @@ def test_an_application_that_fails_takes_no_new_asks() -> None:
     rm.find_app().fire("fail", "test")
     rm.ask(key="late", vcore=1)
     (refused,) = rm.said("rejected_allocations")
-    assert refused.reason == "application app is failing: it takes no new requests"
+    assert refused.reason == "application app is failing and accepts no new requests"
 
 
 def test_the_state_log_has_state_time_and_reason() -> None:

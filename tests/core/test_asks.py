@@ -283,11 +283,11 @@ def test_a_release_without_key_ends_everything_of_the_application() -> None:
         ),
         (
             AllocationAsk("k", "app", resource_ask=Resource(vcore=1), max_allocations=0),
-            "maxAllocations is 0: an ask is for one allocation or more",
+            "maxAllocations is 0, it must be 1 or more",
         ),
         (
             AllocationAsk("k", "app", resource_ask=Resource(vcore=1), max_allocations=-2),
-            "maxAllocations is -2: an ask is for one allocation or more",
+            "maxAllocations is -2, it must be 1 or more",
         ),
         (AllocationAsk("", "app", resource_ask=Resource(vcore=1)), "an ask needs an allocation key"),
         (

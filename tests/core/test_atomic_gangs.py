@@ -163,7 +163,7 @@ def test_an_atomic_gang_says_its_size_and_takes_no_placeholders() -> None:
     rm.gang("app", "Atomic", vcore=2)
     rm.task("app", "ph", "members", placeholder=True, vcore=1)
     assert [one.reason for one in rm.heard().rejected_allocations] == [
-        "application app is an atomic gang: it takes no placeholders"
+        "application app is an atomic gang and accepts no placeholders"
     ]
 
 
@@ -327,7 +327,7 @@ def test_a_gang_that_waited_long_enough_holds_back_what_comes_after_it() -> None
     assert rm.schedule() == []
     crowd = rm.find_app("crowd").asks["c"]
     assert [reason.detail for reason in why(rm.at_work(), crowd)] == [
-        "a gang that has waited long goes first: that of application app"
+        "an overdue gang has precedence: the gang of application app"
     ]
     end(rm, "crowd")
     assert [app for app, _, _ in rm.schedule(1)] == ["app"] * 8
@@ -431,7 +431,7 @@ def test_a_gang_says_why_it_waits() -> None:
     rm.node("n2", vcore=4)
     rm.schedule()
     assert ear.messages("app")[:1] == [
-        "the gang takes vcore 5, and all nodes together have vcore 4: it cannot run until more join"
+        "the gang needs vcore 5, and all nodes together have vcore 4: it cannot run until nodes are added"
     ]
     assert ear.messages("gang of pieces") == [
         "Gang of application 'pieces' (2 members, vcore 6) has no room: vcore 3 left in queue root"
@@ -441,7 +441,7 @@ def test_a_gang_says_why_it_waits() -> None:
     rm.schedule()
     assert ear.messages("gang of never") == [
         "Gang of application 'never' (1 members, vcore 5) has no room: vcore 2 left in queue root; "
-        "it never can as things are, with vcore 8 in all"
+        "with the current quotas and nodes (vcore 8 in total) it cannot run at all"
     ]
 
 
@@ -457,7 +457,7 @@ def test_a_gang_that_can_never_run_is_not_told_of_room_that_it_cannot_have() -> 
     rm.task("never", "members", "members", 2, vcore=4)
     assert rm.schedule() == []
     (message,) = ear.messages("gang of never")
-    assert message.endswith("; it never can as things are, with vcore 7 in all")
+    assert message.endswith("; with the current quotas and nodes (vcore 7 in total) it cannot run at all")
 
 
 def test_a_reload_leaves_a_waiting_gang_whole() -> None:

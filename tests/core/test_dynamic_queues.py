@@ -69,7 +69,7 @@ def test_an_application_that_must_be_taken_is_where_no_queue_can_be_made() -> No
     rm.app("other", "root.leaf.x")
     assert rm.find_app("forced").queue is rm.find_queue("root.@recovery@")
     (refused,) = rm.said("rejected_applications")
-    assert "provided: queue root.leaf.x cannot be made: root.leaf is a leaf queue" in refused.reason
+    assert "provided: queue root.leaf.x cannot be created: root.leaf is a leaf queue" in refused.reason
 
 
 def test_a_queue_comes_with_its_first_application_and_goes_after_its_last() -> None:

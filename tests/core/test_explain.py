@@ -91,8 +91,8 @@ def test_a_required_node_that_is_missing_or_full() -> None:
     rm.ask(memory=4, tags={"yunikorn.apache.org/requiredNode": "n9"})
     rm.ask(key="full", memory=5, tags={"yunikorn.apache.org/requiredNode": "n1"})
     rm.schedule()
-    assert reasons(rm) == ["its required node is not there: n9"]
-    assert reasons(rm, key="full")[-1].startswith("its required node does not take it: n1: ")
+    assert reasons(rm) == ["its required node does not exist: n9"]
+    assert reasons(rm, key="full")[-1].startswith("its required node does not accept it: n1: ")
 
 
 def test_quotas_are_named_with_their_numbers() -> None:
@@ -178,7 +178,8 @@ def test_an_application_that_its_queue_keeps_out() -> None:
     rm.ask("second", memory=1)
     assert rm.schedule() == []
     assert reasons(rm, "second") == [
-        "others of queue root.a go first: application second is Accepted, and the queue's order lets it wait"
+        "other applications of queue root.a have precedence: application second is Accepted, "
+        "and the sort policy of the queue does not admit it yet"
     ]
 
 
@@ -191,7 +192,7 @@ def test_an_application_in_backoff_is_explained() -> None:
     rm.schedule()
     rm.pass_time(10)
     assert reasons(rm)[0] == (
-        "its application is left alone for a while: its requests found no node; it is tried again in 20s"
+        "the application is in back-off: its requests found no node; next attempt in 20s"
     )
 
 

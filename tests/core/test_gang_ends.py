@@ -65,7 +65,7 @@ def test_an_unknown_style_is_soft_and_the_answer_says_so() -> None:
     rm.gang("app", "rigid", seconds=MINUTE, vcore=6)
     heard = rm.heard()
     assert [one.application_id for one in heard.accepted_applications] == ["app"]
-    message = "unknown gang scheduling style 'rigid', taken as Soft; known: Soft, Hard, Atomic"
+    message = "unknown gang scheduling style 'rigid', Soft is used instead; known: Soft, Hard, Atomic"
     assert [(one.application_id, one.state, one.message) for one in heard.updated_applications] == [
         ("app", "New", message)
     ]
@@ -253,7 +253,9 @@ def test_a_hard_gang_that_does_not_come_together_fails() -> None:
     heard = rm.heard()
     assert sorted(one.allocation_key for one in heard.released_allocation_asks) == ["big", "ph"]
     rm.ask("app", "more", vcore=1)
-    assert rm.heard().rejected_allocations[0].reason == "application app is failing: it takes no new requests"
+    assert (
+        rm.heard().rejected_allocations[0].reason == "application app is failing and accepts no new requests"
+    )
     rm.confirm(next(iter(rm.evicted)))
     assert rm.state() == "Failing"
     rm.confirm()

@@ -146,7 +146,10 @@ def test_each_gang_that_waits_says_so_and_one_of_a_size_is_tried(monkeypatch: py
     assert rm.schedule() == []
     # There is room for the wide gang and two large ones, not for the third large one; with 30 gangs, once.
     assert len(tried) == 3
-    reason = "the free room is in too small pieces; it never can as things are, with vcore 9 in all"
+    reason = (
+        "the free resources are too fragmented; "
+        "with the current quotas and nodes (vcore 9 in total) it cannot run at all"
+    )
     for number in range(30):
         assert ear.messages(f"gang of g{number}") == [
             f"Gang of application 'g{number}' (4 members, vcore 9) has no room: {reason}"

@@ -95,7 +95,7 @@ def test_a_gang_larger_than_the_cluster_is_told_so_at_once_and_runs_when_the_clu
     told.node("n1", vcore=4)
     told.gang("app", vcore=6)
     assert ear.messages("app")[-1] == (
-        "the gang takes vcore 6, and all nodes together have vcore 4: it cannot run until more join"
+        "the gang needs vcore 6, and all nodes together have vcore 4: it cannot run until nodes are added"
     )
     told.task("app", "ph", "workers", 3, placeholder=True, vcore=2)
     assert len(told.schedule()) == 2

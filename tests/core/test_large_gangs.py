@@ -128,7 +128,7 @@ def test_a_gang_with_more_members_than_one_decision_may_place_is_not_placed_and_
     ask = rm.find_app("app").asks["one"]
     assert [reason.detail for reason in why(rm.at_work(), ask)] == [message]
     assert list(suggested_fixes(rm.at_work(), ask)) == [
-        "its gang of 200001 members must ask for fewer and larger ones"
+        "reduce the number of gang members (now 200001): request fewer, larger members"
     ]
     # Further asks change nothing and produce no new answer, and a gang that cannot run delays no other ask.
     rm.task("app", "more", "members", memory=1)

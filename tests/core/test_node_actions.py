@@ -519,11 +519,11 @@ def test_what_the_rm_reports_must_fit_together() -> None:
     assert refusals(rm) == [
         ("task", f"allocation {uuid} is on node {node_id} and cannot move to {elsewhere}"),
         ("task", f"allocation {uuid} belongs to application app"),
-        ("task", "ask task has 2 allocations: name one by its uuid"),
+        ("task", "ask task has 2 allocations: identify one by its uuid"),
         ("lost", "failed to find application nobody"),
         ("lost", "failed to find node n9"),
-        ("nothing", "allocation contains no resources, or negative ones"),
-        ("less", "allocation contains no resources, or negative ones"),
+        ("nothing", "allocation contains no resources or negative resources"),
+        ("less", "allocation contains no resources or negative resources"),
     ]
     assert rm.find_app().allocated == {"memory": 2}
 

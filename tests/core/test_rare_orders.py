@@ -62,7 +62,7 @@ def test_an_application_that_is_failing_is_given_nothing_by_the_rm_either() -> N
     rm.heard()
     rm.update(allocations=[Allocation("own", "app", "own#1", "n1", Resource(memory=1))])
     assert [one.reason for one in rm.heard().rejected_allocations] == [
-        "application app is failing: it takes no new allocations"
+        "application app is failing and accepts no new allocations"
     ]
     rm.confirm()
     assert rm.state() == "Failed"

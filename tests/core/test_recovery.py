@@ -255,8 +255,14 @@ def recovered(rm: RM, **fields: Any) -> list[str]:
             "allocation u1 was reported on node n1 of partition default and names partition other",
         ),
         ({"partition_name": "gone"}, "failed to find partition gone"),
-        ({"queue_name": "root.b"}, "application app is in queue root.a, and its allocation u1 names root.b"),
-        ({"queue_name": "root"}, "application app is in queue root.a, and its allocation u1 names root"),
+        (
+            {"queue_name": "root.b"},
+            "application app is in queue root.a, but its allocation u1 names queue root.b",
+        ),
+        (
+            {"queue_name": "root"},
+            "application app is in queue root.a, but its allocation u1 names queue root",
+        ),
     ],
 )
 def test_an_allocation_that_contradicts_its_report_is_rejected(fields: dict[str, str], reason: str) -> None:
@@ -306,7 +312,7 @@ def test_an_allocation_whose_application_comes_later_is_held_against_its_queue_t
     assert rm.find_node().available == {"vcore": 9}
     rm.app()
     (refused,) = rm.heard().rejected_allocations
-    assert refused.reason == "application app is in queue root.a, and its allocation u1 names root.b"
+    assert refused.reason == "application app is in queue root.a, but its allocation u1 names queue root.b"
     assert rm.find_node().available == {"vcore": 10}
 
 
@@ -325,7 +331,7 @@ def test_what_the_rm_placed_itself_is_held_against_the_queue_of_its_application_
     placed = Allocation("ask", "app", "u1", "n1", Resource(vcore=1), "root.b")
     rm.update(allocations=[placed])
     (refused,) = rm.heard().rejected_allocations
-    assert refused.reason == "application app is in queue root.a, and its allocation u1 names root.b"
+    assert refused.reason == "application app is in queue root.a, but its allocation u1 names queue root.b"
     rm.update(allocations=[attrs.evolve(placed, queue_name="root.a")])
     assert rm.find_queue().allocated == {"vcore": 1}
     rm.update(allocations=[attrs.evolve(placed, resource_per_alloc=Resource(vcore=2))])

@@ -87,8 +87,8 @@ def test_all_reasons_against_it_are_told_at_once() -> None:
     with pytest.raises(ConfigError) as refused:
         rm.reload(configuration(queue("a", queue("c")), queue("b", queue("d"))))
     assert [problem.message for problem in refused.value.problems] == [
-        "queue root.a cannot change its type now: it has 1 applications, which a parent queue cannot hold",
-        "queue root.b cannot change its type now: it has 1 applications, which a parent queue cannot hold",
+        "queue root.a cannot change its type now: it has 1 applications, which a parent queue cannot have",
+        "queue root.b cannot change its type now: it has 1 applications, which a parent queue cannot have",
     ]
 
 
@@ -431,7 +431,7 @@ def test_a_queue_made_by_placement_gets_the_default_order_when_its_own_cannot_be
     rm.node(vcore=1)
     assert rm.schedule() == [("app", "ask", "n1")]
     (failure,) = rm.failures()
-    assert "making it, fifo is used instead" in failure
+    assert "creating it (fifo is used instead)" in failure
     assert "moody of test-plugin" in failure
 
 

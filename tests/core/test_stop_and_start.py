@@ -161,13 +161,13 @@ def test_a_stopped_partition_takes_nothing_new_and_keeps_what_it_has() -> None:
     assert rm.schedule() == []
     heard = rm.heard()
     assert [one.reason for one in heard.rejected_applications] == [
-        "partition default is stopped: it takes no new application late"
+        "partition default is stopped: it accepts no new application late"
     ]
     assert [one.reason for one in heard.rejected_allocations] == [
-        "partition default is stopped: it takes no new requests"
+        "partition default is stopped: it accepts no new requests"
     ]
     assert [one.reason for one in heard.rejected_nodes] == [
-        "partition default is stopped: it takes no new nodes"
+        "partition default is stopped: it accepts no new nodes"
     ]
     rm.change_node("n1", memory=5)
     assert rm.find_node().capacity == Resource(memory=5)

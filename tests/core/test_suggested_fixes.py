@@ -39,7 +39,9 @@ def test_a_max_is_raised_by_what_is_lacking_and_the_request_runs() -> None:
     rm.ask(key="first", memory=2 << 30)
     rm.ask(memory=3 << 30)
     assert rm.schedule() == [("app", "first", "n1")]
-    assert suggested_fixes(rm) == ("raise the max of queue root.a by memory 2Gi, or end as much there",)
+    assert suggested_fixes(rm) == (
+        "raise the max of queue root.a by memory 2Gi, or release the same amount there",
+    )
     rm.reload(with_quota("5Gi"))
     assert rm.schedule() == [("app", "ask", "n1")]
 
@@ -62,8 +64,8 @@ def test_every_max_on_the_way_up_is_named() -> None:
     rm.ask(vcore=1000)
     rm.schedule()
     assert suggested_fixes(rm) == (
-        "raise the max of queue root.p.c by vcore 1, or end as much there",
-        "raise the max of queue root.p by vcore 500m, or end as much there",
+        "raise the max of queue root.p.c by vcore 1, or release the same amount there",
+        "raise the max of queue root.p by vcore 500m, or release the same amount there",
     )
 
 
@@ -76,7 +78,8 @@ def test_a_limit_of_a_user_is_raised_or_the_user_ends_something() -> None:
     rm.ask(memory=2)
     rm.schedule()
     assert suggested_fixes(rm) == (
-        "raise the limit of user ann in queue root.a by memory 1, or end as much of user ann there",
+        "raise the limit of user ann in queue root.a by memory 1"
+        ", or release the same amount of user ann there",
     )
     rm.release(key="first")
     assert rm.schedule() == [("app", "ask", "n1")]
@@ -142,7 +145,7 @@ def test_a_drained_node_with_room_is_nearer_than_one_where_something_must_end() 
         "a node with room for memory 5: the nearest, n1, is too small by memory 1",
     )
     rm.change_node("n1", NodeAction.DECOMMISSION)
-    assert suggested_fixes(rm) == ("have node n2 (the nearest) take new work again: it is drained",)
+    assert suggested_fixes(rm) == ("make node n2 (the nearest) schedulable again: it is drained",)
     rm.change_node("n2", NodeAction.DRAIN_TO_SCHEDULABLE)
     assert rm.schedule() == [("app", "ask", "n2")]
 
@@ -154,7 +157,7 @@ def test_without_nodes_and_without_the_required_one() -> None:
     rm.ask(key="bound", memory=5, priority=1, tags={"yunikorn.apache.org/requiredNode": "n9"})
     rm.schedule()
     assert suggested_fixes(rm) == ("a node with room for memory 5",)
-    assert suggested_fixes(rm, key="bound") == ("node n9 must join",)
+    assert suggested_fixes(rm, key="bound") == ("add node n9",)
     rm.node("n9", memory=4)
     rm.schedule()
     assert suggested_fixes(rm, key="bound") == ("enlarge node n9 by memory 1",)
@@ -249,7 +252,8 @@ def test_a_node_that_is_kept_for_another() -> None:
     big = rm.scheduler.explain("rm", "default", "app", "big")["big"]
     assert [reason.check for reason in big.reasons] == ["quota", "reservation"]
     assert suggested_fixes(rm, key="small") == (
-        "ask big of application app, which node n1 (the nearest) is reserved for, must get its place or go",
+        "ask big of application app, which node n1 (the nearest) "
+        "is reserved for, must be allocated or released",
     )
     rm.release_ask("app", "big")
     assert rm.schedule() == [("app", "small", "n1")]
@@ -268,14 +272,16 @@ def test_what_preempted_waits_for_the_end_of_its_victims() -> None:
     rm.pass_time(12)
     waits = rm.scheduler.explain("rm", "default", "app")["ask"]
     assert [reason.detail for reason in waits.reasons if reason.check == "preemption"] == [
-        "it may preempt others once it has waited long enough: in 18s"
+        "may preempt only after the preemption delay: in 18s"
     ]
     rm.pass_time(18)
     rm.schedule()
     found = rm.scheduler.explain("rm", "default", "app")["ask"]
-    assert found.reasons[0].detail == "it waits for what it preempted to end: 2 allocations, memory 2"
+    assert (
+        found.reasons[0].detail == "waits for the release of its preemption victims: 2 allocations, memory 2"
+    )
     assert found.reasons[0].check == "preemption"
-    assert found.suggested_fixes == ("the resource manager must confirm the end of 2 allocations",)
+    assert found.suggested_fixes == ("the resource manager must confirm the release of 2 allocations",)
     rm.confirm()
     assert rm.schedule() == [("app", "ask", "n1")]
 
@@ -292,7 +298,7 @@ def test_preemption_without_victims_is_explained() -> None:
     rm.pass_time(30)
     rm.schedule()
     found = rm.scheduler.explain("rm", "default", "app")["ask"]
-    assert found.reasons[-1].detail == "preemption has found nobody who may have to go for it"
+    assert found.reasons[-1].detail == "preemption found no suitable victims"
     assert found.suggested_fixes == ("free memory 2 on node n1 (the nearest)",)
 
 
@@ -305,11 +311,12 @@ def test_fixes_of_stopped_queues_and_partitions() -> None:
     rm.scheduler.stop_partition("rm", "default")
     assert suggested_fixes(rm) == (
         "start partition default",
-        "take queue.state: stopped from the configuration of queue root.a",
+        "remove queue.state: stopped from the configuration of queue root.a",
         "start queue root",
     )
     assert place(rm) == (
-        "the only request that waits in queue root.a; queue root.a is the only one that waits under root"
+        "the only pending request in queue root.a; "
+        "queue root.a is the only one with pending requests under root"
     )
 
 
@@ -321,21 +328,23 @@ def test_an_application_in_backoff_needs_no_fix() -> None:
     rm.ask(memory=3)
     rm.schedule()
     rm.pass_time(10)
-    assert suggested_fixes(rm)[0] == "wait 20s, until its application is tried again"
+    assert suggested_fixes(rm)[0] == "wait 20s until the back-off of the application ends"
 
 
 def test_gangs_of_either_kind() -> None:
     rm = GangRM()
     rm.gang("whole", "Atomic", memory=6)
     rm.task("whole", "t", "g", 4, memory=1)
-    assert suggested_fixes(rm, "whole", "t") == ("requests for memory 2 more must arrive",)
+    assert suggested_fixes(rm, "whole", "t") == (
+        "submit further requests of the gang, for memory 2 in total",
+    )
     rm.task("whole", "t", "g", 6, memory=1)
     rm.node("n1", memory=4)
     rm.schedule()
     found = rm.scheduler.explain("rm", "default", "whole")["t"]
     assert [reason.detail for reason in found.reasons] == [
         "larger than the whole cluster (requested memory 6, available memory 4)",
-        "no room for its whole gang at once (requested memory 6; there is room for 4 of 6)",
+        "no room for its whole gang at once (requested memory 6; room for 4 of 6 members)",
     ]
     assert found.suggested_fixes == ("free room on nodes for 2 more of its 6 members (memory 1 each)",)
     rm.node("n2", memory=2)
@@ -355,10 +364,10 @@ def test_requests_are_counted_in_the_order_of_the_policies() -> None:
     rm.ask("later", "x", memory=1)
     rm.ask("app-b", "x", priority=9, memory=1)
     assert place(rm, "app-a", "high") == (
-        "1st of 5 requests that wait in queue root.a; queue root.a is 2nd of 2 that wait under root"
+        "1st of 5 pending requests in queue root.a; queue root.a is 2nd of 2 with pending requests under root"
     )
-    assert place(rm, "app-a", "low").startswith("2nd to 4th of 5 requests that wait in queue root.a; ")
-    assert place(rm, "later", "x").startswith("5th of 5 requests")
+    assert place(rm, "app-a", "low").startswith("2nd to 4th of 5 pending requests in queue root.a; ")
+    assert place(rm, "later", "x").startswith("5th of 5 pending requests")
     # The asks are served in these positions.
     rm.node(memory=6)
     served = [(app, key) for app, key, _ in rm.schedule()]
@@ -387,8 +396,9 @@ def test_queues_above_have_their_places_too() -> None:
         rm.app(app_id, path)
         rm.ask(app_id, memory=1)
     assert place(rm, "two") == (
-        "the only request that waits in queue root.p.y; queue root.p.y is 2nd of 2 that wait under root.p; "
-        "queue root.p is 1st of 2 that wait under root"
+        "the only pending request in queue root.p.y; "
+        "queue root.p.y is 2nd of 2 with pending requests under root.p; "
+        "queue root.p is 1st of 2 with pending requests under root"
     )
 
 

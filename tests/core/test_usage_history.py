@@ -166,7 +166,7 @@ def test_a_half_life_that_is_none_is_reported_and_there_is_no_history(half_life:
     rm = RM(config("a", policy="odd"), with_plugins(queue_sort_policies=[cls]))
     assert rm.find_queue("root.p.a").recent == {}
     (failure,) = rm.failures()
-    assert "odd of test-plugin (yunikorn-test 1.0): saying its half_life: " in failure
+    assert "odd of test-plugin (yunikorn-test 1.0): reading its half_life: " in failure
 
 
 @pytest.mark.parametrize("kind", ["app", "queue", "node"])
@@ -191,4 +191,4 @@ def test_a_policy_that_fails_to_say_how_often_is_reported(kind: str) -> None:
     rm.ask("app", vcore=1)
     assert len(rm.schedule()) == 1
     (failure,) = rm.failures()
-    assert "saying its refresh_every: RuntimeError: who knows" in failure
+    assert "reading its refresh_every: RuntimeError: who knows" in failure

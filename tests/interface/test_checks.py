@@ -126,7 +126,7 @@ ASKS = [
     ),
     (
         loose(AllocationAsk, "k", "app", resource_ask=ONE, max_allocations=0),
-        "maxAllocations is 0: an ask is for one allocation or more",
+        "maxAllocations is 0, it must be 1 or more",
     ),
     (
         loose(AllocationAsk, "k", "app", resource_ask=ONE, priority=2**31),
@@ -171,7 +171,7 @@ ALLOCATIONS = [
     (loose(Allocation, "k", "app", "u", "n1", HUGE), f"resourcePerAlloc: {NOT_64}"),
     (
         loose(Allocation, "k", "app", "u", "n1", Resource(vcore=-1)),
-        "allocation contains no resources, or negative ones",
+        "allocation contains no resources or negative resources",
     ),
     (
         loose(Allocation, "k", "app", "u", "n1", ONE, priority=None),

@@ -158,7 +158,7 @@ def test_what_does_not_suit_what_runs_is_not_saved_either() -> None:
     [
         (UpdateConfigurationResponse(False, reason="the disk is full"), "the disk is full"),
         (UpdateConfigurationResponse(False), "the resource manager gives no reason"),
-        (None, "saving a configuration: it answered None, not an UpdateConfigurationResponse"),
+        (None, "saving a configuration: it returned None, not an UpdateConfigurationResponse"),
     ],
 )
 def test_what_is_not_saved_is_not_used(answer: object, reason: str) -> None:

@@ -81,7 +81,7 @@ def test_the_same_key_in_two_applications_is_two_asks() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "part"),
     [
-        ({}, {"task_group_name": "g"}, "of no task group"),
+        ({}, {"task_group_name": "g"}, "in no task group"),
         ({"task_group_name": "g"}, {}, "a real task of task group 'g'"),
         ({"task_group_name": "g"}, {"task_group_name": "h"}, "a real task of task group 'g'"),
         (
@@ -98,7 +98,9 @@ def test_an_ask_keeps_its_part_in_a_gang(
     rm.update(asks=[ask(**before)])  # type: ignore[arg-type]
     rm.update(asks=[ask(count=5, **after)])  # type: ignore[arg-type]
     (refused,) = rm.said("rejected_allocations")
-    assert refused.reason == f"ask ask is {part}, which cannot be changed: release it and ask anew"
+    assert (
+        refused.reason == f"ask ask is {part}, which cannot be changed: release the ask and submit a new one"
+    )
     assert len(rm.schedule()) == 1
 
 

@@ -45,7 +45,7 @@ def test_a_filter_in_front_keeps_the_rule_from_being_asked(place: Any, make_tree
     rules = [{**USER, "filter": {"type": "deny", "users": ["bob"]}}]
     assert place(rules, make_tree(), user="ann").queue == "root.ann"
     refused = place(rules, make_tree(), user="bob")
-    assert "user: its filter does not let user 'bob' through" in refused.reason
+    assert "user: its filter excludes user 'bob'" in refused.reason
 
 
 def test_the_last_parent_in_the_chain_is_directly_below_root(place: Any, make_tree: Any) -> None:
@@ -86,11 +86,11 @@ def test_a_parent_rule_that_gives_a_leaf_is_no_match(place: Any, make_tree: Any)
 @pytest.mark.parametrize(
     ("asked", "failure"),
     [
-        ("bad name", "'bad name' has other characters"),
-        ("root.a..b", "a level of it is empty"),
-        ("root.a.", "a level of it is empty"),
+        ("bad name", "'bad name' contains characters other than"),
+        ("root.a..b", "one of its levels is empty"),
+        ("root.a.", "one of its levels is empty"),
         ("x" * 65, "has 65 characters, 64 are allowed"),
-        ("root.a.b!", "'b!' has other characters"),
+        ("root.a.b!", "'b!' contains characters other than"),
     ],
 )
 def test_an_illegal_name_ends_the_placement(place: Any, make_tree: Any, asked: str, failure: str) -> None:
@@ -134,7 +134,7 @@ def test_a_queue_that_cannot_be_made_is_no_match(place: Any, make_tree: Any) -> 
     placement = place(rules, make_tree("root.leaf", "root.other"), queue_name="root.leaf.x")
     assert (placement.queue, placement.rule) == ("root.other", "fixed")
     assert placement.steps[0].outcome == "no match"
-    assert placement.steps[0].reason == "queue root.leaf.x cannot be made: root.leaf is a leaf queue"
+    assert placement.steps[0].reason == "queue root.leaf.x cannot be created: root.leaf is a leaf queue"
 
 
 @pytest.mark.parametrize("asked", ["ROOT.x", "Root.X", "rOOt.x"])
@@ -145,7 +145,7 @@ def test_a_name_is_complete_whatever_the_case_of_root(place: Any, make_tree: Any
     tag = [{"name": "tag", "value": "q", "create": True, "parent": USER}]
     assert place(tag, make_tree(), tags={"q": asked}).queue == "root.x"
     assert "queue root is a parent queue" in place([PROVIDED], make_tree(), queue_name="ROOT").reason
-    assert place([PROVIDED], make_tree(), queue_name="rooT.a.").reason.endswith("a level of it is empty")
+    assert place([PROVIDED], make_tree(), queue_name="rooT.a.").reason.endswith("one of its levels is empty")
 
 
 def test_a_draining_queue_takes_none_and_a_stopped_one_does(place: Any, make_tree: Any) -> None:
@@ -170,7 +170,7 @@ def test_access_to_a_queue_to_be_made_is_that_of_its_nearest_ancestor(place: Any
     assert place(rules, tree, user="ann").queue == "root.a.x.y"
     assert place(rules, tree, user="bob", groups=("ops", "dev")).queue == "root.a.x.y"
     refused = place(rules, tree, user="eve")
-    assert "user 'eve' may not submit to root.a, where root.a.x.y would be made" in refused.reason
+    assert "user 'eve' may not submit to root.a, where root.a.x.y would be created" in refused.reason
 
 
 # -- fallbacks -----------------------------------------------------------------------------------------

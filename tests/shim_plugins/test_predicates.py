@@ -271,7 +271,7 @@ def test_an_answer_for_many_that_is_of_no_use(answer: object) -> None:
     rm.ask(key="k", vcore=1)
     assert rm.schedule() == []
     assert "answering predicates for several nodes" in rm.failures()[0]
-    assert "it answered" in rm.failures()[0]
+    assert "it returned" in rm.failures()[0]
 
 
 def decisions(kind: type[Asked] | type[AskedAtOnce], seed: int, refusing: int) -> list[Decision]:

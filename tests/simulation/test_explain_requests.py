@@ -86,11 +86,11 @@ def test_a_waiting_application_is_explained_at_the_moment_that_is_asked_about(tm
         )
     ]
     assert request.place == (
-        "1st to 2nd of 2 requests that wait in queue root.science; "
-        "queue root.science is the only one that waits under root"
+        "1st to 2nd of 2 pending requests in queue root.science; "
+        "queue root.science is the only one with pending requests under root"
     )
     assert request.suggested_fixes == [
-        "raise the max of queue root.science by memory 2Gi, or end as much there"
+        "raise the max of queue root.science by memory 2Gi, or release the same amount there"
     ]
 
 

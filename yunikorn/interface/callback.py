@@ -195,4 +195,4 @@ class CallbackAdapter:
 
 
 def _useless(operation: str, whose: str, answer: str) -> CallbackError:
-    return CallbackError(whose, operation, f"it answered {answer}")
+    return CallbackError(whose, operation, f"it returned {answer}")

@@ -105,15 +105,15 @@ class AskAdmission:
         if app is None:
             return f"failed to find application {app_id}"
         if app.state == FAILING:
-            return f"application {app_id} is failing: it takes no new requests"
+            return f"application {app_id} is failing and accepts no new requests"
         if demand.placeholder and app.atomic is not None:
-            return f"application {app_id} is an atomic gang: it takes no placeholders"
+            return f"application {app_id} is an atomic gang and accepts no placeholders"
         if is_zero(demand.resource):
             return "ask contains no resources"
         if has_negative(demand.resource):
             return "ask contains negative resources"
         if demand.count < 1:
-            return f"maxAllocations is {demand.count}: an ask is for one allocation or more"
+            return f"maxAllocations is {demand.count}, it must be 1 or more"
         if not INT32_MIN < demand.priority <= INT32_MAX:
             return f"priority {demand.priority} is out of range"
         return ""
@@ -203,10 +203,10 @@ def _other_part(ask: Ask, demand: NewAsk) -> str:
     ):
         return ""
     if not ask.task_group:
-        part = "of no task group"
+        part = "in no task group"
     else:
         part = f"{'a placeholder' if ask.placeholder else 'a real task'} of task group '{ask.task_group}'"
-    return f"ask {ask.key} is {part}, which cannot be changed: release it and ask anew"
+    return f"ask {ask.key} is {part}, which cannot be changed: release the ask and submit a new one"
 
 
 def asks_of(app: Application, key: str) -> list[Ask]:

@@ -212,7 +212,7 @@ class AtomicGangs:
             self._wait(gang)
         else:
             refusals = "; ".join(f"{reason} ({count}x)" for reason, count in sorted(chain.refusals.items()))
-            why = refusals or "the free room is in too small pieces"
+            why = refusals or "the free resources are too fragmented"
             self._tell(gang, why)
             self._wait(gang)
             if chain.personal:
@@ -251,7 +251,7 @@ class AtomicGangs:
             never = ""
             if not self._may_ever_run(gang):
                 total = describe(sum_of(room for _, room in self._empty_rooms()))
-                never = f"; it never can as things are, with {total} in all"
+                never = f"; with the current quotas and nodes ({total} in total) it cannot run at all"
             message = f"Gang of application '{gang.app.id}' ({size}) has no room: {why}{never}"
             event_recorder.record(
                 "REQUEST", request.key, gang.app.id, message=message, reason="GangUnschedulable"

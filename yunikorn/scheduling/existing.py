@@ -94,7 +94,7 @@ class ExistingAllocations:
         if node is None:
             return f"failed to find node {one.node_id}" if one.node_id else "an allocation needs a node"
         if has_negative(one.resource) or is_zero(one.resource):
-            return "allocation contains no resources, or negative ones"
+            return "allocation contains no resources or negative resources"
         if not one.key:
             return "an allocation needs an allocation key"
         known = partition.accounting.allocations.get(one.uuid) if one.uuid else None
@@ -108,12 +108,12 @@ class ExistingAllocations:
         if known is None and answer and not one.uuid:
             same = app.of_key(one.key)
             if len(same) > 1:
-                return f"ask {one.key} has {len(same)} allocations: name one by its uuid"
+                return f"ask {one.key} has {len(same)} allocations: identify one by its uuid"
             known = same[0] if same else None
         if known is not None:
             return self._resize(known, app, node, one.resource)
         if app.state == FAILING:
-            return f"application {one.app_id} is failing: it takes no new allocations"
+            return f"application {one.app_id} is failing and accepts no new allocations"
         ask = app.asks.get(one.key)
         if not answer:
             self._book(one, app, node)
@@ -160,7 +160,7 @@ class ExistingAllocations:
                 "NODE",
                 node.id,
                 one.key,
-                message=f"foreign allocation of unknown kind '{kind}': taken as '{ORDINARY}'",
+                message=f"foreign allocation of unknown kind '{kind}'; treated as '{ORDINARY}'",
                 reason="UnknownForeignKind",
             )
         partition.foreign.put(ForeignAllocation(one.key, node, one.resource, kind == FIXED))
@@ -178,7 +178,7 @@ def _queue_fault(app: Application, one: ExistingAllocation) -> str:
         return ""
     if named in (queue.path, queue.path.removeprefix("root."), app.queue_name.lower()):
         return ""
-    return f"{app.label} is in queue {queue.path}, and its allocation {one.name} names {one.queue}"
+    return f"{app.label} is in queue {queue.path}, but its allocation {one.name} names queue {one.queue}"
 
 
 def _is_foreign(one: ExistingAllocation) -> bool:

@@ -120,8 +120,8 @@ def _turn(at: PartitionScheduler) -> Reason:
     """Return the reason why a request that no check stops still waits for its turn."""
     for gang in at.partition.gangs.overdue.values():
         if gang.overdue:
-            summary = "a gang that has waited long goes first"
-            return Reason("order", summary, f"{summary}: that of {gang.app.label}")
+            summary = "an overdue gang has precedence"
+            return Reason("order", summary, f"{summary}: the gang of {gang.app.label}")
     return POSITION
 
 
@@ -171,17 +171,19 @@ def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]
             "application limit", f"no more applications may run: {holder.label}", max_apps_message(holder)
         )
     if app.queue is not None and not app.admitted:
-        summary = f"others of queue {app.queue.path} go first"
+        summary = f"other applications of queue {app.queue.path} have precedence"
         yield Reason(
-            "order", summary, f"{summary}: {app.label} is {app.state}, and the queue's order lets it wait"
+            "order",
+            summary,
+            f"{summary}: {app.label} is {app.state}, and the sort policy of the queue does not admit it yet",
         )
 
 
 def _of_rest(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
     if app.backoff_timer is not None:
         left = describe_duration(max(app.backoff_timer.due - at.partition.clock.now(), 0))
-        summary = "its application is left alone for a while: its requests found no node"
-        yield Reason("back-off", summary, f"{summary}; it is tried again in {left}")
+        summary = "the application is in back-off: its requests found no node"
+        yield Reason("back-off", summary, f"{summary}; next attempt in {left}")
 
 
 # -- quotas and limits ----------------------------------------------------------------------------------
@@ -205,13 +207,13 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     if gang is not None:
         gang.choose_members()
     if gang is None:
-        summary = "it waits for a placeholder of its task group to make way"
+        summary = "waits to replace a placeholder of its task group"
         yield Reason("gang", summary, f"{summary}: {ask.task_group}")
     elif gang.is_too_large:
         yield Reason("gang", "its gang has too many members", gang.too_large)
     elif gang.request is None:
-        summary = "its gang is not whole yet"
-        yield Reason("gang", summary, f"{summary}: it is when its members take {in_words(gang.total)}")
+        summary = "its gang is incomplete"
+        yield Reason("gang", summary, f"{summary}: its members must request {in_words(gang.total)} in total")
     else:
         yield from _of_quotas(gang.request)
         yield from _of_room(at, gang, gang.request)
@@ -222,7 +224,7 @@ def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask) -> Iterator
     room = count_fitting(gang.members, at.partition.nodes.values(), at.policies.predicates)
     if room < size or request.ask_class.unschedulable:
         pieces = (
-            f"there is room for {room} of {size}" if room < size else "the free room is in too small pieces"
+            f"room for {room} of {size} members" if room < size else "the free resources are too fragmented"
         )
         summary = "no room for its whole gang at once"
         yield Reason("gang", summary, f"{summary} (requested {in_words(request.resource)}; {pieces})")
@@ -231,7 +233,7 @@ def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask) -> Iterator
 def _of_preemption(ask: Ask) -> Iterator[Reason]:
     going = ask.making_way
     if going:
-        summary = "it waits for what it preempted to end"
+        summary = "waits for the release of its preemption victims"
         yield Reason("preemption", summary, f"{summary}: {len(going)} allocations, {in_words(sum_of(going))}")
 
 
@@ -242,10 +244,10 @@ def _of_next_attempt(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         return
     left = tried - at.partition.clock.now()
     if left > 0:
-        summary = "it may preempt others once it has waited long enough"
+        summary = "may preempt only after the preemption delay"
         yield Reason("preemption", summary, f"{summary}: in {describe_duration(left)}")
     elif ask.barred_until != INT64_MIN:
-        summary = "preemption has found nobody who may have to go for it"
+        summary = "preemption found no suitable victims"
         yield Reason("preemption", summary, summary)
 
 
@@ -280,17 +282,17 @@ def _exceeds(pairs: Iterable[tuple[str, int]], most: Mapping[str, int]) -> bool:
 def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     nodes, required = at.partition.nodes, ask.ask_class.required
     if required and required not in nodes:
-        summary = "its required node is not there"
+        summary = "its required node does not exist"
         yield Reason("nodes", summary, f"{summary}: {required}")
         return
     found = summarise_fit(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
     if found is None:
         return
     if required:
-        summary = "its required node does not take it"
+        summary = "its required node does not accept it"
         yield Reason(found.check, summary, f"{summary}: {required}: {found.detail}")
     elif ask.reserved is not None:
-        summary = "it waits for room on the node that is reserved for it"
+        summary = "waits for room on its reserved node"
         yield Reason("reservation", summary, f"{summary}: {ask.reserved.id}; {found.detail}")
     else:
         yield Reason(found.check, found.summary, found.detail)

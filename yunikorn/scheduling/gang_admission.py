@@ -28,7 +28,7 @@ def make_gang(app: Application, total: Resource, timeout: int, partition: Partit
 
 def report_style(app: Application, style: str, partition: Partition) -> None:
     """Report to the RM that a gang style is unknown and that Soft applies instead."""
-    message = f"unknown gang scheduling style '{style}', taken as {SOFT}; known: {', '.join(STYLES)}"
+    message = f"unknown gang scheduling style '{style}', {SOFT} is used instead; known: {', '.join(STYLES)}"
     partition.gangs.report(app, "UnknownGangStyle", message)
 
 
@@ -48,7 +48,7 @@ def gang_refusal(app: Application, queue: Queue) -> str:
     else:
         return ""
     if has_negative(total):
-        return f"application {app.id} has a task group request below 0: {describe(total)}"
+        return f"application {app.id} has a negative task group request: {describe(total)}"
     most = Resource()
     for level in queue.chain:
         if level.parent is not None and level.max is not None:
@@ -67,7 +67,7 @@ def report_oversize(app: Application, partition: Partition) -> None:
     whole = partition.cluster.total
     if gang is not None and whole and not fits(whole, gang.total):
         message = (
-            f"the gang takes {describe(gang.total)}, and all nodes together have {describe(whole)}: "
-            "it cannot run until more join"
+            f"the gang needs {describe(gang.total)}, and all nodes together have {describe(whole)}: "
+            "it cannot run until nodes are added"
         )
         partition.event_recorder.record("APP", app.id, message=message, reason="GangTooLarge")

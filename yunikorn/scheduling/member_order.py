@@ -140,7 +140,7 @@ class MemberOrder:
                 if self._priority_first:
                     return (0, -member.priority, key, member.tie, member)
                 return (0, key, member.tie, member)
-            cause: BaseException | str = f"{key!r} compares to nothing"
+            cause: BaseException | str = f"{key!r} is not comparable"
         except CONTAINED as error:
             cause = error
         if not quiet:

@@ -204,7 +204,8 @@ class PartitionScheduler:
     def _take_in(self, app: Application) -> str:
         partition = self.partition
         if partition.state != ACTIVE:
-            return f"partition {self.name} is {partition.state.lower()}: it takes no new application {app.id}"
+            state = partition.state.lower()
+            return f"partition {self.name} is {state}: it accepts no new application {app.id}"
         if app.id in partition.applications:
             return f"application {app.id} exists already in partition {self.name}"
         owner = self.policies.users.identify(app.user, app.groups, forced=app.forced)
@@ -262,7 +263,9 @@ class PartitionScheduler:
     def closed_to(self, what: str) -> str:
         """Return why the partition accepts no new objects of this kind now; empty if it does."""
         state = self.partition.state
-        return "" if state == ACTIVE else f"partition {self.name} is {state.lower()}: it takes no new {what}"
+        if state == ACTIVE:
+            return ""
+        return f"partition {self.name} is {state.lower()}: it accepts no new {what}"
 
     def created(self, tags: Mapping[str, str]) -> int:
         """Return the creation time (ns) of a request with these tags, by default the current time."""

@@ -117,11 +117,13 @@ class PlacementChain:
         queue = self._tree.queue(path)
         gate = queue if queue is not None else self._nearest(path)
         if gate is None or not gate.submit_allowed(app.user, app.groups):
-            where = path if queue is not None or gate is None else f"{gate.path}, where {path} would be made"
+            where = path
+            if queue is None and gate is not None:
+                where = f"{gate.path}, where {path} would be created"
             return RuleResult(reason=f"user '{app.user}' may not submit to {where}")
         obstacle = self._tree.obstacle(path) if queue is None else ""
         if obstacle:
-            return RuleResult(reason=f"queue {path} cannot be made: {obstacle}")
+            return RuleResult(reason=f"queue {path} cannot be created: {obstacle}")
         if queue is not None and not queue.is_leaf:
             return RuleResult(reason=f"queue {path} is a parent queue, applications run in leaf queues")
         if queue is not None and queue.state == "Draining":
@@ -141,7 +143,7 @@ class PlacementChain:
             choice = RuleResult(RECOVERY_QUEUE)
         elif self._tree.queue(FALLBACK_QUEUE) is None:
             choice = RuleResult(
-                reason=f"the application is not forced, and there is no queue {FALLBACK_QUEUE}"
+                reason=f"application.create.force is not true, and there is no queue {FALLBACK_QUEUE}"
             )
         else:
             choice = self._admit(FALLBACK_QUEUE, app, forced)

@@ -97,7 +97,7 @@ class BoundRule:
     def choose(self, app: Application) -> RuleResult:
         """Return the queue that this rule selects for `app`; access rights are not checked."""
         if self._filter is not None and not self._filter.allows(app.user, app.groups):
-            return RuleResult(reason=f"its filter does not let user '{app.user}' through")
+            return RuleResult(reason=f"its filter excludes user '{app.user}'")
         try:
             name = self._place(app)
             if name is not None and not isinstance(name, str):
@@ -106,7 +106,7 @@ class BoundRule:
             blame = self._failures.report(self._origin, "placing", error, f"application '{app.id}'")
             return RuleResult(reason=str(blame), failed=True)
         if not name:
-            return RuleResult(reason="it names no queue for this application")
+            return RuleResult(reason="the rule returns no queue for this application")
         return self._complete(name, app)
 
     def _complete(self, name: str, app: Application) -> RuleResult:
@@ -150,7 +150,7 @@ def plugin_options(config: RuleConfig, offer: Offer) -> dict[str, Any]:
 
 def _fault_of(level: str) -> str:
     if not level:
-        return "a level of it is empty"
+        return "one of its levels is empty"
     if len(level) > 64:
         return f"'{level[:20]}...' has {len(level)} characters, 64 are allowed"
-    return f"'{level}' has other characters than letters, digits and _ : # / @ -"
+    return f"'{level}' contains characters other than letters, digits and _ : # / @ -"

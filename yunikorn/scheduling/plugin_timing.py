@@ -19,8 +19,8 @@ def read_seconds(policy: object, option: str, origin: str, failures: PluginFailu
         said = getattr(policy, option, None)
         if said is None or (isinstance(said, (int, float)) and 0 <= said < LONGEST):
             return said or None
-        cause: BaseException | str = f"{said!r} is no number of seconds, nor None"
+        cause: BaseException | str = f"{said!r} is neither None nor a number of seconds from 0 to below 1e9"
     except CONTAINED as error:
         cause = error
-    failures.report(origin, f"saying its {option}", cause)
+    failures.report(origin, f"reading its {option}", cause)
     return None

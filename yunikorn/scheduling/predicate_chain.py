@@ -256,7 +256,7 @@ class PredicateChain:
             except CONTAINED as error:
                 reason = f"it failed with {type(error).__name__}: {error}"
             if reason is not None:
-                return condition.predicate, reason if isinstance(reason, str) else f"it answered {reason!r}"
+                return condition.predicate, reason if isinstance(reason, str) else f"it returned {reason!r}"
         return None
 
     @property

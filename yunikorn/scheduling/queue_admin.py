@@ -73,4 +73,4 @@ def _fire(machine: Lifecycle, thing: Partition | Queue, event: str) -> bool:
     try:
         return machine.fire(thing, event)
     except StateError as error:
-        raise UsageError(f"{error}; it is on its way out") from error
+        raise UsageError(f"{error}; it is being removed") from error

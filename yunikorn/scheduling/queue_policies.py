@@ -108,7 +108,7 @@ class QueuePolicies:
         try:
             return _make(key, self._registry)
         except (UnknownPlugin, OptionError, PluginError) as error:
-            self._failures.report(key[1], f"making it, {DEFAULTS[key[0]]} is used instead", error)
+            self._failures.report(key[1], f"creating it ({DEFAULTS[key[0]]} is used instead)", error)
             return _make((key[0], DEFAULTS[key[0]], ()), self._registry)
 
     def _take(self, key: Key, made: tuple[Any, str]) -> None:

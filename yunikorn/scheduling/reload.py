@@ -75,9 +75,9 @@ def _check_types(queue: Queue, config: QueueConfig, path: str, problems: list[Pr
     """Report non-empty queues that would change their type between leaf and parent."""
     if queue.is_leaf == config.parent and not queue.is_empty:
         if queue.is_leaf:
-            why = f"it has {len(queue.applications)} applications, which a parent queue cannot hold"
+            why = f"it has {len(queue.applications)} applications, which a parent queue cannot have"
         else:
-            why = f"it has {len(queue.children)} queues, which a leaf queue cannot hold"
+            why = f"it has {len(queue.children)} child queues, which a leaf queue cannot have"
         problems.append(Problem(path, f"queue {queue.path} cannot change its type now: {why}"))
     for below in config.queues:
         child = queue.children.get(below.name)

@@ -34,8 +34,9 @@ class QueuePosition:
 
     def __str__(self) -> str:
         if self.of == 1:
-            return f"queue {self.queue} is the only one that waits under {self.parent}"
-        return f"queue {self.queue} is {ordinal(self.place)} of {self.of} that wait under {self.parent}"
+            return f"queue {self.queue} is the only one with pending requests under {self.parent}"
+        place = f"{ordinal(self.place)} of {self.of}"
+        return f"queue {self.queue} is {place} with pending requests under {self.parent}"
 
 
 @attrs.frozen
@@ -57,11 +58,11 @@ class RequestPosition:
     @property
     def _own(self) -> str:
         if self.of == 1:
-            return f"the only request that waits in queue {self.queue}"
+            return f"the only pending request in queue {self.queue}"
         place = ordinal(self.first)
         if self.last != self.first:
             place = f"{place} to {ordinal(self.last)}"
-        return f"{place} of {self.of} requests that wait in queue {self.queue}"
+        return f"{place} of {self.of} pending requests in queue {self.queue}"
 
 
 def request_positions(app: Application, now: int) -> dict[str, RequestPosition]:

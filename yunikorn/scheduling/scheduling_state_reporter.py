@@ -101,7 +101,7 @@ class SchedulingStateReporter:
 
     def reserved(self, ask: Ask, node: Node) -> None:
         """Report that a node was reserved for a request."""
-        self._tell(ask, RESERVED, f"node {node.id} is kept for the request")
+        self._tell(ask, RESERVED, f"node {node.id} is reserved for the request")
 
     def unreserved(self, ask: Ask) -> None:
         """Re-examine a request whose reservation was cancelled."""
@@ -156,7 +156,7 @@ class SchedulingStateReporter:
     def _obstacle(self, ask: Ask) -> str:
         """Return what other than a lack of nodes stops a request; empty if nothing does."""
         if ask.gang_blocked:
-            return "it waits for its gang"
+            return "the request waits for its gang"
         for reason in of_application(self._at, ask.app):
             return reason.summary
         for holder in self._holders(ask):

@@ -37,7 +37,7 @@ def suggested_fixes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     if ask.gang_blocked:
         yield from _of_gang(at, ask)
     elif going:
-        yield f"the resource manager must confirm the end of {_count(len(going), 'allocation')}"
+        yield f"the resource manager must confirm the release of {_count(len(going), 'allocation')}"
     else:
         yield from _of_quotas(ask)
         yield from _of_limits(ask)
@@ -48,7 +48,7 @@ def fix_of_position(at: PartitionScheduler) -> Iterator[str]:
     """Yield the fixes for a request that only the back-pressure of an overdue gang blocks."""
     for gang in at.partition.gangs.overdue.values():
         if gang.overdue:
-            yield f"the gang of {gang.app.label} must get its place, or go"
+            yield f"the gang of {gang.app.label} must be allocated or removed"
 
 
 # -- the application ------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def _of_switches(at: PartitionScheduler, app: Application) -> Iterator[str]:
         yield f"start partition {at.name}"
     for queue in app.chain:
         if queue.state == STOPPED and queue.settings.stopped:
-            yield f"take queue.state: stopped from the configuration of queue {queue.path}"
+            yield f"remove queue.state: stopped from the configuration of queue {queue.path}"
         elif queue.state == STOPPED:
             yield f"start queue {queue.path}"
 
@@ -72,10 +72,10 @@ def _of_running(app: Application) -> Iterator[str]:
 
 def _of_order(at: PartitionScheduler, app: Application) -> Iterator[str]:
     if app.queue is not None and not app.admitted:
-        yield f"an application that goes first in queue {app.queue.path} must start running, or end"
+        yield f"an application with precedence in queue {app.queue.path} must start running or end"
     if app.backoff_timer is not None:
         left = describe_duration(max(app.backoff_timer.due - at.partition.clock.now(), 0))
-        yield f"wait {left}, until its application is tried again"
+        yield f"wait {left} until the back-off of the application ends"
 
 
 # -- gangs ----------------------------------------------------------------------------------------------
@@ -86,11 +86,11 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     if gang is not None:
         gang.choose_members()
     if gang is None:
-        yield f"a placeholder of task group {ask.task_group} must get its place and end"
+        yield f"a placeholder of task group {ask.task_group} must be allocated, to be replaced"
     elif gang.is_too_large:
-        yield f"its gang of {gang.size} members must ask for fewer and larger ones"
+        yield f"reduce the number of gang members (now {gang.size}): request fewer, larger members"
     elif gang.request is None:
-        yield f"requests for {in_words(_missing_of(gang))} more must arrive"
+        yield f"submit further requests of the gang, for {in_words(_missing_of(gang))} in total"
     else:
         yield from _of_quotas(gang.request)
         yield from _of_limits(gang.request)
@@ -113,7 +113,7 @@ def _of_members(at: PartitionScheduler, gang: AtomicGang) -> Iterator[str]:
         amount = f" ({each.pop()} each)" if len(each) == 1 else ""
         yield f"free room on nodes for {lacking} more of its {size} members{amount}"
     elif gang.request is not None and gang.request.ask_class.unschedulable:
-        yield f"free room in larger pieces: its {size} members must fit nodes together"
+        yield f"reduce fragmentation of the free resources: its {size} members must fit on the nodes at once"
 
 
 # -- quotas and limits ----------------------------------------------------------------------------------
@@ -138,7 +138,8 @@ def _more(what: str, most: Mapping[str, int], used: Mapping[str, int], ask: Ask,
     over = _over(most, used, ask)
     if over:
         can_end = all(used.get(name, 0) >= amount for name, amount in over.items())
-        yield f"raise {what} by {in_words(over)}" + (f", or end as much {where}" if can_end else "")
+        release = f", or release the same amount {where}" if can_end else ""
+        yield f"raise {what} by {in_words(over)}{release}"
 
 
 def _over(most: Mapping[str, int], used: Mapping[str, int], ask: Ask) -> Tally:
@@ -155,7 +156,7 @@ def _over(most: Mapping[str, int], used: Mapping[str, int], ask: Ask) -> Tally:
 def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     nodes, required = at.partition.nodes, ask.ask_class.required
     if required and required not in nodes:
-        yield f"node {required} must join"
+        yield f"add node {required}"
         return
     best = closest(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
     if best is None or best.distance[0]:
@@ -169,10 +170,10 @@ def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
 def _at_node(fit: NodeFit, remark: str) -> Iterator[str]:
     node = f"node {fit.node.id}{remark}"
     if fit.drained:
-        yield f"have {node} take new work again: it is drained"
+        yield f"make {node} schedulable again: it is drained"
     if fit.reserved:
         other = next(iter(fit.node.reservations))
-        yield f"{other.label}, which {node} is reserved for, must get its place or go"
+        yield f"{other.label}, which {node} is reserved for, must be allocated or released"
     if fit.lacking:
         yield f"free {in_words(fit.lacking)} on {node}"
 

@@ -58,7 +58,7 @@ class PlacementRuleContract(AnswersContract):
             assert answer is None or isinstance(answer, str), f"{what}: a name or None is wanted"
             if answer:
                 levels = answer.removesuffix(".").split(".") if answer == "root." else answer.split(".")
-                assert all(level.strip() for level in levels), f"{what}: a level of it is empty"
+                assert all(level.strip() for level in levels), f"{what}: one of its levels is empty"
             assert answer != "", f"{what}: say None where there is no match"
 
     def test_what_it_writes_into_a_name_is_allowed_there(self) -> None:
