@@ -79,8 +79,8 @@ def test_one_setting_is_compared_with_the_configuration_as_it_is(call: Call) -> 
     first, fair = table["applications", "wait, first task, mean"]["values"]
     assert first > 2 * fair
     assert table["applications", "wait, first task, mean"]["differs"] == [False, True]
-    assert table["in all", "applications finished"] == {
-        "section": "in all",
+    assert table["totals", "applications finished"] == {
+        "section": "totals",
         "name": "applications finished",
         "values": [4, 4],
         "halves": [None, None],
@@ -103,7 +103,7 @@ def test_the_sentence_says_where_two_runs_part_and_why(call: Call) -> None:
         "At 1m, after 3 equal decisions, fifo places t of long (root.a) on n-2, "
         "while fair places t of short-1 (root.a) on n-2; under fair long is stopped by: "
     )
-    assert "; its place: " in fair["sentence"]
+    assert "; position: " in fair["sentence"]
     assert stateaware["variant"] == "stateaware"
 
 
@@ -167,7 +167,7 @@ def test_folders_of_an_earlier_comparison_are_told_and_left_alone(call: Call, tm
     assert "earlier" not in call("--set", f"{POLICY}=fifo,fair,stateaware", *options)[2]
     status, _, err = call("--set", f"{POLICY}=stateaware,fifo", *options)
     assert status == 0
-    assert f"note: {tmp_path / 'out'}: 1-fifo, 2-fair, 3-stateaware are of an earlier comparison" in err
+    assert f"note: {tmp_path / 'out'}: 1-fifo, 2-fair, 3-stateaware are from an earlier comparison" in err
     assert (tmp_path / "out" / "3-stateaware" / "report.json").is_file()
 
 
@@ -185,7 +185,7 @@ def test_other_processes_give_the_same_bytes(call: Call, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "there is nothing to compare: name two configurations, --config A --config B, or set something"),
+        ((), "there is nothing to compare: give two configurations (--config A --config B) or a setting"),
         (("--set", "partitons[0].name=x"), "did you mean 'partitions'?"),
         (("--set", f"{LIMIT}=1,many"), f"--set {LIMIT}=many: {LIMIT}: expected a whole number"),
         (("--set", f"{POLICY}=fare"), "did you mean 'fair'?"),
@@ -193,7 +193,7 @@ def test_other_processes_give_the_same_bytes(call: Call, tmp_path: Path) -> None
         (("--no-plots",), "--no-plots is for the files of --out"),
         (("--set", f"{POLICY}=fair", "--seeds", "1-"), "expected whole numbers such as 1,2,7"),
         (("--set", f"{POLICY}=fair", "--seeds", "5-3"), "expected whole numbers"),
-        (("--set", f"{POLICY}=fair", "--seeds", "1-3"), "a seed changes nothing"),
+        (("--set", f"{POLICY}=fair", "--seeds", "1-3"), "a seed has no effect"),
         (("--set", f"{POLICY}=fair", "--out", "/dev/null/x"), "cannot write to /dev/null/x"),
         (("--set", f"{LIMIT}={','.join(map(str, range(1, 70)))}"), "69 variants are too many"),
     ],

@@ -94,10 +94,10 @@ def test_the_tables_tell_of_preemption_gangs_and_limits(call: Call) -> None:
         "tasks 7 asked for: 5 ended (2 timed out), 2 failed, 0 running, 0 waiting",
         "preempted 2 tasks",
         "lost work 1m 20s of 2 tasks (preempted)",
-        "gangs 1 submitted: 1 were whole, 0 waiting",
-        "gangs (until whole) 1 15s 15s 15s 15s",
-        "applications kept from starting 1 15s 15s 15s 15s",
-        "requests held by limits 1 15s 15s 15s 15s",
+        "gangs 1 submitted: 1 fully allocated, 0 waiting",
+        "gangs (until fully allocated) 1 15s 15s 15s 15s",
+        "applications blocked by limits 1 15s 15s 15s 15s",
+        "requests blocked by limits 1 15s 15s 15s 15s",
         "no more applications may run: queue root.web 15s",
     } <= lines
     # Without the option the two start again at 60: the third application finds the node full until then.
@@ -109,7 +109,7 @@ def test_a_workload_can_be_held_crowded_and_given_fewer_nodes(call: Call) -> Non
     four = SCENARIO.replace("{name: n, ", "{name: n, count: 4, ")
     _, out, err = call("--hold", "--nodes-fraction", "1/2", "--speed-up", "10", workload=four)
     assert "3 asked for: 0 ended, 2 running, 1 waiting" in out
-    assert err == "note: 2 of 4 nodes are kept\n"
+    assert err == "note: 2 of 4 nodes are used\n"
     for option, value in (("--speed-up", "fast"), ("--nodes-fraction", "1/0")):
         status, _, err = call(option, value, workload=four)
         assert status == 2
@@ -193,7 +193,7 @@ def test_what_fits_nowhere_is_said_and_the_simulation_goes_on(call: Call) -> Non
     workload = SCENARIO.replace("vcore: 1}, runtime", "vcore: 7}, runtime")
     status, out, err = call(workload=workload)
     assert status == 0
-    assert "note: 3 tasks of 1 applications fit on no node and will wait for ever: a wants vcore 7" in err
+    assert "note: 3 tasks of 1 applications fit on no node and will never be allocated: a asks for" in err
     assert "3 tasks fit on no node" in out
 
 
@@ -225,14 +225,14 @@ def test_nodes_from_a_file_of_their_own(call: Call) -> None:
         (CONFIG, "", (), "workload.yaml: is empty"),
         (CONFIG, "[]", (), "expected a mapping with the keys"),
         (CONFIG, "nodes: [", (), "workload.yaml: line "),
-        (CONFIG, NODES, (), "names no applications"),
+        (CONFIG, NODES, (), "contains no applications"),
         (CONFIG, SCENARIO.replace("vcore: 1, memory: 1Gi", ""), (), "a node needs at least one resource"),
         (CONFIG, SCENARIO, ("--until", "soon"), "expected seconds or a duration"),
         (CONFIG, SCENARIO, ("--until", "-5s"), "a time cannot be below 0"),
         (CONFIG, SCENARIO, ("--format", "pdf"), "'pdf' is not one of"),
         (CONFIG, SCENARIO, ("--format", "swf"), "expected 18 columns of numbers"),
         ("", SCENARIO, (), "queues.yaml: is empty"),
-        (CONFIG, JOB.format(1, 0), ("--format", "swf"), "the header tells of no nodes"),
+        (CONFIG, JOB.format(1, 0), ("--format", "swf"), "the header describes no nodes"),
         (CONFIG, "; MaxProcs: 2000000\n" + JOB.format(1, 0), ("--format", "swf"), "at most 1,000,000 nodes"),
         (CONFIG, f"; MaxProcs: {'9' * 5000}\n" + JOB.format(1, 0), ("--format", "swf"), "no nodes"),
         (CONFIG, SCENARIO, ("--nodes", "missing.yaml"), "missing.yaml: cannot be read: No such file"),
@@ -259,7 +259,7 @@ def test_bad_templates_are_one_clear_message(call: Call) -> None:
     templates = ("--swf-queue", "root.{quue}", "--swf-user", "{")
     status, _, err = call(*templates, trace="; MaxProcs: 2\n" + JOB.format(1, 0))
     assert status == 2
-    assert "names '{quue}'; known: {queue}, {user}, {group}, {application}, {partition}" in err
+    assert "the unknown field '{quue}'; known: {queue}, {user}, {group}, {application}, {partition}" in err
     assert "the template '{' for user cannot be read" in err
 
 
@@ -335,4 +335,4 @@ def test_control_characters_in_names_are_escaped(call: Call) -> None:
     assert status == 0
     assert "\x1b" not in out + err
     assert "Simulation of a\\x1b[31m\\nb" in out
-    assert "a\\x1b[31m\\nb wants vcore 1" in err
+    assert "a\\x1b[31m\\nb asks for vcore 1" in err

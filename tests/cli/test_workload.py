@@ -141,7 +141,7 @@ def test_what_is_made_can_be_simulated(tmp_path: Path, capsys: pytest.CaptureFix
         (("--applications", "0"), "--applications: expected a whole number from 1"),
         (("--nodes", "0"), "--nodes: expected a whole number from 1"),
         (("--during", "soon"), "--during: expected seconds or a duration"),
-        (("--during", "1h", "--arrivals", "regular,every=0"), "with no time between them they never end"),
+        (("--during", "1h", "--arrivals", "regular,every=0"), "arrivals without a time between them need a"),
     ],
 )
 def test_what_is_wrong_is_said_of_the_option(
@@ -156,7 +156,7 @@ def test_a_description_goes_with_few_options(tmp_path: Path, capsys: pytest.Capt
     assert "--node-size does not go with a description" in refused(
         capsys, str(path), "--node-size", "vcore=1"
     )
-    assert "names no applications" in refused(capsys, str(path))
+    assert "contains no applications" in refused(capsys, str(path))
     assert "cannot be read: No such file" in refused(capsys, str(tmp_path / "missing.yaml"))
 
 

@@ -84,7 +84,7 @@ def test_the_sentence_says_what_each_did_and_what_stopped_the_other() -> None:
     assert divergence_report.sentence == (
         "At 1m30s, after 1,200 equal decisions, fifo places task of x (root.a) on n1, "
         "while fair places task of y (root.a) on n1; under fair x is stopped by: the cluster is full; "
-        "its place: 2nd of 3 requests that wait."
+        "position: 2nd of 3 requests that wait."
     )
 
 
@@ -93,7 +93,7 @@ def test_another_node_for_the_same_task_is_the_order_of_nodes() -> None:
     sentence = describe("a", "b", divergence, 0, answer("anything")).sentence
     assert sentence == (
         "At 5s, with the first decision, a places task of x (root.a) on n1, "
-        "while b places task of x (root.a) on n2: the order of nodes is another one."
+        "while b places task of x (root.a) on n2: the order of nodes differs."
     )
 
 
@@ -101,31 +101,31 @@ def test_a_later_placement_of_the_same_task_is_explained() -> None:
     later = Divergence(3, placing(90, "x"), placing(95, "x", "n2"))
     sentence = describe("a", "b", later, 3, answer("others go first")).sentence
     assert sentence.endswith(
-        "while b does nothing until 1m35s, when it places task of x (root.a) on n2; "
-        "under b x is stopped by: others go first; its place: 2nd of 3 requests that wait."
+        "while b makes no decision until 1m35s, when it places task of x (root.a) on n2; "
+        "under b x is stopped by: others go first; position: 2nd of 3 requests that wait."
     )
     earlier = Divergence(3, placing(90, "x"), placing(85, "x", "n2"))
     assert describe("a", "b", earlier, 3, answer("anything")).sentence == (
-        "At 1m25s, after 3 equal decisions, a does nothing until 1m30s, when it places task of x (root.a) "
-        "on n1, while b places task of x (root.a) on n2."
+        "At 1m25s, after 3 equal decisions, a makes no decision until 1m30s, when it places task of x "
+        "(root.a) on n1, while b places task of x (root.a) on n2."
     )
 
 
 def test_idle_and_later_decisions_are_described() -> None:
     later = Divergence(1, placing(5, "x"), placing(8, "y"))
     assert str(question(later)) == "x@5s"
-    assert "b does nothing until 8s, when it places task of y" in describe("a", "b", later, 1, None).sentence
+    assert "b makes no decision until 8s, when it places task" in describe("a", "b", later, 1, None).sentence
     over = Divergence(1, placing(5, "x"), None)
-    assert "while b decides nothing more" in describe("a", "b", over, 1, None).sentence
+    assert "while b makes no further decision" in describe("a", "b", over, 1, None).sentence
     taken = Divergence(1, Decision(5 * SECOND, "preempted", "x", "t", "n", "q"), None)
     assert question(taken) is None
-    assert "a takes t of x (q) off n (preempted)" in describe("a", "b", taken, 1, None).sentence
+    assert "a releases t of x (q) on n (preempted)" in describe("a", "b", taken, 1, None).sentence
 
 
 def test_equal_runs_are_said_to_be_equal() -> None:
     divergence_report = describe("a", "b", None, 4321, None)
     assert (divergence_report.time, divergence_report.sentence) == (
         None,
-        "b decides exactly as a does, in all of 4,321 decisions.",
+        "b makes the same decisions as a: all 4,321 are equal.",
     )
-    assert describe("a", "b", None, 0, None).sentence == "Neither a nor b decides anything."
+    assert describe("a", "b", None, 0, None).sentence == "Neither a nor b makes any decision."

@@ -62,9 +62,9 @@ def test_axes_have_units_and_lines_have_names(observe: Observe) -> None:
         found = texts(plot_queues(history))
         assert {"root.q0", "root.q1", "used", "guaranteed", "limit", "cores", "vcore by queue"} <= found
         assert "simulated time (seconds)" in found
-        assert {"Tasks that wait, by queue", "tasks", "root.q0"} <= texts(plot_lengths(history))
+        assert {"Waiting tasks by queue", "tasks", "root.q0"} <= texts(plot_lengths(history))
         found = texts(plot_distributions(result.account.curves))
-        assert {"waited no longer than", "part of the applications", "root.q1", "≤ 1 s", "10 s"} <= found
+        assert {"waited no longer than", "share of the applications", "root.q1", "≤ 1 s", "10 s"} <= found
         assert any("each row is 2 nodes" in text for text in texts(plot_nodes(history)))
 
 
@@ -86,7 +86,8 @@ def test_what_there_is_no_room_for_is_said(observe: Observe) -> None:
         assert any("38 more are in queues.csv" in text for text in texts(plot_queues(history)))
         assert "42 more queues" in texts(plot_lengths(history))
         assert any(
-            f"{50 - len(COLOURS)} more" in text for text in texts(plot_distributions(result.account.curves))
+            f"{50 - len(COLOURS)} not shown" in text
+            for text in texts(plot_distributions(result.account.curves))
         )
 
 
@@ -112,7 +113,7 @@ def test_a_limit_far_above_is_written_and_not_drawn(observe: Observe) -> None:
     result = observe(scenario(1), leaves(1).replace("max: {vcore: 2}", "max: {vcore: 900}"))
     with styled():
         found = texts(plot_queues(result.account.history))
-    assert "limit 900, far above" in found
+    assert "limit 900 (not drawn)" in found
     assert "limit" not in found
 
 

@@ -173,7 +173,7 @@ def test_the_page_says_all_that_the_terminal_says(observe: Observe, tmp_path: Pa
     print_report(result.report, console, "fast", lambda more: print_sections(sections(result.figures), more))
     shown = re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", page)))
     words = re.sub(r"[─\s]+", " ", console.export_text()).replace("speed fast ", "")
-    assert all(said in words for said in ("lost work", "Rejected applications", "Tasks that wait"))
+    assert all(said in words for said in ("lost work", "Rejected applications", "Waiting tasks"))
     missing = [word for word in words.split() if word not in shown]
     assert not missing
     assert "(until 15s)" in shown
@@ -186,8 +186,8 @@ def test_without_the_extra_the_rest_is_written_and_it_says_what_to_install(
     with ResultFiles(tmp_path) as files:
         said = files.write(observe(SCENARIO, recorder=files, rows=files))
     assert said == (
-        "report.html and the plots are left out: matplotlib_that_is_not_there is not installed; "
-        "pip install 'yunikorn[plots]' brings them"
+        "report.html and the plots are not written: matplotlib_that_is_not_there is not installed; "
+        "install with pip install 'yunikorn[plots]'"
     )
     assert names(tmp_path) == PLAIN
 

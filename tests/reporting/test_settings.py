@@ -104,9 +104,9 @@ def test_lists_and_other_parts_can_be_set_too(registry: Registry) -> None:
         ("partitions[3].name", "there is no entry '[3]' in partitions: it has 1, counted from 0"),
         ("partitions.name", "there is no entry 'name' in partitions: it is a list of 1, write [0]"),
         (f"{LEAF}.queues[0].name", f"there is no list 'queues' in {LEAF}"),
-        (f"{LEAF}.name.first", "nothing can be set below name, it is 'no'"),
+        (f"{LEAF}.name.first", "nothing can be set below name, because its value is 'no'"),
         (f"{LEAF}.properties.application.sort.polcy", "did you mean 'application.sort.policy'?; known: "),
-        (f"{LEAF}.[0]", "expected a name where"),
+        (f"{LEAF}.[0]", "expected a name, got"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_said_with_what_is_near(path: str, said: str) -> None:
@@ -152,6 +152,6 @@ def test_all_that_is_wrong_with_settings_is_said_at_once() -> None:
     assert len(lines) == 3
     assert "expected PATH=VALUE" in lines[0]
     assert "a is set twice" in lines[1]
-    assert "the same value stands there twice" in lines[2]
+    assert "the same value is given twice" in lines[2]
     with pytest.raises(UsageError, match="the value cannot be read"):
         change(CONFIG, [Setting("a", "{b: ")])

@@ -66,7 +66,7 @@ def test_fewer_nodes_of_every_kind_and_no_events_of_those_that_went(make: Any) -
     half = Adjustments(nodes_fraction=Fraction("0.5")).apply(workload)
     assert [node.name for node in half.nodes] == ["small-0", "small-1", "small-2", "large"]
     assert [event.at for event in half.events] == [1, 3, 4]
-    assert half.remarks == ["4 of 7 nodes are kept; 2 events of the others are left out"]
+    assert half.remarks == ["4 of 7 nodes are used; 2 events of the other nodes are ignored"]
     assert (len(workload.nodes), len(workload.events), workload.remarks) == (7, 5, [])
 
 

@@ -218,10 +218,10 @@ def test_times_that_mean_nothing_are_problems_of_the_scenario() -> None:
     with pytest.raises(InputError) as error:
         read_scenario(text, "file", "name")
     assert [f"{one.path}: {one.message}" for one in error.value.problems] == [
-        "applications[0].gangtimeout: only a gang with placeholders has one: say gang: Soft or gang: Hard, "
-        "or leave it out",
-        "applications[1].timeout: a gang with placeholders has only gangtimeout: limit its tasks, each with "
-        "a timeout, instead",
+        "applications[0].gangtimeout: applies only to a gang with placeholders: set gang: Soft or gang: "
+        "Hard, or remove gangtimeout",
+        "applications[1].timeout: does not apply to a gang with placeholders: set gangtimeout, or a timeout "
+        "for each of its tasks",
         "applications[2].preempted: expected restart or fail, got 'retry'",
     ]
 

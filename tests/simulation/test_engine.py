@@ -240,7 +240,7 @@ def test_what_fits_nowhere_is_said_and_waits(make: Any, play: Play, core: Any) -
     report = play(make.workload([make.node("n")], applications), core)
     assert report.tasks.too_large == 2
     assert report.remarks == [
-        "2 tasks of 1 applications fit on no node and will wait for ever: huge wants vcore 99"
+        "2 tasks of 1 applications fit on no node and will never be allocated: huge asks for vcore 99"
     ]
     assert (report.applications.finished, report.applications.waiting) == (1, 1)
     assert conserved(report)
@@ -280,7 +280,7 @@ def test_an_allocation_without_an_ask_is_an_error(make: Any, core_class: Any, kn
             return decided
 
     workload = make.workload([make.node("n")], [make.app("a")])
-    with pytest.raises(ProtocolError, match="which nobody waits for"):
+    with pytest.raises(ProtocolError, match="which is not pending"):
         Simulation(workload, Liar(), ManualClock(), config="").run()
 
 

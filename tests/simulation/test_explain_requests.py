@@ -71,7 +71,7 @@ def answers(tmp_path: Path, *questions: str, until: int | None = None) -> list[E
 def test_a_waiting_application_is_explained_at_the_moment_that_is_asked_about(tmp_path: Path) -> None:
     (answer,) = answers(tmp_path, "model@20m")
     assert (answer.application, answer.time, answer.queue) == ("model", 1200.0, "root.science")
-    assert answer.state == "2 waiting, none of its tasks runs; it was submitted 10m before"
+    assert answer.state == "2 tasks waiting, no task running; submitted 10m earlier"
     (request,) = answer.requests
     assert (request.ask, request.waiting, request.resources) == (
         "train",
@@ -99,14 +99,14 @@ def test_the_moment_is_the_one_after_everything_of_its_instant(tmp_path: Path) -
     assert len(before.requests) == 1
     # The survey ends at 1h, and the model starts in that instant.
     assert at.requests == []
-    assert at.state == "does not wait: 2 of its tasks run"
+    assert at.state == "does not wait: 2 tasks running"
 
 
 def test_who_does_not_wait_is_told_why_and_when_it_waited_longest(tmp_path: Path) -> None:
     early, late, end = answers(tmp_path, "model@5m", "model@1h10m", "model")
     assert early.state == "does not wait: it is submitted at 10m"
     assert early.longest_wait is None
-    assert late.state == "does not wait: 2 of its tasks run"
+    assert late.state == "does not wait: 2 tasks running"
     assert end.state == "does not wait: it finished at 1h30m"
     for answer in (late, end):
         assert answer.longest_wait is not None
@@ -119,9 +119,7 @@ def test_who_does_not_wait_is_told_why_and_when_it_waited_longest(tmp_path: Path
 
 def test_who_never_waited_and_who_was_rejected(tmp_path: Path) -> None:
     survey, lost = answers(tmp_path, "survey", "lost")
-    assert survey.state == (
-        "does not wait: it finished at 1h; none of its tasks that got a place had to wait for it"
-    )
+    assert survey.state == ("does not wait: it finished at 1h; none of its allocated tasks had to wait")
     assert lost.state.startswith("does not wait: it was rejected at 20m: ")
 
 

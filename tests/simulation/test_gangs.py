@@ -130,7 +130,7 @@ def read(jobs: str) -> Workload:
 def test_the_jobs_of_a_trace_are_gangs_if_so_wanted() -> None:
     assert [application.gang for application in read("tasks").applications] == [""]
     assert [application.gang for application in read("atomic").applications] == ["Atomic"]
-    with pytest.raises(UsageError, match="jobs cannot start as 'rigid'; known: tasks, atomic"):
+    with pytest.raises(UsageError, match="unknown kind of jobs 'rigid'; known: tasks, atomic"):
         read("rigid")
 
 

@@ -174,7 +174,7 @@ def test_tasks_may_run_forever() -> None:
 
 def test_a_seed_without_anything_to_draw_is_refused() -> None:
     plain = NODES + "applications: [{id: a, tasks: [{resources: {vcore: 1}, runtime: 1}]}]"
-    with pytest.raises(UsageError, match="a seed changes nothing: file draws nothing"):
+    with pytest.raises(UsageError, match="a seed has no effect: file contains no random values"):
         read(plain, seed=1)
     assert read(plain).seed is None
 
@@ -213,19 +213,19 @@ def arriving(process: str) -> str:
         (run("{median: 3}"), "runtime.distribution: required, but missing: one of constant"),
         (run("{distribution: lognormal, median: 3}"), "runtime.sigma: required, but missing"),
         (run("{distribution: pareto, low: 1, shape: 0}"), "runtime.shape: expected more than 0"),
-        (run("{distribution: uniform, low: 3, high: 2}"), "runtime.high: expected at least as"),
+        (run("{distribution: uniform, low: 3, high: 2}"), "runtime.high: expected a value of at least low"),
         (run("{distribution: uniform, low: x, high: 2}"), "runtime.low: expected seconds or a"),
-        (run("{distribution: uniform, low: 1, high: 2, min: 9, max: 3}"), "max: expected at least"),
+        (run("{distribution: uniform, low: 1, high: 2, min: 9, max: 3}"), "max: expected a value of at"),
         (run("{distribution: exponential, mean: 2, meen: 3}"), "runtime.meen: unknown key"),
         (run("{distribution: choice, values: {}}"), "runtime.values: expected a list of values"),
-        (run("{distribution: choice, values: {1m: -1}}"), "values.1m: a weight is not below 0"),
+        (run("{distribution: choice, values: {1m: -1}}"), "values.1m: expected a weight of at least 0"),
         (run("[1]"), "runtime: expected a mapping, got a list"),
         (RUN.replace("vcore: 1", "vcore: {distribution: uniform, low: 1, high: 4x}"), "unknown suffix 'x'"),
         (RUN.replace("count: 3", "count: 3, user: {distribution: normal}"), "unknown distribution"),
         (run("1, priority: {distribution: choice, values: [a]}"), "priority.values"),
-        (RUN + "\napplications: [{id: x-2, tasks: [{resources: {vcore: 1}, runtime: 1}]}]", "called 'x-2'"),
+        (RUN + "\napplications: [{id: x-2, tasks: [{resources: {vcore: 1}, runtime: 1}]}]", "the id 'x-2'"),
         (RUN.replace("[{id", "[{id: x, count: 1, arrivals: {process: regular, every: 1}, tasks: []}, {id"),
-         "an entry is already called 'x'"),
+         "duplicate id 'x' in generate"),
         ("seed: -1\n" + RUN, "seed: expected a whole number from 0"),
     ],
 )  # fmt: skip
@@ -283,7 +283,7 @@ def test_nodes_of_a_file_of_their_own_may_fail_too() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("n-[12]", "m-*", "failures[0].nodes: no node that is there at the start is called 'm-*'"),
+        ("n-[12]", "m-*", "failures[0].nodes: no initial node matches 'm-*'"),
         ("until: 2h", "", "failures[0].until: required"),
         ("mean: 10m", "mean: 0", "failures[0].every.mean: expected more than 0"),
         (
@@ -294,12 +294,12 @@ def test_nodes_of_a_file_of_their_own_may_fail_too() -> None:
         (
             "applications:",
             "events: [{at: 1, node: n-2, action: drain}]\napplications:",
-            "has events of its own",
+            "has entries in events",
         ),
         (
             FAILURES[FAILURES.index("every:") : FAILURES.index("    until")],
             "every: 1ns\n    down: 0\n",
-            "makes more than 200,000 events",
+            "creates more than 200,000 events",
         ),
     ],
 )

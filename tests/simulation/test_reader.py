@@ -42,12 +42,12 @@ def test_the_format_is_found(name: str, text: str, format: str, write: Write) ->
 
 def test_the_format_that_is_asked_for_holds(write: Write) -> None:
     assert read_workload(write("odd.yaml", TRACE), format="swf").format == "swf"
-    with pytest.raises(UsageError, match="no format is called 'pdf'; known: scenario, swf"):
+    with pytest.raises(UsageError, match="unknown format 'pdf'; known: scenario, swf"):
         read_workload(write("a", TRACE), format="pdf")
 
 
 def test_a_csv_file_is_told_which_columns_it_lacks(write: Write) -> None:
-    with pytest.raises(InputError, match=r"expected the columns name, cpu_milli.*there is no memory_mib"):
+    with pytest.raises(InputError, match=r"expected the columns name, cpu_milli.*missing: memory_mib"):
         read_workload(write("pods.csv", "name,cpu_milli\na,1\n"))
 
 
@@ -89,7 +89,7 @@ def test_traces_that_are_no_text(tmp_path: Path) -> None:
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: No such file or directory"):
         read_workload(tmp_path / "missing")
-    with pytest.raises(InputError, match="has no list of pods"):
+    with pytest.raises(InputError, match="contains no list of pods"):
         read_workload(tmp_path)
 
 
@@ -132,7 +132,7 @@ def test_machines_with_and_without_memory() -> None:
         ("0 a 1 0\n", "expected processors per node in column 4"),
         ("0 a 1 2 1 lots\n", "expected memory per node in KB in column 6, or -1, got 'lots'"),
         ("0 a 99999999999 2\n", "a whole number from 1 to 1000000"),
-        ("; nothing\n", "names no nodes"),
+        ("; nothing\n", "contains no nodes"),
     ],
 )
 def test_machines_that_make_no_sense(text: str, said: str) -> None:

@@ -116,9 +116,9 @@ def test_the_name_of_the_file_stands_in_for_a_missing_name() -> None:
             "just text",
             f"{KEYS_EXPECTED}, got 'just text'",
         ),
-        ("# nothing", ": holds nothing but comments"),
-        (NODES, "applications: names no applications"),
-        (APPS, "nodes: names no nodes"),
+        ("# nothing", ": contains only comments"),
+        (NODES, "applications: contains no applications"),
+        (APPS, "nodes: contains no nodes"),
         (NODES + "applications: 5", "applications: expected a list, got '5': write [5]"),
         (NODES + APPS + "aplications: []", "aplications: unknown key, did you mean 'applications'?"),
         (NODES + APPS + "nodes: []", "the key 'nodes' is "),
@@ -142,7 +142,7 @@ def test_the_name_of_the_file_stands_in_for_a_missing_name() -> None:
         ),
         (
             "nodes: [{name: n, resources: {vcore: 1}}, {name: n, resources: {vcore: 1}}]\n" + APPS,
-            "nodes[1].name: a node is already called 'n'",
+            "nodes[1].name: duplicate node name 'n'",
         ),
         (
             NODES + "applications: [{id: a, tasks: []}]",
@@ -176,18 +176,18 @@ def test_the_name_of_the_file_stands_in_for_a_missing_name() -> None:
         ),
         (
             NODES + APPS[:-2] + ", {id: a, tasks: [{resources: {vcore: 1}, runtime: 1}]}]",
-            "applications[1].id: an application is already called 'a'",
+            "applications[1].id: duplicate application id 'a'",
         ),
-        (NODES + APPS + "events: [{at: 1, node: m, action: drain}]", "no node called 'm' is there"),
+        (NODES + APPS + "events: [{at: 1, node: m, action: drain}]", "no node 'm' is registered"),
         (NODES + APPS + "events: [{at: 1, node: n, action: stop}]", "unknown action 'stop'"),
         (NODES + APPS + "events: [{node: n, action: drain}]", "events[0].at: required, but missing"),
         (
             NODES + APPS + "events: [{at: 1, node: n, action: add, resources: {vcore: 1}}]",
-            "events[0].node: a node called 'n' is already there at that time",
+            "events[0].node: node 'n' is already registered at that time",
         ),
         (
             NODES + APPS + "events: [{at: 1, node: n, action: drain, resources: {vcore: 1}}]",
-            "events[0].resources: means nothing with the action 'drain'",
+            "events[0].resources: not allowed with the action 'drain'",
         ),
         (
             NODES + APPS + "events: [{at: 1, node: n, action: capacity}]",
@@ -195,7 +195,7 @@ def test_the_name_of_the_file_stands_in_for_a_missing_name() -> None:
         ),
         (
             NODES + APPS + "events: [{at: 2, node: n, action: drain}, {at: 1, node: n, action: remove}]",
-            "events[0].node: no node called 'n' is there at that time",
+            "events[0].node: no node 'n' is registered at that time",
         ),
     ],
 )

@@ -140,7 +140,7 @@ def test_a_long_file_is_read_when_it_is_needed(tmp_path: Path, registry: Registr
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert list(read_workload(packed).applications) == list(workload.applications)
     path.write_text("nodes: []\n", "utf-8")
-    with pytest.raises(InputError, match="has changed since it was read"):
+    with pytest.raises(InputError, match="has changed since the simulation started"):
         list(workload.applications)
 
 
@@ -169,14 +169,14 @@ def test_drawn_applications_may_stand_beside_many_listed_ones(tmp_path: Path) ->
         "tasks: [{resources: {vcore: 1}, runtime: 1}]}]\n"
     )
     assert len(read_workload(long_file(tmp_path, line("a"), head=head)).applications) == 3
-    with pytest.raises(InputError, match="an application is called 'g-1'"):
+    with pytest.raises(InputError, match="the generated ids clash with the id 'g-1'"):
         read_workload(long_file(tmp_path, line("g-1"), head=head))
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (line("a"), "an application is already called 'a'"),
+        (line("a"), "duplicate application id 'a'"),
         (line("b", -1), "applications[1].submit: expected seconds or a duration"),
         (line("b", more='"colour": "red", '), "applications[1].colour: unknown key"),
         (line("b", more='"user": "bob", '), "user"),
@@ -184,8 +184,8 @@ def test_drawn_applications_may_stand_beside_many_listed_ones(tmp_path: Path) ->
         (line("b").replace('"1"', '"0"'), "at least one resource above 0"),
         (line("b").replace('"vcore"', '"vcore": "1", "vcore"'), "vcore"),
         (line("b", more='"gang": "Loose", '), "applications[1].gang: expected"),
-        (line("b", more='"gangtimeout": 5, '), "only a gang with placeholders has one"),
-        (line("b", more='"gang": "Soft", "timeout": 5, '), "has only gangtimeout"),
+        (line("b", more='"gangtimeout": 5, '), "applies only to a gang with placeholders"),
+        (line("b", more='"gang": "Soft", "timeout": 5, '), "set gangtimeout"),
         (line("b", more='"preempted": "never", '), "applications[1].preempted: expected"),
         (line("b").replace('"runtime": 5', '"runtime": [5]'), "applications[1].tasks[0].runtime: expected"),
         (

@@ -159,7 +159,7 @@ def test_times_running_backwards_are_told_and_the_job_taken_at_its_time() -> Non
 def test_nothing_but_bad_lines_is_an_error() -> None:
     with pytest.raises(InputError, match="line 1: expected 18 columns"):
         read("x")
-    with pytest.raises(InputError, match="holds no jobs"):
+    with pytest.raises(InputError, match="contains no jobs"):
         read("; Version: 2.2")
 
 
@@ -179,7 +179,7 @@ def test_memory_in_bytes_is_noticed() -> None:
     jobs = [line(number, used=500_000_000) for number in range(3)]
     workload = read(*jobs)
     assert workload.applications[0].tasks[0].resources["memory"] == 500_000_000
-    assert "memory is taken as bytes" in workload.remarks[0]
+    assert "memory is read as bytes" in workload.remarks[0]
     assert read(*jobs, memory="kb").applications[0].tasks[0].resources["memory"] == 512_000_000_000
 
 
@@ -193,7 +193,7 @@ def test_nodes_come_from_the_header() -> None:
     ]
     assert len(read("; MaxProcs: 4", line(), nodes=[]).nodes) == 4
     assert read("; MaxNodes: 2", line(), nodes=[]).nodes[0].resources == {"vcore": 1000}
-    with pytest.raises(InputError, match="name them with --nodes FILE"):
+    with pytest.raises(InputError, match="specify them with --nodes FILE"):
         read(line(), nodes=[])
 
 

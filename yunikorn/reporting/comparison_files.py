@@ -20,10 +20,10 @@ WAITS, BARS, TIME, SHARES = (
 )
 PICTURES = (WAITS, BARS, TIME, SHARES)
 CAPTIONS = {
-    WAITS: "Which part of the applications waited no longer, and was slowed down no more, than that.",
+    WAITS: "Cumulative distributions of the waits and slowdowns of applications.",
     BARS: "Waits and slowdowns of the queues that waited longest.",
-    TIME: "How full the cluster was, and how many tasks waited.",
-    SHARES: "What the queues that used most had of the busiest resource type.",
+    TIME: "Utilisation of the cluster, and number of waiting tasks.",
+    SHARES: "Usage of the busiest resource type by the queues with the highest usage.",
 }
 
 
@@ -34,7 +34,7 @@ def outdated_runs(folder: Path, plans: Sequence[VariantPlan]) -> list[str]:
     if not found:
         return []
     are = "is" if len(found) == 1 else "are"
-    return [f"{folder}: {', '.join(found)} {are} of an earlier comparison and left alone"]
+    return [f"{folder}: {', '.join(found)} {are} from an earlier comparison and not removed"]
 
 
 def draw_comparison(comparison: Comparison) -> dict[str, bytes]:

@@ -47,7 +47,7 @@ def _note(comparison: Comparison) -> str:
     first = comparison.variants[0].name
     if len(comparison.seeds) > 1:
         return (
-            f"▲ ▼: larger or smaller than under {first}, where that is no chance (95 %, seed by seed); "
-            "±: half of the 95 % confidence interval"
+            f"▲ ▼: larger or smaller than under {first}, if the difference is significant "
+            "(95 %, paired by seed); ±: half of the 95 % confidence interval"
         )
     return f"▲ ▼: larger or smaller than under {first}"

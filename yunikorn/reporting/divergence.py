@@ -47,9 +47,9 @@ def describe(
 ) -> DivergenceReport:
     """Describe where `second` diverges from `first`; `answer` is the answer of `second` to the `question`."""
     if divergence is None:
-        text = f"Neither {first} nor {second} decides anything."
+        text = f"Neither {first} nor {second} makes any decision."
         if decisions:
-            text = f"{second} decides exactly as {first} does, in all of {decisions:,} decisions."
+            text = f"{second} makes the same decisions as {first}: all {decisions:,} are equal."
         return DivergenceReport(second, decisions, None, printable(text))
     moments = [one.time for one in (divergence.one, divergence.other) if one is not None]
     moment = min(moments)
@@ -64,13 +64,13 @@ def describe(
 
 def _action(who: str, decision: Decision | None, moment: int) -> str:
     if decision is None:
-        return f"{who} decides nothing more"
+        return f"{who} makes no further decision"
     what = f"{decision.task} of {decision.application} ({decision.queue})"
     action = f"places {what} on {decision.node}"
     if not decision.is_placing:
-        action = f"takes {what} off {decision.node} ({decision.kind})"
+        action = f"releases {what} on {decision.node} ({decision.kind})"
     if decision.time > moment:
-        return f"{who} does nothing until {spell_duration(decision.time)}, when it {action}"
+        return f"{who} makes no decision until {spell_duration(decision.time)}, when it {action}"
     return f"{who} {action}"
 
 
@@ -80,11 +80,11 @@ def _reason(who: str, divergence: Divergence, answer: ExplainAnswer | None) -> s
         return ""
     if other is not None and (one.application, one.task) == (other.application, other.task):
         if other.time == one.time:
-            return "" if one.node == other.node else ": the order of nodes is another one"
+            return "" if one.node == other.node else ": the order of nodes differs"
         if other.time < one.time:
             return ""  # No question was asked about the first run.
     if not answer.requests:
-        return f"; there {one.application} gets its place in the same instant"
+        return f"; under {who} {one.application} is allocated at the same time"
     request = next((each for each in answer.requests if each.ask == one.task), answer.requests[0])
     stopped = f"is stopped by: {request.causes[0].detail}" if request.causes else "is stopped by nothing"
-    return f"; under {who} {one.application} {stopped}; its place: {request.place}"
+    return f"; under {who} {one.application} {stopped}; position: {request.place}"

@@ -41,12 +41,12 @@ def measures(result: FullReport) -> Iterator[Measure]:
 
 
 def _totals(result: FullReport) -> Iterator[Measure]:
-    report, section = result.report, "in all"
+    report, section = result.report, "totals"
     apps, tasks = report.applications, report.tasks
     yield Measure(section, "applications finished", apps.finished, count)
     for name, number in (("failed", apps.failed), ("rejected", apps.rejected)):
         yield Measure(section, f"applications {name}", number, count)
-    yield Measure(section, "applications left over", apps.running + apps.waiting, count)
+    yield Measure(section, "applications unfinished", apps.running + apps.waiting, count)
     yield Measure(section, "tasks ended", tasks.ended, count)
     yield Measure(section, "tasks running at the end", tasks.running, count)
     yield Measure(section, "tasks waiting at the end", tasks.waiting, count)
@@ -59,7 +59,7 @@ def _totals(result: FullReport) -> Iterator[Measure]:
     for partition, types in result.figures.fragmentation.items():
         for name, found in types.items():
             what = f"{partition}: {name}" if several else name
-            yield Measure(section, f"free, of no use: {what}", found.of_capacity, percent)
+            yield Measure(section, f"free but unusable: {what}", found.of_capacity, percent)
             yield Measure(section, f"the same at the end: {what}", found.at_end_of_capacity, percent)
     yield Measure(section, "tasks preempted", report.preemptions, count)
     yield Measure(section, "lost work", sum(loss.seconds for loss in report.lost_work), spell_time)
@@ -102,4 +102,4 @@ def _queue(queue: GroupReport, *, several: bool) -> Iterator[Measure]:
     yield Measure(section, "bounded slowdown, mean", slowdown.mean if slowdown else None, ratio)
     yield Measure(section, "use", queue.use, percent)
     for name, kept in queue.guarantees.items():
-        yield Measure(section, f"guarantee of {name} kept", kept.kept, percent)
+        yield Measure(section, f"guarantee of {name} met", kept.kept, percent)

@@ -14,11 +14,11 @@ from yunikorn.simulation.report import Report
 from yunikorn.simulation.report_rows import WAITS, limits, outcome, queues, reasons, totals, waits
 
 CAPTIONS = {
-    "cluster.png": "What there was, what was used, and what was free but of no use to what waited.",
-    "queue-use.png": "What each queue used, with its guarantee and its limit.",
-    "queue-lengths.png": "How many tasks waited.",
-    "waits.png": "Which part of the applications waited no longer, and was slowed down no more, than that.",
-    "nodes.png": "How full each node was.",
+    "cluster.png": "Capacity, usage, and free resources that waiting tasks could not use.",
+    "queue-use.png": "Usage of each queue, with its guarantee and its limit.",
+    "queue-lengths.png": "Number of waiting tasks.",
+    "waits.png": "Cumulative distributions of the waits and slowdowns of applications.",
+    "nodes.png": "Utilisation of each node.",
 }
 
 
@@ -63,7 +63,7 @@ def _facts(report: Report) -> list[tuple[str, str]]:
     return [
         *totals(report),
         *(("note", text) for text in notes),
-        *(("fault", text) for text in report.plugin_faults),
+        *(("plugin failure", text) for text in report.plugin_faults),
     ]
 
 
@@ -77,7 +77,7 @@ def _first_parts(report: Report) -> list[Section]:
 def _last_parts(report: Report) -> list[Section]:
     """Return the tables of limits and refusals."""
     held = [list(row) for row in limits(report.limit_waits.limits)]
-    found = [Section("Limits that held requests", ["limit", "held in all"], held)] if held else []
+    found = [Section("Limits that blocked requests", ["limit", "blocked in total"], held)] if held else []
     for title, rows in reasons(report):
-        found.append(Section(title, ["reason", "count", "first"], [list(row) for row in rows]))
+        found.append(Section(title, ["reason", "count", "example"], [list(row) for row in rows]))
     return found

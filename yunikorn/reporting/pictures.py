@@ -25,8 +25,8 @@ def missing_extra(page: str = PAGE) -> str:
     if not missing:
         return ""
     return (
-        f"{page} and the plots are left out: {' and '.join(missing)} "
-        f"{'is' if len(missing) == 1 else 'are'} not installed; pip install 'yunikorn[plots]' brings them"
+        f"{page} and the plots are not written: {' and '.join(missing)} "
+        f"{'is' if len(missing) == 1 else 'are'} not installed; install with pip install 'yunikorn[plots]'"
     )
 
 

@@ -110,7 +110,7 @@ def plot_over_time(comparison: Comparison) -> Figure:
     use.set_title(f"Use of {shorten(name, 40)}" if name else "Use")
     use.set_ylim(0, 1.05)
     use.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
-    waiting.set_title("Tasks that wait")
+    waiting.set_title("Waiting tasks")
     waiting.set_ylabel("tasks")
     waiting.set_ylim(0, top(heights))
     waiting.set_xlabel(f"simulated time ({text})")
@@ -147,7 +147,7 @@ def plot_shares(comparison: Comparison) -> Figure:
                 totals[key] = max(totals.get(key, 0.0), sum(queue.used[name]) * history.width)
     ranked = sorted(totals, key=lambda key: -totals[key])[:QUEUES]
     if not ranked:
-        return empty("no queue had anything, so there is no use to show")
+        return empty("no queue used any resources, so there is no use to show")
     shown = sorted(ranked)
     time, text = time_scale(longest.edges)
     figure, axes = paper(1.0 + 1.8 * len(shown), len(shown), share=True)
@@ -159,7 +159,7 @@ def plot_shares(comparison: Comparison) -> Figure:
     axes[-1].set_xlabel(f"simulated time ({text})")
     handles, _ = axes[0].get_legend_handles_labels()
     labels = [shorten(variant.name, 30) for variant in variants]
-    title = f"{shorten(name, 30)}\n(dashed: guaranteed\nunder the first)"
+    title = f"{shorten(name, 30)}\n(dashed: guarantee\nof the first variant)"
     figure.legend(handles[: len(labels)], labels, loc="outside right upper", title=title)
     return figure
 

@@ -19,7 +19,7 @@ def plot_nodes(history: History) -> Figure:
     """Plot a heat map per resource type, with nodes (or groups of nodes) in order of registration."""
     nodes = history.nodes
     if not nodes.nodes or not history.count:
-        return empty("there is no time with nodes to show")
+        return empty("there were no nodes, so there is no use to show")
     means = {name: _mean(rows) for name, rows in nodes.shares.items()}
     shown = sorted(sorted(means, key=lambda name: (-means[name], name))[:TYPES])
     time, text = time_scale(history.edges)
@@ -39,9 +39,9 @@ def plot_nodes(history: History) -> Figure:
         bar = figure.colorbar(mesh, ax=one, pad=0.01, format=FuncFormatter(lambda value, _: f"{value:.0%}"))
         bar.set_label("used")
     merged = f"; each row is {nodes.per_row} nodes" if nodes.per_row > 1 else ""
-    more = f"; {len(means) - len(shown)} more resource types" if len(means) > len(shown) else ""
+    more = f"; {len(means) - len(shown)} more resource types are not shown" if len(means) > len(shown) else ""
     axes[-1].set_xlabel(
-        f"simulated time ({text}); nodes in the order in which they registered, grey: not there{merged}{more}"
+        f"simulated time ({text}); nodes in order of registration, grey: not registered{merged}{more}"
     )
     return figure
 

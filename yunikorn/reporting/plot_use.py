@@ -66,7 +66,7 @@ def _cluster(axes: Axes, history: History, each: PartitionHistory, name: str, se
             fill=True,
             color=UNUSABLE,
             alpha=0.75,
-            label="free, but of no use to what waits",
+            label="free but unusable by waiting tasks",
         )
     axes.stairs(
         [value / unit for value in capacity], edges, baseline=None, color=INK, lw=1.2, label="capacity"
@@ -95,7 +95,7 @@ def plot_queues(history: History) -> Figure:
     name = busiest_type(history)
     leaves = [queue for queue in history.queues if queue.is_leaf]
     if not leaves or not history.count or not name:
-        return empty("no queue had anything, so there is no use to show")
+        return empty("no queue used any resources, so there is no use to show")
     ranked = sorted(leaves, key=lambda queue: -sum(queue.used.get(name, ())))[:QUEUE_PLOTS]
     shown = [queue for queue in leaves if queue in ranked]
     columns = 1 if len(shown) <= ABOVE_EACH_OTHER else COLUMNS
@@ -141,7 +141,7 @@ def _queue(axes: Axes, history: History, queue: QueueHistory, name: str, unit: f
         axes.text(
             0.98,
             0.94,
-            f"limit {max(one for one in limits if one is not None):g}, far above",
+            f"limit {max(one for one in limits if one is not None):g} (not drawn)",
             ha="right",
             va="top",
             fontsize=7.5,

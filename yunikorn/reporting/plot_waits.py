@@ -42,7 +42,7 @@ def plot_lengths(history: History) -> Figure:
     if len(ranked) > SHOWN:
         label = f"{len(ranked) - SHOWN} more queues"
         axes.stairs(total, edges, baseline=below, fill=True, color=OTHERS, label=label)
-    axes.set_title("Tasks that wait, by queue")
+    axes.set_title("Waiting tasks by queue")
     axes.set_ylabel("tasks")
     axes.set_xlabel(f"simulated time ({text})")
     axes.set_xlim(edges[0], edges[-1])
@@ -76,7 +76,7 @@ def plot_distributions(curves: Curves, what: str = "queues") -> Figure:
     waits.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _first(value)))
     waits.set_title("Wait until the last task started")
     waits.set_xlabel("waited no longer than")
-    waits.set_ylabel("part of the applications")
+    waits.set_ylabel("share of the applications")
     slowdowns.set_xscale("log")
     slowdowns.set_xlim(left=0.9)
     slowdowns.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -90,7 +90,7 @@ def plot_distributions(curves: Curves, what: str = "queues") -> Figure:
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
     more = len(names) - len(shown)
-    title = f"{SHOWN} {what} of the\nlongest waits;\n{more} more" if more else None
+    title = f"{SHOWN} {what} with the\nlongest waits;\n{more} not shown" if more else None
     figure.legend(loc="outside right upper", title=title)
     return figure
 

@@ -83,9 +83,9 @@ def _groups(title: str, column: str, groups: list[GroupReport]) -> Section:
 
 def _users(users: list[GroupReport]) -> Section:
     ranked = sorted(users, key=lambda user: (-user.use, user.name))
-    found = _groups("Users, those with most use first", "user", ranked[:MOST])
+    found = _groups("Users, highest use first", "user", ranked[:MOST])
     more = len(users) - MOST
-    return attrs.evolve(found, note=f"{more} more are in report.json") if more > 0 else found
+    return attrs.evolve(found, note=f"{more} more users are in report.json") if more > 0 else found
 
 
 def _guarantees(queues: list[GroupReport]) -> Section:
@@ -99,7 +99,7 @@ def _guarantees(queues: list[GroupReport]) -> Section:
         for group in queues
         for name, kept in group.guarantees.items()
     ]
-    columns = ["queue", "guaranteed", "used of it", "kept of what was owed"]
+    columns = ["queue", "guaranteed", "use of guarantee", "guarantee met"]
     return Section("Guarantees", columns, rows)
 
 
@@ -118,10 +118,10 @@ def _fragmentation(figures: Figures) -> Section:
         if found.of_free is not None
     ]
     columns = [
-        "free, but of no use to what waits",
+        "free but unusable",
         "of free",
         "of capacity",
         "of free at the end",
-        "of capacity",
+        "of capacity at the end",
     ]
     return Section("Fragmentation", columns, rows)

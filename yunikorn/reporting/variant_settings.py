@@ -51,7 +51,7 @@ def parse_settings(texts: Sequence[str]) -> list[list[Setting]]:
             continue
         settings = [Setting(path.strip(), value) for value in _split(values)]
         if len({setting.value for setting in settings}) < len(settings):
-            problems.append(f"--set {text}: the same value stands there twice")
+            problems.append(f"--set {text}: the same value is given twice")
         if any(setting.path == other[0].path for other in found for setting in settings[:1]):
             problems.append(f"--set {text}: {path.strip()} is set twice; give all its values in one --set")
         found.append(settings)
@@ -82,7 +82,7 @@ def change(text: str, settings: Iterable[Setting]) -> str:
     """Apply the settings to the configuration `text`; raises `UsageError` that lists all invalid paths."""
     root, _ = compose(text)
     if root is None:
-        raise UsageError("an empty configuration has nothing that could be set")
+        raise UsageError("--set cannot change an empty configuration")
     document = _to_yaml(root)
     problems: list[str] = []
     for setting in settings:
@@ -171,8 +171,10 @@ def _set(document: yaml.Node, setting: Setting) -> None:
                 node = node.value[index][1]
             name, rest = key, rest.removeprefix(".")
         else:
-            what = "nothing" if _is_null(node) else f"'{node.value}'"
-            raise UsageError(f"--set {setting.path}: nothing can be set below {name}, it is {what}")
+            what = "empty" if _is_null(node) else f"'{node.value}'"
+            raise UsageError(
+                f"--set {setting.path}: nothing can be set below {name}, because its value is {what}"
+            )
 
 
 def _position(node: yaml.SequenceNode, rest: str, setting: Setting) -> tuple[int, str]:
@@ -196,7 +198,7 @@ def _key(node: yaml.MappingNode, rest: str, name: str, setting: Setting) -> tupl
         return rest, ""
     match = _NAME.match(rest)
     if match is None:
-        raise UsageError(f"--set {setting.path}: expected a name where '{rest}' stands")
+        raise UsageError(f"--set {setting.path}: expected a name, got '{rest}'")
     return match[0], rest[match.end() :]
 
 
@@ -204,7 +206,7 @@ def _check_property(name: str, key: str, setting: Setting) -> None:
     if name != "properties" or key in KNOWN or key.startswith(tuple(f"{one}." for one in POLICIES)):
         return
     raise UsageError(
-        f"--set {setting.path}: no property is called '{key}'{suggest(key, KNOWN)}; known: {', '.join(KNOWN)}"
+        f"--set {setting.path}: unknown property '{key}'{suggest(key, KNOWN)}; known: {', '.join(KNOWN)}"
     )
 
 
@@ -216,7 +218,7 @@ def _make(
         keys = [one.value for one, _ in node.value]
         at = setting.path[: len(setting.path) - len(rest) - len(key)].rstrip(".") or "the configuration"
         what = f"there is no list '{key}' in {at}{suggest(key, keys)}"
-        raise UsageError(f"--set {setting.path}: {what}; there: {', '.join(keys)}")
+        raise UsageError(f"--set {setting.path}: {what}; known: {', '.join(keys)}")
     made = yaml.MappingNode("tag:yaml.org,2002:map", [], flow_style=False)
     _put(node, key, index, made)
     return made

@@ -52,7 +52,7 @@ def make_plans(
     names = _names([path for path, _ in configs])
     combinations: list[tuple[Setting, ...]] = list(itertools.product(*settings))
     if len(configs) * len(combinations) > MOST:
-        raise UsageError(f"{len(configs) * len(combinations)} variants are too many, at most {MOST} fit")
+        raise UsageError(f"{len(configs) * len(combinations)} variants are too many; the maximum is {MOST}")
     if settings and len(configs) * len(combinations) == 1:
         combinations.insert(0, ())
     problems: list[str] = []
@@ -64,7 +64,7 @@ def make_plans(
     if problems:
         raise UsageError("\n".join(dict.fromkeys(problems)))
     if len(found) < 2:
-        what_to_do = "name two configurations, --config A --config B, or set something, --set PATH=VALUE"
+        what_to_do = "give two configurations (--config A --config B) or a setting (--set PATH=VALUE)"
         raise UsageError(f"there is nothing to compare: {what_to_do}")
     return found
 
@@ -96,7 +96,7 @@ def _names(paths: list[Path]) -> list[str]:
         names = [short(path) for path in paths]
         if len(set(names)) == len(names):
             return names
-    raise UsageError("the same configuration is named twice")
+    raise UsageError("the same configuration is given twice")
 
 
 def _label(

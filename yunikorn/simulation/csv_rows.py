@@ -61,7 +61,7 @@ def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[CsvRow 
     header = [name.strip() for name in next(_careful(lines, file), [])]
     missing = [name for name in required if name not in header]
     if missing:
-        what = f"expected the columns {', '.join(required)}; there is no {' and no '.join(missing)}"
+        what = f"expected the columns {', '.join(required)}; missing: {', '.join(missing)}"
         raise InputError(file, [Problem("", what, 1)])
     for fields in _careful(lines, file):
         if not any(field.strip() for field in fields):
@@ -78,4 +78,4 @@ def _careful(lines: Iterator[list[str]], file: str) -> Iterator[list[str]]:
     try:
         yield from lines
     except csv.Error as error:
-        raise InputError(file, [Problem("", f"is no CSV: {error}")]) from error
+        raise InputError(file, [Problem("", f"is not valid CSV: {error}")]) from error

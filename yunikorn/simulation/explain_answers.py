@@ -90,13 +90,13 @@ def in_lines(answer: ExplainAnswer) -> Iterator[str]:
     for request in answer.requests[:SHOWN]:
         yield from _request(request)
     if len(answer.requests) > SHOWN:
-        yield f"  and {len(answer.requests) - SHOWN} more requests; --json has all"
+        yield f"  and {len(answer.requests) - SHOWN} more requests; --json lists all"
     wait = answer.longest_wait
     if wait is not None and not answer.requests:
         since = _spell(wait.since)
         yield (
-            f"  it waited longest from {since} to {_spell(wait.until)}, for {wait.task}: "
-            f"--explain {answer.application}@{since} says why"
+            f"  longest wait: task {wait.task}, from {since} to {_spell(wait.until)}; "
+            f"for the reason use --explain {answer.application}@{since}"
         )
 
 
@@ -106,8 +106,8 @@ def _request(request: WaitingRequest) -> Iterator[str]:
     for word, cause in zip(_words("stopped by", "and by"), request.causes, strict=False):
         yield f"    {word:<12} {cause.detail}"
     if not request.causes:
-        yield f"    {'stopped by':<12} nothing: it is tried at the next decision"
-    yield f"    {'its place':<12} {request.place}"
+        yield f"    {'stopped by':<12} nothing: the request is tried in the next scheduling cycle"
+    yield f"    {'position':<12} {request.place}"
     for word, fix in zip(_words("would help", "and"), request.suggested_fixes, strict=False):
         yield f"    {word:<12} {fix}"
 

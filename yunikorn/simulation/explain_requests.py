@@ -105,7 +105,7 @@ class Fate:
     @property
     def never(self) -> str:
         """Addition to the answer if no started task had to wait; else empty."""
-        return "" if self.longest else "; none of its tasks that got a place had to wait for it"
+        return "" if self.longest else "; none of its allocated tasks had to wait"
 
 
 class ExplainRequests:
@@ -168,11 +168,15 @@ class ExplainRequests:
 def _state(
     plan: WorkloadApplication, record: Submitted, requests: list[WaitingRequest], fate: Fate, now: int
 ) -> str:
-    running = f"{record.running} of its tasks run" if record.running else "none of its tasks runs"
+    running = f"{_tasks(record.running)} running"
     if not requests:
         return f"does not wait: {running}{fate.never}"
     waiting = sum(request.waiting for request in requests)
-    return f"{waiting} waiting, {running}; it was submitted {spell_duration(now - plan.submit)} before"
+    return f"{_tasks(waiting)} waiting, {running}; submitted {spell_duration(now - plan.submit)} earlier"
+
+
+def _tasks(count: int) -> str:
+    return f"{count or 'no'} task{'s' if count > 1 else ''}"
 
 
 def _elsewhere(plan: WorkloadApplication, fate: Fate) -> str:

@@ -36,7 +36,7 @@ def read_machines(text: str, file: str) -> list[WorkloadNode]:
         memory = _whole(fields[5]) if len(fields) > 5 else -1
         nodes.extend(_alike(fields[1], _whole(fields[2]), _whole(fields[3]), memory))
     if problems or not nodes:
-        raise InputError(file, problems or [Problem("", "names no nodes")])
+        raise InputError(file, problems or [Problem("", "contains no nodes")])
     return nodes
 
 

@@ -67,7 +67,7 @@ class OpenbOptions:
         """Raise `UsageError` for a template with an unknown field, or an unknown unit for counting GPUs."""
         check_templates({"queue": self.queue, "user": self.user}, FIELDS)
         if self.gpus not in GPU_COUNTS:
-            raise UsageError(f"GPUs cannot be counted as '{self.gpus}'; known: {', '.join(GPU_COUNTS)}")
+            raise UsageError(f"unknown unit of GPUs '{self.gpus}'; known: {', '.join(GPU_COUNTS)}")
 
 
 def read_openb(
@@ -90,14 +90,14 @@ def read_openb(
         except BadLine as error:
             problems.append(Problem("", str(error), row.line))
     if not pods.applications or (strict and problems):
-        raise InputError(file, problems or [Problem("", "names no pods")])
+        raise InputError(file, problems or [Problem("", "contains no pods")])
     if problems:
         pods.counts[SKIPPED] = len(problems)
     remarks = remarks_on(file, problems)
     if pods.counts[CHOOSY]:
         remarks.append(
-            f"{file}: {pods.counts[CHOOSY]} pods want a certain model of GPU: that holds in a partition "
-            "with the predicate node-selector"
+            f"{file}: {pods.counts[CHOOSY]} pods ask for a model of GPU (gpu_spec): only partitions "
+            "with the predicate node-selector enforce it"
         )
     origin = min(application.submit for application in pods.applications)
     applications = [attrs.evolve(each, submit=each.submit - origin) for each in pods.applications]
@@ -129,7 +129,7 @@ class _Pods:
         resources = self._amount(row, gpus, milli)
         created, runtime, found = _times(row)
         if self._lines.setdefault(name, row.line) != row.line:
-            raise BadLine(f"a pod is already called '{name}', on line {self._lines[name]}")
+            raise BadLine(f"the pod name '{name}' was already used on line {self._lines[name]}")
         self.counts.update(found)
         models = row.text("gpu_spec")
         if models:
@@ -154,7 +154,7 @@ class _Pods:
         }
         found = Resource({kind: amount for kind, amount in amounts.items() if amount})
         if not found:
-            raise BadLine("expected a pod that takes something, got one without core, memory and GPU")
+            raise BadLine("expected a pod with cores, memory or GPUs above 0, got a pod with none of them")
         return self._resources.setdefault(found, found)
 
     def _fill(self, template: str, row: CsvRow, kind: str) -> str:
@@ -175,6 +175,6 @@ def _times(row: CsvRow) -> tuple[int, int, list[str]]:
     if started is None:
         found.append(NO_START)
     if deleted < since:
-        before = "scheduled" if started is not None else "created"
-        raise BadLine(f"expected a pod that is deleted after it is {before}, got one that is deleted before")
+        begin = "scheduled_time" if started is not None else "creation_time"
+        raise BadLine(f"expected a deletion_time that is not before the {begin}, got an earlier time")
     return created or 0, deleted - since, found

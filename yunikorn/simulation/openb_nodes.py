@@ -49,12 +49,12 @@ def read_openb_nodes(text: str, file: str, counting: str = SHARE) -> list[Worklo
         try:
             node = _read_node(row, counting)
             if node.name in nodes:
-                raise BadLine(f"a node is already called '{node.name}'")
+                raise BadLine(f"duplicate node name '{node.name}'")
             nodes[node.name] = node
         except BadLine as error:
             problems.append(Problem("", str(error), row.line))
     if problems or not nodes:
-        raise InputError(file, problems or [Problem("", "names no nodes")])
+        raise InputError(file, problems or [Problem("", "contains no nodes")])
     return list(nodes.values())
 
 

@@ -26,8 +26,8 @@ class OversizedTasks:
             return ""
         shown = "; ".join(self.examples)
         return (
-            f"{self.tasks} tasks of {self.applications} applications fit on no node and will wait for "
-            f"ever: {shown}"
+            f"{self.tasks} tasks of {self.applications} applications fit on no node and will never be "
+            f"allocated: {shown}"
         )
 
 
@@ -51,7 +51,7 @@ def find_oversized(workload: Workload, examples: int = 3) -> OversizedTasks:
             if fitting is None:
                 fitting = known[shape] = _fits_any(sizes.get(partition, ()), group.resources)
                 if not fitting and len(lines) < examples:
-                    lines.append(f"{application.id} wants {in_words(group.resources)}")
+                    lines.append(f"{application.id} asks for {in_words(group.resources)}")
             lost += 0 if fitting else group.count
         tasks += lost
         applications += bool(lost)

@@ -44,13 +44,13 @@ def read_workload(
     `seed` replaces the seed of a scenario.
     """
     if format and format not in FORMATS:
-        raise UsageError(f"no format is called '{format}'; known: {', '.join(FORMATS)}")
+        raise UsageError(f"unknown format '{format}'; known: {', '.join(FORMATS)}")
     openb = openb or OpenbOptions()
     openb.check()
     cluster = read_node_file(nodes, openb.gpus) if nodes else None
     if path.is_dir():
         if format not in ("", OPENB):
-            raise InputError(str(path), [Problem("", f"is a folder; a {format} workload is a file")])
+            raise InputError(str(path), [Problem("", f"is a folder; the format {format} needs a file")])
         path = _only_list(path, "pods", _is_pods)
         format = OPENB
     if (format or _by_extension(path)) == SCENARIO:
@@ -60,7 +60,7 @@ def read_workload(
     if format == SCENARIO:
         return read_scenario(yaml_text(content, str(path)), str(path), path.name, cluster, seed)
     if seed is not None:
-        raise UsageError(f"a seed changes nothing: {path} is a trace, and nothing in it is drawn")
+        raise UsageError(f"a seed has no effect: {path} is a trace, which contains no random values")
     text = trace_text(content, str(path))
     if format == OPENB:
         next(read_rows(text, str(path), POD_COLUMNS), None)  # report a wrong list before missing nodes
@@ -114,8 +114,8 @@ def _only_list(folder: Path, what: str, is_one: Callable[[bytes], bool]) -> Path
         return found[0]
     option = "--nodes" if what == "nodes" else "--workload"
     names = ", ".join(path.name for path in found)
-    problem = f"has several lists of {what}: {names}" if found else f"has no list of {what} (a CSV file)"
-    raise InputError(str(folder), [Problem("", f"{problem}; name one with {option} FILE")])
+    problem = f"contains several lists of {what}: {names}" if found else f"contains no list of {what} (CSV)"
+    raise InputError(str(folder), [Problem("", f"{problem}; specify one with {option} FILE")])
 
 
 def _is_nodes(content: bytes) -> bool:

@@ -50,5 +50,8 @@ def describe_reload(report: ReloadReport) -> str:
     """Describe the result of loading a configuration as text."""
     when = spell_duration(round(report.time * SECOND))
     if report.taken:
-        return f"at {when} the configuration {report.config} came into use"
-    return f"at {when} the configuration {report.config} was refused, the one before stays: {report.reason}"
+        return f"at {when} the configuration {report.config} was loaded"
+    return (
+        f"at {when} the configuration {report.config} was refused, and the previous one stays active: "
+        f"{report.reason}"
+    )

@@ -73,7 +73,7 @@ def _lost_work(report: Report) -> Iterator[tuple[str, str]]:
     gangs = report.gangs
     if gangs is not None:
         given_up = f", {gangs.given_up} given up" if gangs.given_up else ""
-        fates = f"{gangs.whole} were whole{given_up}, {gangs.waiting} waiting"
+        fates = f"{gangs.whole} fully allocated{given_up}, {gangs.waiting} waiting"
         yield "gangs", f"{gangs.submitted} submitted: {fates}"
 
 
@@ -85,12 +85,12 @@ def waits(report: Report) -> Iterator[tuple[str, ...]]:
     yield "applications (first task)", *_wait(report.application_wait)
     yield "tasks", *_wait(report.task_wait)
     if report.gangs is not None:
-        yield "gangs (until whole)", *_wait(report.gangs.wait)
+        yield "gangs (until fully allocated)", *_wait(report.gangs.wait)
     held = report.limit_waits
     if held.applications is not None:
-        yield "applications kept from starting", *_wait(held.applications)
+        yield "applications blocked by limits", *_wait(held.applications)
     if held.tasks is not None:
-        yield "requests held by limits", *_wait(held.tasks)
+        yield "requests blocked by limits", *_wait(held.tasks)
 
 
 def _wait(wait: WaitSummary | None) -> tuple[str, str, str, str, str]:
@@ -147,7 +147,7 @@ def reasons(report: Report) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
     for title, found in (
         ("Rejected applications", report.rejections),
         ("Refused tasks", report.refusals),
-        ("Tasks that wait", report.waiting),
+        ("Waiting tasks", report.waiting),
     ):
         if found:
             yield title, list(_reasons(found))

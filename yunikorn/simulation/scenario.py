@@ -54,7 +54,7 @@ def read_scenario(
     document.only(KEYS)
     drawn = "generate" in document or (cluster is None and "failures" in document)
     if seed is not None and not drawn:
-        raise UsageError(f"a seed changes nothing: {file} draws nothing (it has no generate)")
+        raise UsageError(f"a seed has no effect: {file} contains no random values (it has no generate)")
     own = document.integer("seed", 0, INT64_MAX)
     seed = (own or 0) if seed is None else seed
     if cluster is None:
@@ -84,13 +84,13 @@ def _read_arrivals(document: Table, seed: int) -> Sequence[WorkloadApplication]:
         return []
     if not plans:
         if not applications:
-            document.findings.problem(document.spot("applications"), "names no applications")
+            document.findings.problem(document.spot("applications"), "contains no applications")
         return applications
     generated = Generated(applications, plans, seed)
     for index, (plan, size) in enumerate(zip(plans, generated.sizes, strict=True)):
         if size >= MANY and plan.during is not None:
             entry = Spot(f"generate[{index}].during", document.spot("generate").node)
-            document.findings.problem(entry, f"expected less than {MANY:,} applications in that time")
+            document.findings.problem(entry, f"expected fewer than {MANY:,} applications in that time")
     return generated
 
 
@@ -122,7 +122,7 @@ def _open(text: str, file: str) -> Table:
         raise InputError(file, error.problems) from error
     findings.problems.extend(problems)
     if root is None:
-        raise InputError(file, [Problem("", "holds nothing but comments")])
+        raise InputError(file, [Problem("", "contains only comments")])
     if not isinstance(root, Mapping):
         what = f"expected a mapping with the keys {', '.join(KEYS)}, got {show(root)}"
         raise InputError(file, [Problem("", what, root.line, root.column)])
@@ -140,7 +140,7 @@ def _read_cluster(document: Table, file: str, seed: int) -> ScenarioCluster:
     nodes = read_nodes(document)
     events = read_events(document, nodes)
     if not nodes and not events and len(document.findings.problems) == wrong:
-        document.findings.problem(document.spot("nodes"), "names no nodes")
+        document.findings.problem(document.spot("nodes"), "contains no nodes")
     busy = {event.node.name for event in events}
     events += read_failures(document, nodes, busy, streams(seed))
     events.sort(key=lambda event: event.at)

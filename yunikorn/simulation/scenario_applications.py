@@ -48,9 +48,7 @@ def read_applications(document: Table) -> list[WorkloadApplication]:
     for table in document.tables("applications"):
         for application in _read_alike(table):
             if application.id and application.id in found:
-                table.findings.problem(
-                    table.spot("id"), f"an application is already called '{application.id}'"
-                )
+                table.findings.problem(table.spot("id"), f"duplicate application id '{application.id}'")
                 break
             found[application.id] = application
     return list(found.values())
@@ -95,14 +93,14 @@ def _read_choice(table: Table, key: str, known: tuple[str, ...]) -> str:
 def check_times(table: Table, application: WorkloadApplication) -> None:
     """Report conflicting timeouts: a gang with placeholders has `gangtimeout`, others have `timeout`."""
     if application.patience and not application.has_placeholders:
-        what_to_do = f"say gang: {SOFT} or gang: {HARD}, or leave it out"
+        what_to_do = f"set gang: {SOFT} or gang: {HARD}, or remove gangtimeout"
         table.findings.problem(
-            table.spot("gangtimeout"), f"only a gang with placeholders has one: {what_to_do}"
+            table.spot("gangtimeout"), f"applies only to a gang with placeholders: {what_to_do}"
         )
     if application.timeout and application.has_placeholders:
         table.findings.problem(
             table.spot("timeout"),
-            "a gang with placeholders has only gangtimeout: limit its tasks, each with a timeout, instead",
+            "does not apply to a gang with placeholders: set gangtimeout, or a timeout for each of its tasks",
         )
 
 
@@ -113,9 +111,7 @@ def _read_tasks(application: Table) -> tuple[WorkloadTaskGroup, ...]:
         table.only(TASK_KEYS)
         name = table.text("name") or f"task-{number}"
         if name in groups:
-            table.findings.problem(
-                table.spot("name"), f"tasks of this application are already called '{name}'"
-            )
+            table.findings.problem(table.spot("name"), f"duplicate task name '{name}' in this application")
         groups[name] = WorkloadTaskGroup(
             name=name,
             count=read_count(table, MAX_COUNT),

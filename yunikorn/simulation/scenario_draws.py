@@ -53,7 +53,7 @@ class Unit:
 def _parse_count(text: str) -> float:
     value = read_number(Scalar(0, 0, text, True))
     if value < 0:
-        raise ValueError(f"expected a number from 0 up, got '{text}'")
+        raise ValueError(f"expected a number of at least 0, got '{text}'")
     return value
 
 
@@ -103,7 +103,7 @@ def _read_distribution(table: Table, unit: Unit) -> Distribution | None:
     if len(values) < len(read):
         return None
     if "high" in values and values["low"] > values["high"]:
-        table.findings.problem(table.spot("high"), "expected at least as much as low")
+        table.findings.problem(table.spot("high"), "expected a value of at least low")
         return None
     found: Distribution = kind(**values)
     return found
@@ -139,7 +139,7 @@ def _read_limits(table: Table, unit: Unit, found: Distribution) -> Amounts:
     low = round(_parse(table, "min", unit.parse) or 0) if "min" in table else usual_low
     high = round(_parse(table, "max", unit.parse) or 0) if "max" in table else unit.high
     if low > high:
-        table.findings.problem(table.spot("max"), "expected at least as much as min")
+        table.findings.problem(table.spot("max"), "expected a value of at least min")
     return Amounts(found, max(step, 1), max(low, unit.low), high)
 
 
@@ -200,7 +200,7 @@ def _choice(table: Table, values: list[T | None], weights: list[float]) -> Weigh
 def _read_weight(table: Table, key: str) -> float:
     weight = table.number(key)
     if weight is not None and weight < 0:
-        table.findings.problem(table.spot(key), "a weight is not below 0")
+        table.findings.problem(table.spot(key), "expected a weight of at least 0")
     return max(weight or 0.0, 0.0)
 
 
@@ -251,7 +251,7 @@ def read_sizes(table: Table) -> dict[str, Amounts] | WeightedChoice[Resource]:
     """Read the amounts of a task: `resources` drawn per type, or a choice of `sizes` with `weight`."""
     if "sizes" in table:
         if "resources" in table:
-            table.findings.problem(table.spot("sizes"), "a task has either resources or sizes")
+            table.findings.problem(table.spot("sizes"), "a task cannot have both resources and sizes")
         return _read_sizes(table)
     amounts = table.table("resources")
     if amounts is None:

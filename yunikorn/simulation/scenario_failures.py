@@ -23,7 +23,7 @@ def read_failures(
 ) -> list[NodeEvent]:
     """Return the events of the nodes in the entries; nodes in `busy` have explicit events and are refused."""
     found: list[NodeEvent] = []
-    taken = dict.fromkeys(busy, "events of its own")
+    taken = dict.fromkeys(busy, "entries in events")
     for table in document.tables("failures"):
         wrong = len(table.findings.problems)
         table.only(KEYS)
@@ -38,7 +38,7 @@ def read_failures(
             room -= len(events)
             found += events
         if room < 0:
-            what = f"makes more than {MANY:,} events: let nodes fail more seldom, or end it sooner"
+            what = f"creates more than {MANY:,} events: increase every, or reduce until"
             table.findings.problem(table.spot("every"), what)
     return found
 
@@ -50,14 +50,14 @@ def _read_nodes(table: Table, nodes: list[WorkloadNode], taken: dict[str, str]) 
     if pattern and not chosen:
         table.findings.problem(
             table.spot("nodes"),
-            f"no node that is there at the start is called '{pattern}'{suggest(pattern, names)}; "
-            "worker-* stands for all whose names begin with worker-",
+            f"no initial node matches '{pattern}'{suggest(pattern, names)}; "
+            "worker-* matches all names that start with worker-",
         )
     for node in chosen:
         if node.name in taken:
             table.findings.problem(table.spot("nodes"), f"node '{node.name}' already has {taken[node.name]}")
             break
-        taken[node.name] = "failures from an entry above"
+        taken[node.name] = "failures from an earlier entry"
     return chosen
 
 

@@ -86,7 +86,7 @@ class FileApplications(Arrivals):
             raise self._changed()
 
     def _changed(self) -> InputError:
-        what = "has changed since it was read: it is needed while the simulation runs"
+        what = "has changed since the simulation started: the file must not change during the run"
         return InputError(str(self._path), [Problem("", what)])
 
 

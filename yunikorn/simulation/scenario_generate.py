@@ -49,11 +49,11 @@ def read_plans(document: Table, taken: Collection[str]) -> list[ApplicationPlan]
         plan = _read_plan(table)
         name = plan.pattern.id
         if name in plans:
-            table.findings.problem(table.spot("id"), f"an entry is already called '{name}'")
+            table.findings.problem(table.spot("id"), f"duplicate id '{name}' in generate")
         for other in taken:
             stem, dash, number = other.rpartition("-")
             if name and stem == name and dash and number.isdigit():
-                what = f"an application is called '{other}', as one of these would be"
+                what = f"the generated ids clash with the id '{other}' in applications"
                 table.findings.problem(table.spot("id"), what)
                 break
         plans[name] = plan
@@ -68,11 +68,11 @@ def _read_plan(table: Table) -> ApplicationPlan:
     count = read_count(table, MANY) if "count" in table else None
     during = read_time(table, "during") if "during" in table else None
     if count is None and during is None:
-        what = "required, but missing: say how many come, or with during for how long they come"
+        what = "required, but missing: set count (how many arrive), during (for how long), or both"
         table.findings.problem(table.spot("count"), what)
     process = _read_process(table, count, during)
     if count is None and process == Regular(0):
-        what = "required, but missing: with no time between them they never end"
+        what = "required, but missing: arrivals without a time between them need a count"
         table.findings.problem(table.spot("count"), what)
     return ApplicationPlan(
         pattern=pattern,
@@ -92,7 +92,7 @@ def _read_tasks(table: Table) -> tuple[TaskPlan, ...]:
         inner.only(GROUP_KEYS)
         name = inner.text("name") or f"task-{number}"
         if name in groups:
-            what = f"tasks of this application are already called '{name}'"
+            what = f"duplicate task name '{name}' in this application"
             inner.findings.problem(inner.spot("name"), what)
         groups[name] = TaskPlan(
             name=name,
@@ -136,7 +136,7 @@ def _read_uniform(table: Table, arrivals: Table, count: int | None, during: int 
     arrivals.only(("process",))
     for key, value in (("count", count), ("during", during)):
         if value is None:
-            what = "required, but missing: uniform arrivals are so many in so much time"
+            what = "required, but missing: uniform arrivals need count and during"
             table.findings.problem(table.spot(key), what)
     return Uniformly(count or 1, during or 0)
 

@@ -38,7 +38,7 @@ def read_nodes(document: Table) -> list[WorkloadNode]:
         alike = _read_node(table, name)
         for each in numbered(name, read_count(table, MAX_NODES)):
             if each and each in nodes:
-                table.findings.problem(table.spot("name"), f"a node is already called '{each}'")
+                table.findings.problem(table.spot("name"), f"duplicate node name '{each}'")
                 break
             nodes[each] = attrs.evolve(alike, name=each)
     return list(nodes.values())
@@ -88,19 +88,19 @@ def _check_presence(
     if entry.change is NodeEventKind.ADD:
         joining = entry.joining or gone.get(entry.name)
         if joining is None:
-            what = "required, but missing: a node that was not there before needs resources"
+            what = "required, but missing: a new node needs resources"
             entry.table.findings.problem(entry.table.spot("resources"), what)
             return None
         if node is None:
             return joining
         entry.table.findings.problem(
-            entry.table.spot("node"), f"a node called '{entry.name}' is already there at that time"
+            entry.table.spot("node"), f"node '{entry.name}' is already registered at that time"
         )
         return None
     if node is None:
         entry.table.findings.problem(
             entry.table.spot("node"),
-            f"no node called '{entry.name}' is there at that time{suggest(entry.name, present)}",
+            f"no node '{entry.name}' is registered at that time{suggest(entry.name, present)}",
         )
     return node
 
@@ -124,7 +124,7 @@ def _read_event(table: Table) -> _EventText | None:
     resources = read_resources(table, "a change of capacity") if change is NodeEventKind.CAPACITY else NOTHING
     for key in ("resources", "attributes", "partition"):
         if key in table and key not in _MEANINGFUL.get(change, ()):
-            table.findings.problem(table.spot(key), f"means nothing with the action '{action}'")
+            table.findings.problem(table.spot(key), f"not allowed with the action '{action}'")
     if len(table.findings.problems) != wrong:
         return None
     return _EventText(at, change, name, table, resources, joining)

@@ -24,7 +24,7 @@ def parse_time(text: str) -> int:
     if match := _SECONDS.match(text):
         moment = int(match[1][:20]) * SECOND + int((match[2] or "")[:9].ljust(9, "0"))
         if moment > INT64_MAX:
-            raise ValueError(f"the time {text[:40]} is too long, at most about 292 years fit")
+            raise ValueError(f"the time {text[:40]} is too long; the maximum is about 292 years")
         return moment
     try:
         moment = parse_duration(text)
@@ -42,7 +42,9 @@ def read_time(table: Table, key: str, default: int | None = None) -> int:
     node = table.get(key)
     if node is None:
         if default is None:
-            table.findings.problem(table.spot(key), "required, but missing: say how long, such as 30s")
+            table.findings.problem(
+                table.spot(key), "required, but missing: seconds or a duration such as 30s"
+            )
         return default or 0
     try:
         if not isinstance(node, Scalar):

@@ -176,7 +176,7 @@ class SimulatedRM:
         if owner is None or ask is None or not ask.waiting:
             raise ProtocolError(
                 f"the core placed '{allocation.allocation_key}' of application "
-                f"'{allocation.application_id}', which nobody waits for"
+                f"'{allocation.application_id}', which is not pending"
             )
         key = (allocation.partition_name, allocation.uuid)
         if key in self.running:
@@ -213,7 +213,7 @@ class SimulatedRM:
         if owner is None or ask is None:
             raise ProtocolError(
                 f"the core placed placeholder '{placeholder.allocation_key}' of application "
-                f"'{placeholder.application_id}', which nobody waits for"
+                f"'{placeholder.application_id}', which is not pending"
             )
         self.changes += 1
         self._placeholders[placeholder.partition_name, placeholder.uuid] = (placeholder, owner, ask.group)

@@ -57,9 +57,9 @@ class SwfOptions:
         """Raise `UsageError` for a template with an unknown field, or for an unknown setting."""
         check_templates({"queue": self.queue, "user": self.user, "group": self.group}, FIELDS)
         if self.memory not in MEMORY_UNITS:
-            raise UsageError(f"no unit is called '{self.memory}'; known: {', '.join(MEMORY_UNITS)}")
+            raise UsageError(f"unknown unit of memory '{self.memory}'; known: {', '.join(MEMORY_UNITS)}")
         if self.jobs not in JOBS:
-            raise UsageError(f"jobs cannot start as '{self.jobs}'; known: {', '.join(JOBS)}")
+            raise UsageError(f"unknown kind of jobs '{self.jobs}'; known: {', '.join(JOBS)}")
 
 
 def read_swf(
@@ -73,19 +73,21 @@ def read_swf(
     options.check()
     jobs, problems, counts = _read_lines(text)
     if not jobs:
-        raise InputError(file, problems or [Problem("", "holds no jobs")])
+        raise InputError(file, problems or [Problem("", "contains no jobs")])
     nodes = nodes or nodes_from_header(text)
     if not nodes:
         what_to_do = (
-            "name them with --nodes FILE, put a FILE.machines beside the trace, "
-            f"or give MaxNodes and MaxProcs, of at most {MAX_NODES:,} nodes"
+            "specify them with --nodes FILE, put a FILE.machines beside the trace, "
+            f"or add MaxNodes and MaxProcs to the header, for at most {MAX_NODES:,} nodes"
         )
-        raise InputError(file, [Problem("", f"the header tells of no nodes: {what_to_do}")])
+        raise InputError(file, [Problem("", f"the header describes no nodes: {what_to_do}")])
     if strict and problems:
         raise InputError(file, problems)
     remarks = remarks_on(file, problems)
     if counts[BACKWARDS]:
-        remarks.append(f"{file}: jobs whose submit time runs backwards are taken, each at its time")
+        remarks.append(
+            f"{file}: jobs with an earlier submit time than a line above are included, each at its own time"
+        )
     unit = _memory_unit(options.memory, jobs, nodes, remarks)
     origin = jobs.earliest
     applications = SwfApplications(jobs, options, unit, origin)
@@ -158,7 +160,9 @@ def _memory_unit(unit: str, jobs: Iterable[Job], nodes: list[WorkloadNode], rema
     too_large = sum(1 for memory in known if memory * KB > largest >= memory)
     if 2 * too_large <= len(known):
         return KB
-    remarks.append("memory is taken as bytes: as KB most jobs would fit on no node (see --swf-memory)")
+    remarks.append(
+        "memory is read as bytes, because most jobs would fit on no node if it were KB (see --swf-memory)"
+    )
     return 1
 
 

@@ -52,7 +52,7 @@ def print_report(
         more(console)
     for title, rows in reasons(report):
         table = _table(title, "reason", numbers=("count",))
-        table.add_column("first", no_wrap=True)
+        table.add_column("example", no_wrap=True)
         for row in rows:
             table.add_row(*map(printable, row))
         console.print(table)
@@ -61,7 +61,7 @@ def print_report(
             console.print(printable(line), soft_wrap=True)
         console.print()
     for failure in report.plugin_faults:
-        console.print(f"Fault: {failure}")
+        console.print(f"Plugin failure: {failure}")
 
 
 def _table(title: str, *texts: str, numbers: tuple[str, ...] = ()) -> Table:
@@ -99,7 +99,7 @@ def _waits(report: Report) -> Table:
 
 
 def _limits(held: list[HeldBack]) -> Table:
-    table = _table("Limits that held requests", "limit", numbers=("held in all",))
+    table = _table("Limits that blocked requests", "limit", numbers=("blocked in total",))
     for limit, time in limits(held):
         table.add_row(printable(limit), time)
     return table

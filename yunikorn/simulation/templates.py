@@ -26,7 +26,8 @@ def _fault(template: str, fields: Sequence[str]) -> str:
     try:
         for _, name, _, _ in string.Formatter().parse(template):
             if name is not None and name not in fields:
-                return f"names '{{{name}}}'; known: {', '.join(f'{{{field}}}' for field in fields)}"
+                known = ", ".join(f"{{{field}}}" for field in fields)
+                return f"uses the unknown field '{{{name}}}'; known: {known}"
         template.format_map(dict.fromkeys(fields, UNKNOWN))
     except (ValueError, LookupError) as error:
         return f"cannot be read: {error}"
