@@ -126,8 +126,8 @@ def test_a_long_call_is_reported_by_name(stand: Stand, caplog: pytest.LogCapture
     assert failure.plugin == ORIGIN
     assert failure.operation == "taking long in check"
     assert failure.message == (
-        f"plugin {ORIGIN}: taking long in check: one call held the core for more than 1.5 s,"
-        " of 1 s that it may"
+        f"plugin {ORIGIN}: taking long in check: one call blocked the core for more than 1.5 s;"
+        " the limit is 1 s"
     )
     assert failure.count == 2, "once for each call"
     assert caplog.text.count("taking long") == 1
@@ -172,7 +172,7 @@ def test_who_holds_more_of_the_core_than_its_share_is_reported(
     (failure,) = stand.failures()
     assert failure.plugin == ORIGIN
     assert failure.message == (
-        f"plugin {ORIGIN}: holding the core: it was at work at 6 of 10 looks, more than the 50% that it may;"
+        f"plugin {ORIGIN}: blocking the core: it was running in 6 of 10 samples, more than the limit of 50%;"
         " mostly in check"
     )
     assert failure.message in caplog.text
@@ -236,5 +236,7 @@ def test_a_service_looks_and_sums_up_when_it_ends(
     assert service.serve(options, with_plugins(predicates=[Tarpit]), lambda _: None) == 0
     told = [one for one in caplog.records if one.name == "yunikorn.plugins"]
     assert [one.levelname for one in told] == ["ERROR", "WARNING"]
-    assert told[0].getMessage().startswith(f"plugin {ORIGIN}: taking long in check: one call held the core")
+    assert (
+        told[0].getMessage().startswith(f"plugin {ORIGIN}: taking long in check: one call blocked the core")
+    )
     assert re.match(r"\d+ times: plugin tarpit ", told[1].getMessage())

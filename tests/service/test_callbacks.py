@@ -249,7 +249,7 @@ def test_a_newer_stream_takes_over_and_registering_ends_it(registry: Registry) -
         second = await connect(stand, wire.EVENTS)
         ended = await first.end()
         assert ended.code is Code.ABORTED
-        assert "a newer stream of callbacks" in ended.text
+        assert "a newer callback stream" in ended.text
         await stand.register()
         assert (await second.end()).code is Code.ABORTED
 
@@ -279,7 +279,7 @@ def test_who_does_not_read_is_cut_off(registry: Registry) -> None:
             await stream.allocations(20)
         ended = await callbacks.end()
         assert ended.code is Code.RESOURCE_EXHAUSTED
-        assert "it does not read what it is told" in ended.text
+        assert "it does not read its notices" in ended.text
 
     serve(registry, story, Settings(HERE, limits=Limits(notices=100)))
 

@@ -146,7 +146,7 @@ def give_key(certificates: Certificates, key: Any) -> None:
 UNSERVED: dict[str, Callable[[], Any]] = {
     "EC secp256k1": lambda: ec.generate_private_key(ec.SECP256K1()),
     "EC P-521": lambda: ec.generate_private_key(ec.SECP521R1()),
-    "EC of another curve": lambda: ec.generate_private_key(ec.BrainpoolP256R1()),
+    "EC on another curve": lambda: ec.generate_private_key(ec.BrainpoolP256R1()),
     "Ed25519": ed25519.Ed25519PrivateKey.generate,
 }
 SERVED: dict[str, Callable[[], Any]] = {
@@ -163,7 +163,7 @@ def test_keys_that_grpc_does_not_serve_are_refused(
     async def story(stand: Stand) -> None:
         roots = certificates.roots
         give_key(certificates, UNSERVED[kind]())
-        with pytest.raises(UsageError, match=rf"gRPC does not serve keys of this kind \({kind}\)"):
+        with pytest.raises(UsageError, match=rf"gRPC does not support keys of this kind \({kind}\)"):
             stand.server.reload_certificates()
         certificates.roots = roots
         await register_over(certificates.channel(stand.address))
@@ -206,12 +206,12 @@ def test_sighup_reads_the_certificates_again(start: Start, certificates: Certifi
     before = serial_of(address_of(service))
     renew(certificates)
     service.signal(signal.SIGHUP)
-    service.wait_for("SIGHUP: new connections use the certificates that were read again")
+    service.wait_for("SIGHUP: the certificates were reloaded for new connections")
     after = serial_of(address_of(service))
     assert after != before
     certificates.key.write_text("nothing")
     service.signal(signal.SIGHUP)
-    service.wait_for("SIGHUP: the certificates stay as they were: --tls-key")
+    service.wait_for("SIGHUP: the old certificates stay in use: --tls-key")
     assert serial_of(address_of(service)) == after
     service.signal(signal.SIGTERM)
     assert service.end() == 0

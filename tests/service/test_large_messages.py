@@ -168,7 +168,7 @@ def test_a_large_registration_that_is_malformed_is_refused(registry: Registry) -
 def test_a_registration_with_too_many_entries_is_refused(registry: Registry, field: str, name: str) -> None:
     async def story(stand: Stand) -> None:
         entries: Any = {f"key-{number}": "value" for number in range(1001)}
-        with pytest.raises(Ended, match=f"INVALID_ARGUMENT: {name}: has 1001 entries, and may have 1000"):
+        with pytest.raises(Ended, match=f"INVALID_ARGUMENT: {name}: has 1001 entries, the limit is 1000"):
             await stand.register(**{field: entries})
         entries.popitem()
         await stand.register(**{field: entries})

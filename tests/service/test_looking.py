@@ -118,7 +118,7 @@ def test_a_hang_is_reported_although_its_cause_cannot_be_named(
     monkeypatch.setattr(core, "core_activity", fail)
     assert not dog.look(0.0)
     assert dog.look(10.0)
-    assert "the core has not moved for 10 s" in caplog.text
+    assert "the core has made no progress for 10 s" in caplog.text
     assert "Broken: no name" in caplog.text
 
 

@@ -124,7 +124,7 @@ def test_registrations_and_takeovers_name_the_client(
     lines = caplog.messages
     start = "resource manager rm registered from ipv4:127.0.0.1:"
     assert "CN=one" in next(line for line in lines if line.startswith(start))
-    taken = [line for line in lines if "takes over from" in line or "in place of" in line]
+    taken = [line for line in lines if "replaces that from" in line or "replacing" in line]
     assert len(taken) == 3
     assert all(line.index("CN=two") < line.index("CN=one") for line in taken)
 

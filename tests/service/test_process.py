@@ -53,11 +53,11 @@ def test_sighup_reads_the_configuration_again_and_a_broken_one_changes_nothing(
     shim.register()
     config.write_text("partitions: [{name: default, queues: 7}]")
     service.signal(signal.SIGHUP)
-    service.wait_for("nothing was changed")
+    service.wait_for("the new configuration was rejected")
     service.wait_for(f"{config}: partitions[0].queues")
     config.write_text(BIGGER)
     service.signal(signal.SIGHUP)
-    service.wait_for("it changed for: rm")
+    service.wait_for("changed for: rm")
     request = work(1)
     request.new_applications[0].queue_name = "root.b"
     shim.send(request)
@@ -75,7 +75,7 @@ def test_a_file_that_changes_is_noticed(start: Start, config: Path) -> None:
     other = config.with_suffix(".new")
     other.write_text(BIGGER)
     other.replace(config)
-    service.wait_for("a file has changed: the configuration was read again; it changed for: rm")
+    service.wait_for("a file has changed: the configuration was reloaded; changed for: rm")
     shim.close()
 
 
@@ -179,7 +179,7 @@ def test_what_was_recorded_is_decided_again_the_same(
     shim.allocations(60)
     config.write_text(BIGGER)
     service.signal(signal.SIGHUP)
-    service.wait_for("it changed for: rm")
+    service.wait_for("changed for: rm")
     request = work(5, app="four")
     request.new_applications[0].queue_name = "root.b"
     shim.send(request)
@@ -204,7 +204,7 @@ def test_on_sighup_a_renamed_recording_is_left_and_another_one_begun(
     shim.allocations(3)
     recording.rename(old)
     service.signal(signal.SIGHUP)
-    service.wait_for("the configuration was read again")
+    service.wait_for("the configuration was reloaded")
     assert '"part"' in recording.read_text().splitlines()[0]
     shim.send(work(3, app="two"))
     shim.allocations(3)
@@ -222,10 +222,10 @@ def test_on_sighup_a_renamed_recording_is_left_and_another_one_begun(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "there is nothing to schedule by: give --config FILE"),
+        ([], "there is no configuration: give --config FILE"),
         (["--config", "gone.yaml"], "gone.yaml: cannot be read: No such file or directory"),
-        (["--demo", "--grpc", "nowhere"], "'nowhere' is no address"),
-        (["--demo", "--grpc", "0.0.0.0:0"], "--insecure-bind if you mean it"),
+        (["--demo", "--grpc", "nowhere"], "'nowhere' is not an address"),
+        (["--demo", "--grpc", "0.0.0.0:0"], "--insecure-bind if this is intended"),
         (["--demo", "--tls-cert", "a.pem"], "--tls-cert needs --tls-key beside it"),
         (["--demo", "--tls-key", "a.pem"], "--tls-key needs --tls-cert beside it"),
         (["--demo", "--tls-client-ca", "a.pem"], "--tls-client-ca needs --tls-cert and --tls-key"),

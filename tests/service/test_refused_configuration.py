@@ -93,7 +93,7 @@ def test_a_file_of_the_service_is_quoted(start: Start, tmp_path: Path) -> None:
     service = start("--config", str(config), "--grpc", "127.0.0.1:0")
     config.write_text("partitions: [{name: default, queues: [{name: 'not a name'}]}]")
     service.signal(signal.SIGHUP)
-    service.wait_for("nothing was changed")
+    service.wait_for("the new configuration was rejected")
     service.wait_for("not a name")
 
 

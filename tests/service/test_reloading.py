@@ -47,11 +47,11 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.yml").write_text(SMALL)
     (tmp_path / "empty").mkdir()
     file = str(tmp_path / "a.yaml")
-    with pytest.raises(UsageError, match="the default policy group has a file already"):
+    with pytest.raises(UsageError, match="the default policy group already has a file"):
         ConfigFiles([file, file])
-    with pytest.raises(UsageError, match="a folder has a group per file"):
+    with pytest.raises(UsageError, match="a folder has one file per group"):
         ConfigFiles([f"gpu={tmp_path}"])
-    with pytest.raises(UsageError, match="policy group 'a' has a file already"):
+    with pytest.raises(UsageError, match="policy group 'a' already has a file"):
         ConfigFiles([str(tmp_path)]).paths()
     with pytest.raises(UsageError, match=r"there is no GROUP\.yaml in this folder"):
         ConfigFiles([str(tmp_path / "empty")]).paths()
@@ -145,7 +145,7 @@ def test_one_problem_anywhere_and_nothing_changes(
         assert await files.in_use(stand, "third") == SMALL
 
     serve(registry, story, configurations=files.loaded)
-    assert "nothing was changed" in caplog.text
+    assert "the new configuration was rejected" in caplog.text
     assert reason in caplog.text
 
 

@@ -99,9 +99,7 @@ def test_applications_are_limited_by_those_that_the_core_has(
             UpdateRequest("rm", new_applications=[app("four")]),
         )
         assert accepted(heard) == ["one", "two"]
-        reason = (
-            "the resource manager has 2 applications, which is as many as it may have (--limit applications)"
-        )
+        reason = "the resource manager has 2 applications, which is the limit (--limit applications)"
         assert rejected(heard, "applications") == [("three", reason), ("four", reason)]
         assert rejected(heard) == [], "the asks of others are taken in"
 
@@ -150,7 +148,7 @@ def test_asks_are_limited_by_those_that_the_core_has(registry: Registry) -> None
             UpdateRequest("rm", releases=AllocationReleasesRequest([], [AllocationAskRelease("app", "k0")])),
             UpdateRequest("rm", asks=[ask("k5"), ask("k6")]),
         )
-        reason = "the resource manager has 3 asks, which is as many as it may have (--limit asks)"
+        reason = "the resource manager has 3 asks, which is the limit (--limit asks)"
         assert rejected(heard) == [("k3", reason), ("k4", reason), ("k6", reason)]
         assert sorted((await partition_of(stand)).applications["app"].asks) == ["k1", "k2", "k5"]
 
@@ -218,7 +216,7 @@ def test_recovered_allocations_take_the_room_of_asks(registry: Registry, togethe
         if together:
             recovery.asks, more.asks = more.asks, []
         heard = await told(stand, recovery, more, on=stream)
-        reason = "the resource manager has 5 asks, which is as many as it may have (--limit asks)"
+        reason = "the resource manager has 5 asks, which is the limit (--limit asks)"
         assert rejected(heard) == [("more", reason)]
         assert len((await partition_of(stand)).applications["app"].allocations) == 7, "what runs is kept"
         ends = [AllocationRelease("app", one.uuid) for one in existing[:3]]
@@ -401,7 +399,7 @@ def test_tags_are_limited_in_each_entry(registry: Registry) -> None:
         request.asks = [ask("k1", tags=few), ask("k2", tags=many)]
         request.allocations = [Allocation("k3", "app", resource_per_alloc=ONE, allocation_tags=many)]
         heard = await told(stand, request)
-        reason = "it has 3 tags, and may have 2 (--limit tags)"
+        reason = "it has 3 tags, the limit is 2 (--limit tags)"
         assert rejected(heard, "applications") == [("full", reason)]
         assert rejected(heard) == [("k2", reason), ("k3", reason)]
 
@@ -425,7 +423,7 @@ def test_resource_types_are_limited_over_all_that_an_rm_names(registry: Registry
             request,
             UpdateRequest("rm", updated_nodes=[UpdateNodeInfo("n1", schedulable_resource=Resource(x4=1))]),
         )
-        reason = "it names another resource type, and 2 are in use, of 2 that may be (--limit resource-types)"
+        reason = "it names another resource type, and 2 are in use: the limit is 2 (--limit resource-types)"
         assert rejected(heard, "applications") == [("gang", reason)]
         assert rejected(heard) == [("k2", reason)]
         assert ("n2", reason) in rejected(heard, "nodes")

@@ -157,9 +157,9 @@ def test_certificates_that_cannot_be_used_are_named(certificates: Certificates, 
     gone = tmp_path / "gone.pem"
     with pytest.raises(UsageError, match=r"--tls-key .*gone\.pem: cannot be read: No such file"):
         ServerCertificates(ServerTls(certificates.certificate, gone))
-    with pytest.raises(UsageError, match=r"--tls-key .*cert\.pem: holds no private key in PEM form"):
+    with pytest.raises(UsageError, match=r"--tls-key .*cert\.pem: contains no private key in PEM form"):
         ServerCertificates(ServerTls(certificates.certificate, certificates.certificate))
-    with pytest.raises(UsageError, match=r"--tls-cert .*key\.pem: holds no certificate in PEM form"):
+    with pytest.raises(UsageError, match=r"--tls-cert .*key\.pem: contains no certificate in PEM form"):
         ServerCertificates(ServerTls(certificates.key, certificates.key))
 
 
@@ -196,7 +196,7 @@ def test_without_tls_other_machines_are_kept_out_unless_that_is_meant(registry: 
     async def story(stand: Stand) -> None:
         await stand.register()
 
-    with pytest.raises(UsageError, match="--insecure-bind if you mean it"):
+    with pytest.raises(UsageError, match="--insecure-bind if this is intended"):
         serve(registry, story, Settings("0.0.0.0:0"))
     serve(registry, story, Settings("0.0.0.0:0", insecure=True))
 
@@ -209,7 +209,7 @@ def test_an_address_that_is_taken_is_told(registry: Registry) -> None:
         def again() -> None:
             serve(registry, never, Settings(stand.address))
 
-        with pytest.raises(UsageError, match=r"cannot listen at .*: the address is taken"):
+        with pytest.raises(UsageError, match=r"cannot listen at .*: the address is in use"):
             await asyncio.to_thread(again)
 
     serve(registry, story)
@@ -236,7 +236,7 @@ def test_stopping_sends_what_is_left_and_says_so(registry: Registry) -> None:
         await stand.core.call(lambda core: None)
         stopping = asyncio.create_task(stand.server.stop())
         told: list[UpdateResponse] = []
-        with pytest.raises(Ended, match="UNAVAILABLE: the scheduler is being stopped"):
+        with pytest.raises(Ended, match="UNAVAILABLE: the scheduler is stopping"):
             await stream.collect(told)
         # The session is not shut down, because the RM will come back.
         assert not [response for response in told if response.released_allocations]
@@ -266,13 +266,13 @@ def test_a_reason_fits_where_it_travels(text: str) -> None:
     details = CallRefusal(Code.INVALID_ARGUMENT, text).details
     assert len(quote(details)) <= 6_000
     assert details.startswith(text[:900])
-    assert ("characters in all" in details) == (details != text)
+    assert ("characters in total" in details) == (details != text)
 
 
 def test_a_long_reason_arrives(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         queues = ",".join(f"{{name: 'ä {i}', x: 1}}" for i in range(500))
-        with pytest.raises(Ended, match=r"(?s)queues\[0\].*characters in all"):
+        with pytest.raises(Ended, match=r"(?s)queues\[0\].*characters in total"):
             await stand.register(config=f"partitions: [{{name: default, queues: [{queues}]}}]")
 
     serve(registry, story, configurations=Configurations({"": CONFIG}, allow_rm_config=True))

@@ -117,7 +117,7 @@ def test_a_broken_stream_pauses_and_a_returning_one_is_told_resync_once(registry
         assert await fresh.allocations(2) == {"app-0": "node-app", "app-1": "node-app"}
         ended = await again.end()
         assert ended.code is Code.ABORTED
-        assert "open a new stream and report on it" in ended.text
+        assert "open a new stream and use that" in ended.text
 
     serve(registry, story)
 
@@ -163,7 +163,7 @@ def test_a_second_stream_ends_the_first_and_is_told_resync(registry: Registry) -
         await second.send(work(1))
         ended = await first.end()
         assert ended.code is Code.ABORTED
-        assert "a newer Update stream of resource manager rm took over" in ended.text
+        assert "a newer Update stream of resource manager rm replaced this stream" in ended.text
         assert (await second.read()).action is SchedulerAction.RESYNC
 
     serve(registry, story)

@@ -36,7 +36,9 @@ def test_a_second_service_is_refused_and_the_first_one_goes_on(registry: Registr
 
         with pytest.raises(UsageError) as refused:
             await asyncio.to_thread(again)
-        assert f"cannot listen at {address}: process {os.getpid()} listens there" in str(refused.value)
+        assert f"cannot listen at {address}: process {os.getpid()} already listens there" in str(
+            refused.value
+        )
         await stand.register()
 
     serve(registry, story, Settings(address))
@@ -47,7 +49,7 @@ def test_another_program_that_listens_is_found_by_its_socket(registry: Registry,
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(str(path))
         other.listen()
-        with pytest.raises(UsageError, match=r"cannot listen at .*y\.sock: .* listens there"):
+        with pytest.raises(UsageError, match=r"cannot listen at .*y\.sock: .* already listens there"):
             serve(registry, never, Settings(f"unix:{path}"))
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
@@ -71,7 +73,7 @@ def test_what_a_killed_service_left_is_taken_over(registry: Registry, tmp_path: 
 def test_a_file_that_is_no_socket_is_left_alone(registry: Registry, tmp_path: Path) -> None:
     path = tmp_path / "y.sock"
     path.write_text("precious")
-    with pytest.raises(UsageError, match="is there, and is no socket"):
+    with pytest.raises(UsageError, match="exists, and is not a socket"):
         serve(registry, never, Settings(f"unix:{path}"))
     assert path.read_text() == "precious"
 
@@ -83,7 +85,7 @@ def test_a_folder_that_is_not_there_is_named(registry: Registry, tmp_path: Path)
 
 def test_of_two_that_start_together_one_holds_the_socket(tmp_path: Path) -> None:
     first = SocketLock(str(tmp_path / "y.sock"))
-    with pytest.raises(UsageError, match=f"process {os.getpid()} listens there"):
+    with pytest.raises(UsageError, match=f"process {os.getpid()} already listens there"):
         SocketLock(str(tmp_path / "y.sock"))
     lock = tmp_path / "y.sock.lock"
     assert stat.S_IMODE(lock.stat().st_mode) == 0o600
@@ -97,7 +99,7 @@ def test_a_second_process_names_the_first_one(start: Start, config: Path, tmp_pa
     first = start("--config", str(config), "--grpc", address)
     second: Service = start("--config", str(config), "--grpc", address)
     assert second.end() == 2
-    assert f"process {first.process.pid} listens there" in "".join(second.log)
+    assert f"process {first.process.pid} already listens there" in "".join(second.log)
     shim = Shim(address)
     shim.register()
     shim.close()

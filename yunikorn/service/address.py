@@ -36,9 +36,11 @@ class Address:
         host, colon, port = text.rpartition(":")
         bare = host.removeprefix("[").removesuffix("]")
         if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-            raise UsageError(f"'{text}' is no address: give HOST:PORT, such as 127.0.0.1:3333, or unix:PATH")
+            raise UsageError(
+                f"'{text}' is not an address: give HOST:PORT, such as 127.0.0.1:3333, or unix:PATH"
+            )
         if ":" in bare and not host.startswith("["):
-            raise UsageError(f"'{text}' is no address: put brackets around an IPv6 address, [::1]:3333")
+            raise UsageError(f"'{text}' is not an address: put brackets around an IPv6 address, [::1]:3333")
         host = bare or "0.0.0.0"
         shown = f"[{host}]" if ":" in host else host
         return cls(f"{shown}:{port}", host, _is_local(host))
@@ -72,9 +74,9 @@ def bind(server: grpc.aio.Server, settings: Settings, certificates: ServerCertif
     address = Address.parse(settings.address)
     if settings.tls is None and not address.is_local and not settings.insecure:
         raise UsageError(
-            f"{address.target} can be reached by other machines, and nothing would be encrypted or checked:"
-            " give --tls-cert and --tls-key (and --tls-client-ca), listen on 127.0.0.1, or say"
-            " --insecure-bind if you mean it"
+            f"{address.target} can be reached by other machines, without encryption and authentication:"
+            " give --tls-cert and --tls-key (and --tls-client-ca), listen on 127.0.0.1, or give"
+            " --insecure-bind if this is intended"
         )
     try:
         if certificates is None:
@@ -89,7 +91,7 @@ def bind(server: grpc.aio.Server, settings: Settings, certificates: ServerCertif
 
 
 def _unbound(address: Address, certificates: ServerCertificates | None) -> UsageError:
-    what = "the address is taken, or is not one of this machine's"
+    what = "the address is in use, or is not an address of this machine"
     if certificates is not None:
         # gRPC raises the same error for all of these causes.
         what += ", or gRPC refuses the certificates (GRPC_VERBOSITY=ERROR shows why)"

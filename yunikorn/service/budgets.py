@@ -63,7 +63,7 @@ class Budgets:
         if limit is None or on_call < limit or self._call.is_reported:
             return
         self._call.is_reported = True
-        text = f"one call held the core for more than {on_call:.1f} s, of {limit:g} s that it may"
+        text = f"one call blocked the core for more than {on_call:.1f} s; the limit is {limit:g} s"
         self._report(doing.plugin, f"taking long in {doing.operation}", text)
 
     def _sum_up(self) -> None:
@@ -74,11 +74,11 @@ class Budgets:
             }
             if sum(by_operation.values()) > most:
                 text = (
-                    f"it was at work at {sum(by_operation.values())} of {self._looks} looks,"
-                    f" more than the {self._budget.share:.0%} that it may; mostly in"
+                    f"it was running in {sum(by_operation.values())} of {self._looks} samples,"
+                    f" more than the limit of {self._budget.share:.0%}; mostly in"
                     f" {max(by_operation, key=by_operation.__getitem__)}"
                 )
-                self._report(plugin, "holding the core", text)
+                self._report(plugin, "blocking the core", text)
         self._looks = 0
         self._found.clear()
 

@@ -38,7 +38,7 @@ class CallRefusal(Exception):
         text = "\n".join(printable(line) for line in self.text.splitlines())
         if len(quote(text)) <= LARGEST:
             return text
-        end = f" ... ({len(text)} characters in all)"
+        end = f" ... ({len(text)} characters in total)"
         size = 0
         for kept, char in enumerate(text):
             size += len(quote(char))

@@ -51,15 +51,15 @@ class CallbackStreams:
         try:
             line = await self._open(await self._decode(data), context)
         except CallRefusal as refusal:
-            await refuse(context, refusal, "a new stream of callbacks")
+            await refuse(context, refusal, "a new callback stream")
             return
         ending = await self._converse(line, messages, context)
         if ending is not None:
-            await refuse(context, ending, f"the stream of callbacks of {line.remote.label}")
+            await refuse(context, ending, f"the callback stream of {line.remote.label}")
 
     async def _open(self, message: FromResourceManager, context: Context) -> RemoteCallback:
         if not message.HasField("open"):
-            text = "open: the first message has to say which resource manager it comes from, and what it does"
+            text = "open: the first message must name the resource manager and its capabilities"
             raise CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, text)
         remote, peer = self._registrations.of(message.open.rm_id, context)
         methods = callbacks.from_capabilities(message.open.capabilities)
@@ -73,7 +73,7 @@ class CallbackStreams:
             line.close()
             raise
         if before is not None:
-            text = f"a newer stream of callbacks of {remote.label} took over"
+            text = f"a newer callback stream of {remote.label} replaced this stream"
             before.end(CallRefusal(grpc.StatusCode.ABORTED, text))
         opened = Opened(
             timeout_milliseconds=round(self._settings.patience.callback * 1000),
@@ -81,10 +81,10 @@ class CallbackStreams:
         )
         line.answer(FromScheduler(opened=opened))
         _log.info(
-            "%s opened its callbacks from %s%s: %s",
+            "%s opened its callback stream from %s%s: %s",
             remote.label,
             peer,
-            "" if before is None else f", in place of those from {before.peer}",
+            "" if before is None else f", replacing the one from {before.peer}",
             ", ".join(methods) or "none",
         )
         return line

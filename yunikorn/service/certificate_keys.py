@@ -55,7 +55,7 @@ def _unserved(algorithm: bytes, key: bytes) -> str:
     kind, *parameters = [content for _, content in _elements(algorithm)]
     if kind == _EC:
         curve = parameters[0]
-        return "" if curve in _CURVES else _OTHER_CURVES.get(curve, "EC of another curve")
+        return "" if curve in _CURVES else _OTHER_CURVES.get(curve, "EC on another curve")
     if kind != _RSA:
         return _OTHERS.get(kind, "another kind")
     # A DER bit string begins with the number of its unused bits.

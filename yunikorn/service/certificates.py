@@ -63,7 +63,7 @@ def _read(tls: ServerTls) -> tuple[bytes, bytes, bytes | None]:
     _check(tls)
     unserved = unserved_key(files[1])
     if unserved:
-        text = f"gRPC does not serve keys of this kind ({unserved}): the kinds are {SERVED}"
+        text = f"gRPC does not support keys of this kind ({unserved}): use {SERVED}"
         raise UsageError(f"--tls-cert {tls.certificate}: {text}")
     return files
 
@@ -97,5 +97,5 @@ def _pem(file: Path, option: str, what: str) -> bytes:
     except OSError as error:
         raise UsageError(f"{option} {file}: cannot be read: {error.strerror or error}") from error
     if b"-----BEGIN" not in data or what.encode() not in data:
-        raise UsageError(f"{option} {file}: holds no {what.lower()} in PEM form (-----BEGIN ...)")
+        raise UsageError(f"{option} {file}: contains no {what.lower()} in PEM form (-----BEGIN ...)")
     return data

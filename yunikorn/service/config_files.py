@@ -29,7 +29,7 @@ class ConfigFiles:
             group, path = _split(text)
             if path.is_dir():
                 if group:
-                    raise UsageError(f"--config {text}: a folder has a group per file, so name no group")
+                    raise UsageError(f"--config {text}: a folder has one file per group, so name no group")
                 self._folders.append(path)
             elif group in self._files:
                 raise _twice(f"--config {text}", group, self._files[group])
@@ -117,4 +117,4 @@ def _files_of(folder: Path) -> list[Path]:
 
 def _twice(what: str, group: str, first: Path) -> UsageError:
     called = f"policy group '{group}'" if group else "the default policy group"
-    return UsageError(f"{what}: {called} has a file already: {first}")
+    return UsageError(f"{what}: {called} already has a file: {first}")

@@ -130,7 +130,7 @@ class Demo:
             update.remove_applications.append(RemoveApplicationRequest(name))
             del self._left[name], self._known[name]
             self.done += 1
-            _log.info("%s is done", name)
+            _log.info("%s is completed", name)
         if self._now % 2:
             self._submit(next(self._jobs), update)
         await self._core.update(update)
@@ -168,8 +168,8 @@ class Demo:
         for gone in response.released_allocations:
             if gone.termination_type is not TerminationType.STOPPED_BY_RM:
                 self._running.pop(gone.uuid, None)
-                _log.info("%s was ended: %s", gone.uuid, gone.message or gone.termination_type.name)
+                _log.info("%s was released: %s", gone.uuid, gone.message or gone.termination_type.name)
         for refused in response.rejected_applications:
-            _log.warning("%s was refused: %s", refused.application_id, refused.reason)
+            _log.warning("%s was rejected: %s", refused.application_id, refused.reason)
             self._known.pop(refused.application_id, None)
             self._left.pop(refused.application_id, None)

@@ -25,6 +25,6 @@ async def look_repeatedly(look: Callable[[float], Awaitable[None]], interval: fl
         except CONTAINED as error:
             if type(error) not in reported:
                 reported.add(type(error))
-                text = "%s: a look failed, and the next ones are made all the same: %s: %s"
+                text = "%s: a check failed; checks continue: %s: %s"
                 _log.error(text, purpose, type(error).__name__, error, exc_info=error)
         await asyncio.sleep(interval)

@@ -16,7 +16,7 @@ from yunikorn.service.settings import Limits, Patience
 M = TypeVar("M")
 
 UNIX = "unix:"
-WHO = ": the first one says which resource manager it is"
+WHO = ": the first message must name the resource manager"
 """Purpose of the first message of an RM's stream, for texts."""
 
 
@@ -47,12 +47,10 @@ class OpenStreams:
 
     def _check(self, peer: str) -> None:
         if len(self.tasks) >= self._limits.streams:
-            text = f"{len(self.tasks)} streams are open, which is as many as may be"
+            text = f"{len(self.tasks)} streams are open, which is the limit"
         elif self._of_connection[peer] >= self._limits.connection and not peer.startswith(UNIX):
             # All clients of a Unix socket have the same peer address.
-            text = (
-                f"{self._of_connection[peer]} streams of this connection are open, which is as many as may be"
-            )
+            text = f"{self._of_connection[peer]} streams of this connection are open, which is the limit"
         else:
             return
         raise CallRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, text)

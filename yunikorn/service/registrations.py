@@ -71,7 +71,7 @@ class Registrations:
             if request.rm_id not in self.current and len(self.current) >= most:
                 self._forget_ended(core)
             if request.rm_id not in self.current and len(self.current) >= most:
-                text = f"{len(self.current)} resource managers are registered, which is as many as may be"
+                text = f"{len(self.current)} resource managers are registered, which is the limit"
                 raise TooMany(text)
             with refused_registration_logged_by_caller():
                 core.register_resource_manager(request, remote)
@@ -88,12 +88,12 @@ class Registrations:
             peer,
             printable(request.version),
             printable(request.policy_group),
-            f", again, in place of the one from {before.peer}" if before is not None else "",
+            f", replacing its registration from {before.peer}" if before is not None else "",
         )
         if before is not None:
             # Streams that received RESYNC end too: messages that the RM sent before reading it may still
             # arrive.
-            text = f"{remote.label} registered again: open a new stream and report on it"
+            text = f"{remote.label} registered again: open a new stream and use that"
             before.end(CallRefusal(grpc.StatusCode.ABORTED, text))
         self._expect_stream(remote)
 
@@ -114,12 +114,12 @@ class Registrations:
         remote = known()
         if remote is None or not remote.is_deserted:
             return
-        _log.info("%s has opened no stream within %g s", remote.label, self.settings.patience.stream)
+        _log.info("%s did not open a stream within %g s", remote.label, self.settings.patience.stream)
 
         def end(core: Scheduler) -> None:
             # The RM has reported nothing yet, so nothing is lost.
             core.stop(remote.rm_id)
-            raise UsageError("it has opened no stream")
+            raise UsageError("it did not open a stream")
 
         self._tell(remote, end)
 
@@ -134,7 +134,7 @@ class Registrations:
         def check(core: Scheduler) -> None:
             state = core.session_state(remote.rm_id)
             if state == STOPPED:
-                raise UsageError("it was given up")
+                raise UsageError("its session was stopped")
             if state == PAUSED:
                 # The core was busy, or its timeout has restarted since: the session may still end.
                 self._loop.call_soon_threadsafe(self._loop.call_later, later, look_again)
@@ -215,5 +215,5 @@ def decode_registration(data: bytes) -> RegisterResourceManagerRequest:
 def _check_entries(message: wire.RegisterResourceManagerRequest) -> None:
     for name, entries in (("buildInfo", message.buildInfo), ("extraConfig", message.extraConfig)):
         if len(entries) > MOST_ENTRIES:
-            text = f"{name}: has {len(entries)} entries, and may have {MOST_ENTRIES}"
+            text = f"{name}: has {len(entries)} entries, the limit is {MOST_ENTRIES}"
             raise CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, text)

@@ -43,10 +43,14 @@ class Reloading:
                 texts |= await asyncio.to_thread(self._files.read, self._registry, self._configurations.texts)
                 changed = await self._core.carry_out(lambda core: _use(core, self._configurations, texts))
             except YunikornError as error:
-                _log.error("%s: nothing was changed, the configuration stays as it was:\n%s", why, error)
+                _log.error(
+                    "%s: the new configuration was rejected, the old configuration stays in use:\n%s",
+                    why,
+                    error,
+                )
                 return False
-        names = ", ".join(changed) or "nobody"
-        _log.info("%s: the configuration was read again; it changed for: %s", why, names)
+        names = ", ".join(changed) or "no resource manager"
+        _log.info("%s: the configuration was reloaded; changed for: %s", why, names)
         return True
 
 

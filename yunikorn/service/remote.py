@@ -99,7 +99,7 @@ class RemoteRM:
         waiting = self._handed - self._gone
         if waiting and waiting + weight > self._limits.waiting:
             self._cut = True
-            reason = f"it does not read what it is sent: {waiting} entries wait"
+            reason = f"it does not read its responses: {waiting} entries wait"
             self._registrations.pause(self, reason)
             self._loop.call_soon_threadsafe(self._cut_off, reason)
             return
@@ -148,7 +148,7 @@ class RemoteRM:
         self._gone += entries_of(response)
 
     def _cut_off(self, reason: str) -> None:
-        text = f"{reason}; read, open a new stream, and register again when told RESYNC"
+        text = f"{reason}; open a new stream, and register again after RESYNC"
         self.end(CallRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, text))
 
     # -- streams --------------------------------------------------------------------------------------
@@ -162,14 +162,14 @@ class RemoteRM:
         if self.layout is not None and self.layout is not layout:
             raise CallRefusal(
                 grpc.StatusCode.FAILED_PRECONDITION,
-                f"{self.label} uses {self.layout.name} already: use that, or register again",
+                f"{self.label} already uses {self.layout.name}: use that, or register again",
             )
         before = self.lines.pop(line.kind, None)
         if before is not None:
-            text = f"a newer {line.kind} stream of {self.label} took over"
+            text = f"a newer {line.kind} stream of {self.label} replaced this stream"
             before.end(CallRefusal(grpc.StatusCode.ABORTED, text))
             self._drop(before.clear())
-            _log.info("%s: %s from %s takes over from %s", self.label, line.kind, line.peer, before.peer)
+            _log.info("%s: %s from %s replaces that from %s", self.label, line.kind, line.peer, before.peer)
         elif line.peer != self.peer:
             _log.info("%s: %s from %s, registered from %s", self.label, line.kind, line.peer, self.peer)
         returning = self._lost or (line.kind in self._used)

@@ -113,14 +113,14 @@ class RemoteCallback:
         except TimeoutError:
             self._silent_until = self._loop.time() + patience.silence
             _log.warning(
-                "resource manager %s did not answer a callback within %g s: it is not asked again for %g s,"
+                "resource manager %s did not answer a callback within %g s: no further callbacks for %g s"
                 " unless it answers; meanwhile %s",
                 printable(self.remote.rm_id),
                 patience.callback,
                 patience.silence,
-                "its nodes may take everything"
+                "all its nodes pass its predicates"
                 if self._settings.accept_unanswered
-                else "its predicates refuse all nodes",
+                else "no node passes its predicates",
             )
             return None
         finally:
@@ -146,7 +146,7 @@ class RemoteCallback:
         waiting = self._handed - self._gone
         if waiting and waiting + len(notices) > self._settings.limits.notices:
             self.is_open = False
-            text = f"it does not read what it is told: {waiting} notices wait"
+            text = f"it does not read its notices: {waiting} notices wait"
             self._loop.call_soon_threadsafe(self.end, CallRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, text))
             return
         self._handed += len(notices)

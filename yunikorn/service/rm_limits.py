@@ -135,7 +135,7 @@ class RMAdmission:
     # -- limits -------------------------------------------------------------------------------------------
 
     def _full(self, what: str, limit: int) -> str:
-        reason = f"the resource manager has {limit} {what}, which is as many as it may have"
+        reason = f"the resource manager has {limit} {what}, which is the limit"
         return self._reason(what, reason)
 
     def _allocation_fault(self, one: Allocation) -> str:
@@ -145,7 +145,7 @@ class RMAdmission:
         limit = self._limits.tags
         if limit is None or len(tags) <= limit:
             return ""
-        return self._reason("tags", f"it has {len(tags)} tags, and may have {limit}")
+        return self._reason("tags", f"it has {len(tags)} tags, the limit is {limit}")
 
     def _types_fault(self, resource: Resource | None) -> str:
         limit = self._limits.resource_types
@@ -153,7 +153,7 @@ class RMAdmission:
             return ""
         if len(self._types | resource.keys()) > limit:
             reason = (
-                f"it names another resource type, and {len(self._types)} are in use, of {limit} that may be"
+                f"it names another resource type, and {len(self._types)} are in use: the limit is {limit}"
             )
             return self._reason("resource-types", reason)
         self._types |= resource.keys()
@@ -162,7 +162,9 @@ class RMAdmission:
     def _reason(self, name: str, reason: str) -> str:
         if name not in self._logged:
             self._logged.add(name)
-            text = "resource manager %s is beyond a limit, and entries of it are refused: %s (--limit %s)"
+            text = (
+                "resource manager %s exceeds a limit, and some of its entries are rejected: %s (--limit %s)"
+            )
             _log.warning(text, printable(self._rm_id), reason, name)
         return f"{reason} (--limit {name})"
 

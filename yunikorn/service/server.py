@@ -40,8 +40,8 @@ LAST = 0.5
 """Seconds for the remaining calls to end after all streams of RMs have ended."""
 BESIDE = 100
 """Maximum number of concurrent calls per connection beside the streams of its RMs."""
-STOPPING = CallRefusal(grpc.StatusCode.UNAVAILABLE, "the scheduler is being stopped: connect again later")
-DIED = CallRefusal(grpc.StatusCode.INTERNAL, "the scheduler has died of a bug, which is in its log")
+STOPPING = CallRefusal(grpc.StatusCode.UNAVAILABLE, "the scheduler is stopping: connect again later")
+DIED = CallRefusal(grpc.StatusCode.INTERNAL, "the scheduler stopped because of a bug, see its log")
 
 
 class Server:

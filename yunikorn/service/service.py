@@ -214,19 +214,19 @@ class _Service:
 
     def _stop(self, why: str) -> None:
         if self._signals_to_stop.asks():
-            _log.info("%s: stopping; once more ends at once", why)
+            _log.info("%s: stopping; a second signal ends the process at once", why)
             self._over.set()
         elif self._signals_to_stop.insists:
-            _log.warning("%s once more: ending at once", why)
+            _log.warning("%s again: ending at once", why)
             os._exit(ENDED_AT_ONCE)
 
 
 def _reload_certificates(network: Network) -> None:
     try:
         if network.reload_certificates():
-            _log.info("SIGHUP: new connections use the certificates that were read again")
+            _log.info("SIGHUP: the certificates were reloaded for new connections")
     except UsageError as error:
-        _log.error("SIGHUP: the certificates stay as they were: %s", error)
+        _log.error("SIGHUP: the old certificates stay in use: %s", error)
 
 
 def given_texts(options: ServiceOptions) -> Texts:
@@ -242,7 +242,7 @@ def given_texts(options: ServiceOptions) -> Texts:
         texts[DEFAULT_GROUP] = DEFAULT_TEXT
     if not (groups or texts):
         raise UsageError(
-            "there is nothing to schedule by: give --config FILE, or --allow-rm-config if resource managers"
+            "there is no configuration: give --config FILE, or --allow-rm-config if resource managers"
             " bring their configuration, or --demo to look around"
         )
     return texts

@@ -59,7 +59,7 @@ class UpdateStreams:
     ) -> ResponseStream:
         rm_id = updates[0].rm_id if updates else ""
         if not rm_id:
-            text = f"rmID: the first message of {kind} has to say which resource manager it comes from"
+            text = f"rmID: the first message of {kind} must name the resource manager"
             raise CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, text)
         remote, peer = self._registrations.of(rm_id, context)
         line = ResponseStream(kind, remote, peer)

@@ -58,7 +58,9 @@ class SocketLock:
         found = os.read(file, 64)
         if found.strip() and not found.strip().isdigit():
             os.close(file)
-            raise UsageError(f"cannot listen at unix:{self._path}: {self._lock} is there, and is no lock")
+            raise UsageError(
+                f"cannot listen at unix:{self._path}: {self._lock} exists, and is not a lock file"
+            )
         os.ftruncate(file, 0)
         os.write(file, f"{os.getpid()}\n".encode())
         return file
@@ -71,7 +73,7 @@ class SocketLock:
         if stat.S_ISLNK(kind):
             kind = self._path.stat().st_mode if self._path.exists() else kind
         if not stat.S_ISSOCK(kind):
-            raise UsageError(f"cannot listen at unix:{self._path}: the file is there, and is no socket")
+            raise UsageError(f"cannot listen at unix:{self._path}: the file exists, and is not a socket")
         with socket.socket(socket.AF_UNIX) as probe:
             probe.settimeout(PATIENCE)
             try:
@@ -81,13 +83,13 @@ class SocketLock:
             except (BlockingIOError, TimeoutError) as error:
                 raise self._taken_by("") from error
             except OSError as error:
-                reason = f"its socket cannot be tried: {error.strerror or error}"
+                reason = f"its socket cannot be checked: {error.strerror or error}"
                 raise UsageError(f"cannot listen at unix:{self._path}: {reason}") from error
             raise self._taken_by(_listener(probe))
 
     def _taken_by(self, pid: str) -> UsageError:
         holder = f"process {pid}" if pid else "another process"
-        text = f"{holder} listens there: end it, or choose another address with --grpc"
+        text = f"{holder} already listens there: end it, or choose another address with --grpc"
         return UsageError(f"cannot listen at unix:{self._path}: {text}")
 
 

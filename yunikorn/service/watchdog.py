@@ -34,15 +34,17 @@ class Watchdog:
         self.hangs = hangs
         if hangs:
             _log.critical(
-                "the core has not moved for %.0f s; at work is %s", now - self._since, self._doing()
+                "the core has made no progress for %.0f s; current activity: %s",
+                now - self._since,
+                self._doing(),
             )
         else:
-            _log.warning("the core moves again")
+            _log.warning("the core makes progress again")
         return True
 
     def _doing(self) -> object:
         try:
-            return self._core.core_activity() or "its thread has ended"
+            return self._core.core_activity() or "none: its thread has ended"
         except CONTAINED as error:
             return f"unknown: {type(error).__name__}: {error}"
 
@@ -58,4 +60,4 @@ async def keep_watch(dog: Watchdog, told: Callable[[bool], Awaitable[object]], i
             await told(not dog.hangs)
             reported = dog.hangs
 
-    await look_repeatedly(look, interval, "watching whether the core moves")
+    await look_repeatedly(look, interval, "watching the progress of the core")
