@@ -138,7 +138,7 @@ def test_a_file_that_cannot_be_played_is_told_whole(call: Call, tmp_path: Path) 
     status, out, err = call(file)
     assert (status, out) == (2, "")
     assert err.splitlines()[0].startswith(f"Error: {file}:1: schedule: ")
-    assert err.splitlines()[1].startswith(f"{file}:2: advanc: nothing is called so, did you mean 'advance'?")
+    assert err.splitlines()[1].startswith(f"{file}:2: advanc: unknown key, did you mean 'advance'?")
 
 
 def test_what_was_cut_off_and_what_was_refused_is_noted(call: Call, recording: Path) -> None:
@@ -147,7 +147,7 @@ def test_what_was_cut_off_and_what_was_refused_is_noted(call: Call, recording: P
     status, out, err = call(recording, "--quiet")
     assert status == 0
     assert err.splitlines() == [
-        f"note: {recording}:12: the line is cut off, and left out",
+        f"note: {recording}:12: the line is cut off and was ignored",
         "note: line 11: stop was refused: no resource manager 'ghost\\x1b[2J' is registered; registered: rm",
     ]
     assert "\x1b" not in out + err

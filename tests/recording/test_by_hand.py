@@ -189,7 +189,7 @@ def test_everything_else_that_can_be_called_can_be_written(registry: Registry) -
 
 def test_plugins_are_code_which_is_said(registry: Registry) -> None:
     ear, _ = play(registry, register(), {"register_plugin": "mine"})
-    assert ear.remarks == [(2, "plugin 'mine' of rm is code, which no recording has: left out")]
+    assert ear.remarks == [(2, "plugin 'mine' of rm is ignored: recordings contain no code")]
 
 
 def test_a_call_that_is_refused_is_told_with_its_line_and_the_rest_goes_on(registry: Registry) -> None:
@@ -266,7 +266,7 @@ def test_a_response_that_is_missing_or_new_is_a_difference(registry: Registry) -
     shorter = [line for line in lines if "maxAllocations" not in json.dumps(line)]
     _, replay = play(registry, *shorter)
     assert (
-        str(replay.comparison.first) == f"line {len(shorter) - 1}: the response to rm does not come any more"
+        str(replay.comparison.first) == f"line {len(shorter) - 1}: the recorded response to rm is missing"
     )
     _, replay = play(registry, *lines[:-1])
     assert str(replay.comparison.first) == "a response to rm at 0 s is new"
@@ -281,7 +281,7 @@ def test_a_response_to_another_rm_is_a_difference(registry: Registry) -> None:
         for line in with_responses(registry)
     ]
     _, replay = play(registry, *lines)
-    assert str(replay.comparison.first) == "line 3: a response to two is now one to rm"
+    assert str(replay.comparison.first) == "line 3: a response to two is now a response to rm"
 
 
 def test_a_listener_that_fails_ends_the_replay_and_is_not_taken_for_an_rm_that_does(
@@ -295,4 +295,4 @@ def test_a_listener_that_fails_ends_the_replay_and_is_not_taken_for_an_rm_that_d
     replay = Replay(parse_recording(text.encode(), "f").lines, registry, Gone())
     with pytest.raises(BrokenPipeError) as failed:
         replay.run()
-    assert failed.value.__notes__ == ["while line 2 of the recording was played"]
+    assert failed.value.__notes__ == ["while replaying line 2 of the recording"]

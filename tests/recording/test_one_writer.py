@@ -76,7 +76,7 @@ def test_the_permissions_of_something_else_are_left_alone(tmp_path: Path) -> Non
     file = tmp_path / "passwd"
     file.write_text("root:x:0:0\n")
     file.chmod(0o644)
-    with pytest.raises(UsageError, match="is there, and is no recording"):
+    with pytest.raises(UsageError, match="exists, and is not a recording"):
         RecordingWriter(file, silent)
     assert file.stat().st_mode & 0o777 == 0o644
 
@@ -165,7 +165,7 @@ def test_the_command_tells_a_cut_off_tail_from_a_difference(
     file.write_bytes(b"".join(lines[:last]) + lines[last][:30])
     assert main(["replay", "--quiet", str(file)]) == 0
     out, err = capsys.readouterr()
-    assert "the line is cut off, and left out" in err
+    assert "the line is cut off and was ignored" in err
     assert "identical to what was recorded" in out
     assert "the recording is cut off: 1 response behind its end could not be compared" in out
     assert main(["replay", "--quiet", "--json", str(file)]) == 0

@@ -174,7 +174,7 @@ def test_where_no_other_file_can_be_begun_the_recording_goes_on_in_the_old_one(
         file.mkdir()
     recorder.reopen(rm.clock.now())
     assert len(warnings) == 1
-    assert warnings[0].endswith("the recording goes on in the file that had this name before")
+    assert warnings[0].endswith("the recording continues in the file that had this name before")
     assert str(file) in warnings[0]
     work(rm, 1)
     recorder.close()
@@ -222,8 +222,8 @@ def three_parts(file: Path, registry: Registry) -> list[Path]:
 @pytest.mark.parametrize(
     ("order", "told"),
     [
-        ((1, 2), "run.jsonl.2:1: part: is part 2 of a recording that began at 2001-09-09T01:46:40Z: name"),
-        ((0, 2), "run.jsonl:1: part: is part 3 of the core that began at 2001-09-09T01:46:40Z, and part 2"),
+        ((1, 2), "run.jsonl.2:1: part: is part 2 of a recording that started at 2001-09-09T01:46:40Z: give"),
+        ((0, 2), "run.jsonl:1: part: is part 3 of the core that started at 2001-09-09T01:46:40Z: expected"),
         ((2,), "run.jsonl:1: part: is part 3 of a recording"),
     ],
 )
@@ -243,7 +243,7 @@ def test_a_file_that_is_named_twice_is_refused(file: Path, registry: Registry) -
     for twice in ([files[0], *files], [*files, link], [files[0], files[0]]):
         with pytest.raises(UsageError) as refused:
             read_recording(*twice)
-        assert "is named twice" in str(refused.value)
+        assert "is given twice" in str(refused.value)
 
 
 def test_the_end_of_a_former_core_is_left_out_with_a_remark(file: Path, registry: Registry) -> None:
@@ -256,7 +256,7 @@ def test_the_end_of_a_former_core_is_left_out_with_a_remark(file: Path, registry
     recording = read_recording(file)
     (remark,) = recording.remarks
     start = next(n for n, line in enumerate(contents(file), 1) if "recording" in line)
-    assert remark.startswith(f"{file}:{start}: the lines above are left out")
+    assert remark.startswith(f"{file}:{start}: the lines above were ignored")
     assert "2001-09-09T01:46:40Z" in remark
     _, ear = replayed(registry, file)
     assert [key for key, _ in ear.placed()] == ["k4"]
@@ -269,7 +269,7 @@ def test_a_part_of_another_recording_is_refused(file: Path, registry: Registry, 
     recorder = RecordingWriter(other, silent)
     RM(scheduler=RecordingScheduler(recorder, registry, ManualClock(5)))
     recorder.close()
-    with pytest.raises(RecordingError, match="name the files before it as well, oldest first"):
+    with pytest.raises(RecordingError, match="give the earlier files too, oldest first"):
         read_recording(other, files[1])
 
 

@@ -76,35 +76,35 @@ def test_every_line_that_is_wrong_is_named() -> None:
         '{"fail_application": {"app": "x"}}',
         '{"configuration": {"hex": "xyz"}}',
     ) == [
-        "f:1: is no JSON: Expecting property name enclosed in double quotes at column 2",
-        'f:2: a line is an object, such as {"schedule": 10}',
-        f"f:3: a line says one thing, this one none; known: {', '.join(KINDS)}",
-        f"f:4: schedul: nothing is called so, did you mean 'schedule'?; known: {', '.join(KINDS)},"
+        "f:1: is not valid JSON: Expecting property name enclosed in double quotes at column 2",
+        'f:2: a line must be an object, such as {"schedule": 10}',
+        f"f:3: a line must contain exactly one entry, got none; known: {', '.join(KINDS)}",
+        f"f:4: schedul: unknown key, did you mean 'schedule'?; known: {', '.join(KINDS)},"
         " at, rm, callback, within",
-        f"f:5: a line says one thing, this one schedule and advance; known: {', '.join(KINDS)}",
-        "f:6: schedule: how many decisions at most belongs here: a whole number, or null for all",
-        "f:7: 'schedule' is there twice in one object",
+        f"f:5: a line must contain exactly one entry, got schedule and advance; known: {', '.join(KINDS)}",
+        "f:6: schedule: expected the maximum number of decisions: a whole number, or null for all",
+        "f:7: the key 'schedule' occurs twice in one object",
         "f:9: update.askes: UpdateRequest has no such field, did you mean 'asks'?; it has: asks, releases,"
         " newSchedulableNodes, updatedNodes, rmID, newApplications, removeApplications, allocations",
-        "f:10: advance: -3 is no time from 0 to about 292 years",
-        "f:10: at: is before the line above it: time goes forward only",
+        "f:10: advance: -3 is not a time from 0 to about 292 years",
+        "f:10: at: is earlier than the line above: times must not decrease",
         "f:11: advance: 1E-10 is finer than nanoseconds",
         "f:12: advance: expected a duration such as 30s, 500ms or 1h30m, got 'soon'",
-        "f:13: pause: text belongs here",
-        "f:14: stop: true belongs here",
-        "f:15: reconnect[0]: no method is called so, did you mean 'predicates'?; known: predicates,"
+        "f:13: pause: expected text",
+        "f:14: stop: expected true",
+        "f:15: reconnect[0]: unknown method, did you mean 'predicates'?; known: predicates,"
         " node_predicates, update_container_scheduling_state, resync_scheduler_cache, send_events,"
         " update_configuration",
-        "f:16: callback: belongs to register only; reconnect and use_callback hold theirs",
-        "f:17: rm: is 'rm', and the message is of 'two'",
+        "f:16: callback: only allowed with register; reconnect and use_callback contain theirs",
+        "f:17: rm: is 'rm', but the message is from 'two'",
         "f:18: fail_application.application: required, but missing",
         "f:18: fail_application.app: unknown key",
-        "f:19: configuration.hex: bytes as hexadecimal digits belong here",
+        "f:19: configuration.hex: expected bytes as hexadecimal digits",
     ]
 
 
 def test_a_line_of_no_resource_manager_is_named() -> None:
-    assert failures('{"update": {}}') == ['f:1: update of which RM? Say so with "rm", or register one before']
+    assert failures('{"update": {}}') == ['f:1: update names no RM: add "rm", or register an RM before']
 
 
 def test_a_beginning_is_read_strictly() -> None:
@@ -114,8 +114,8 @@ def test_a_beginning_is_read_strictly() -> None:
     ) == [
         "f:1: recording.version: is 2; this version reads 1 only",
         "f:1: recording.start: expected a date such as 2026-11-20T14:16:18.5Z, got 'today'",
-        "f:1: recording.periods.starting: a duration belongs here",
-        "f:1: recording.periods.sesion: no period is called so, did you mean 'session'?; known: starting,"
+        "f:1: recording.periods.starting: expected a duration",
+        "f:1: recording.periods.sesion: unknown period, did you mean 'session'?; known: starting,"
         " completing, retention, reservation, gang_patience, cleanup, session",
         "f:1: recording.periods.completing: expected a duration such as 30s, 500ms or 1h30m, got 'x'",
     ]
@@ -128,7 +128,7 @@ def test_of_many_problems_twenty_are_shown() -> None:
 
 
 def test_a_line_that_is_cut_off_is_an_error_in_a_file_that_was_written_by_hand() -> None:
-    with pytest.raises(RecordingError, match="f:2: is no JSON"):
+    with pytest.raises(RecordingError, match="f:2: is not valid JSON"):
         parse_recording(f'{REGISTER}\n{{"sched'.encode(), "f")
 
 
@@ -140,9 +140,9 @@ def test_files_that_are_not_there_or_empty_are_named(tmp_path: Path) -> None:
 
 
 def test_deep_and_odd_json_is_no_danger() -> None:
-    assert "f:1: is no JSON: too deep" in failures("[" * 100_000)[0]
-    assert "is no JSON" in failures('{"schedule": 1' + "0" * 5000 + "}")[0]
-    with pytest.raises(RecordingError, match="is no JSON"):
+    assert "f:1: is not valid JSON: nested too deeply" in failures("[" * 100_000)[0]
+    assert "is not valid JSON" in failures('{"schedule": 1' + "0" * 5000 + "}")[0]
+    with pytest.raises(RecordingError, match="is not valid JSON"):
         parse_recording(b'{"pause": "\xff"}\n', "f")
 
 

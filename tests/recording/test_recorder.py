@@ -123,8 +123,8 @@ def test_a_recording_is_continued_behind_a_line_that_was_cut_off(file: Path, reg
             cut.write(b'{"at": 1, "upda')
     recording = read_recording(file)
     assert recording.remarks == [
-        f"{file}:5: the line is cut off, and left out",
-        f"{file}:10: the line is cut off, and left out",
+        f"{file}:5: the line is cut off and was ignored",
+        f"{file}:10: the line is cut off and was ignored",
     ]
     ear = Ear()
     replay = Replay(recording.lines, registry, ear)
@@ -134,7 +134,7 @@ def test_a_recording_is_continued_behind_a_line_that_was_cut_off(file: Path, reg
 
 def test_a_file_of_something_else_is_left_alone(file: Path) -> None:
     file.write_text("partitions: []\n", "utf-8")
-    with pytest.raises(UsageError, match=r"run\.jsonl: is there, and is no recording: name another file"):
+    with pytest.raises(UsageError, match=r"run\.jsonl: exists, and is not a recording: give another file"):
         RecordingWriter(file, silent)
     assert file.read_text("utf-8") == "partitions: []\n"
 
@@ -161,7 +161,7 @@ def test_when_the_disk_is_full_the_core_goes_on_and_it_is_said_once(
     rm.app()
     rm.ask(memory=1)
     assert rm.schedule() == [("app", "ask", "n1")]
-    assert warnings == [f"{file}: recording has ended: No space left on device"]
+    assert warnings == [f"{file}: recording has stopped: No space left on device"]
     assert recorder.failure == warnings[0]
     recorder.close()
 
@@ -182,7 +182,7 @@ def test_what_no_message_can_say_leaves_a_gap_that_is_told(file: Path, registry:
     rm.update(asks=[AllocationAsk("k", "app", resource_ask=Resource(memory=2**70))])
     gap = contents(file)[-2]
     assert gap["gap"].startswith(
-        "update with what no message can say: asks[0].resource_ask: Value out of range"
+        "update with a value that no message can represent: asks[0].resource_ask: Value out of range"
     )
     ear = Ear()
     Replay(read_recording(file).lines, registry, ear).run()

@@ -122,7 +122,7 @@ def test_configurations_in_the_recording_are_passed_over(rm: RM, file: Path, reg
     rm.ask(count=9, memory=1)
     rm.schedule(256)
     ear, _ = what_if(file, registry, limited(5))
-    assert ear.remarks == [(7, "reload is left out: --config stands for all of them")]
+    assert ear.remarks == [(7, "reload is ignored: --config replaces all configurations")]
     assert len(ear.placed()) == 5
 
 

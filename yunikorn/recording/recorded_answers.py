@@ -114,7 +114,7 @@ class RecordedConfigurations(Configurations):
     def _text(self, group: str) -> str | bytes:
         known = self._known.get(group)
         if known is None:
-            raise UsageError(f"the recording has no configuration of policy group '{group}' up to here")
+            raise UsageError(f"the recording has no configuration of policy group '{group}' before this line")
         if known.error is not None:
             raise UsageError(known.error)
         if known.hex is not None:

@@ -67,18 +67,18 @@ def read_line(document: object, number: int, report: Report) -> RecordedEntry | 
     The time of the entry is -1 if the line has no `at`. Problems are reported with their path in the line.
     """
     if not isinstance(document, Mapping):
-        report(Problem("", 'a line is an object, such as {"schedule": 10}'))
+        report(Problem("", 'a line must be an object, such as {"schedule": 10}'))
         return None
     kinds = [key for key in document if key in KINDS]
     known = [*KINDS, *AROUND]
     unknown = [str(key) for key in document if key not in known]
     for key in unknown:
-        report(Problem(key, f"nothing is called so{suggest(key, known)}; known: {', '.join(known)}"))
+        report(Problem(key, f"unknown key{suggest(key, known)}; known: {', '.join(known)}"))
     if unknown and not kinds:
         return None
     if len(kinds) != 1:
         what = " and ".join(kinds) if kinds else "none"
-        report(Problem("", f"a line says one thing, this one {what}; known: {', '.join(KINDS)}"))
+        report(Problem("", f"a line must contain exactly one entry, got {what}; known: {', '.join(KINDS)}"))
         return None
     (kind,) = kinds
     line = RecordedEntry(number, kind, KINDS[kind](document[kind], kind, report))
@@ -93,11 +93,12 @@ def _read_around(line: RecordedEntry, document: Mapping[str, object], report: Re
     if "callback" in document:
         line.offered = _methods(document["callback"], "callback", report)
         if line.kind != "register":
-            report(Problem("callback", "belongs to register only; reconnect and use_callback hold theirs"))
+            text = "only allowed with register; reconnect and use_callback contain theirs"
+            report(Problem("callback", text))
     if "within" in document:
         line.within = document["within"] is True
         if not isinstance(document["within"], bool):
-            report(Problem("within", "true or false belongs here"))
+            report(Problem("within", "expected true or false"))
 
 
 AROUND = ("at", "rm", "callback", "within")
@@ -110,7 +111,7 @@ AROUND = ("at", "rm", "callback", "within")
 def _text(value: object, path: str, report: Report) -> str:
     if isinstance(value, str):
         return value
-    report(Problem(path, "text belongs here"))
+    report(Problem(path, "expected text"))
     return ""
 
 
@@ -120,7 +121,7 @@ def _text_or_null(value: object, path: str, report: Report) -> str | None:
 
 def _true(value: object, path: str, report: Report) -> bool:
     if value is not True:
-        report(Problem(path, "true belongs here"))
+        report(Problem(path, "expected true"))
     return True
 
 
@@ -135,18 +136,18 @@ def _span(value: object, path: str, report: Report) -> int:
 def _count(value: object, path: str, report: Report) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
         return value
-    report(Problem(path, "how many decisions at most belongs here: a whole number, or null for all"))
+    report(Problem(path, "expected the maximum number of decisions: a whole number, or null for all"))
     return None
 
 
 def _methods(value: object, path: str, report: Report) -> tuple[str, ...]:
     if not isinstance(value, list):
-        report(Problem(path, f"a list of methods belongs here; known: {', '.join(OPTIONAL)}"))
+        report(Problem(path, f"expected a list of methods; known: {', '.join(OPTIONAL)}"))
         return ()
     for index, name in enumerate(value):
         if name not in OPTIONAL:
             hint = suggest(str(name), OPTIONAL)
-            report(Problem(f"{path}[{index}]", f"no method is called so{hint}; known: {', '.join(OPTIONAL)}"))
+            report(Problem(f"{path}[{index}]", f"unknown method{hint}; known: {', '.join(OPTIONAL)}"))
     return tuple(name for name in OPTIONAL if name in value)
 
 
@@ -171,10 +172,10 @@ def _beginning(value: object, path: str, report: Report) -> Beginning | None:
     for name, text in begins.periods.items():
         inner = f"{path}.periods.{name}"
         if name not in known:
-            report(Problem(inner, f"no period is called so{suggest(name, known)}; known: {', '.join(known)}"))
+            report(Problem(inner, f"unknown period{suggest(name, known)}; known: {', '.join(known)}"))
         elif text is None:
             if known[name].type not in ("int | None", int | None):
-                report(Problem(inner, "a duration belongs here"))
+                report(Problem(inner, "expected a duration"))
         else:
             try:
                 parse_duration(text)
@@ -205,7 +206,7 @@ def _configuration(value: object, path: str, report: Report) -> GroupConfigurati
         try:
             bytes.fromhex(found.hex)
         except ValueError:
-            report(Problem(f"{path}.hex", "bytes as hexadecimal digits belong here"))
+            report(Problem(f"{path}.hex", "expected bytes as hexadecimal digits"))
     return found
 
 

@@ -72,7 +72,7 @@ def _check_named_once(paths: Iterable[Path]) -> None:
         real = path.resolve()
         if real in named:
             other = "" if named[real] == path else f", also as {named[real]}"
-            raise UsageError(f"{path}: is named twice{other}: name each file of a recording once")
+            raise UsageError(f"{path}: is given twice{other}: give each file of a recording once")
         named[real] = path
 
 
@@ -107,7 +107,7 @@ class _Reader:
                 continue
             document, failure = _parse(text)
             if failure and self._was_cut_off(number, texts):
-                self._remarks.append(f"{file}:{number}: the line is cut off, and left out")
+                self._remarks.append(f"{file}:{number}: the line is cut off and was ignored")
                 self._cut_off = file
             elif failure:
                 self._problems.append(Problem("", failure, number))
@@ -122,7 +122,7 @@ class _Reader:
     def finished(self) -> Recording:
         """Return the recording; raises `UsageError` if no line was read."""
         if not self._lines:
-            text = f"{self._file}: is empty: a recording has at least a line that registers an RM"
+            text = f"{self._file}: is empty: a recording has at least one line, which registers an RM"
             raise UsageError(text)
         return Recording(self._lines, self._remarks)
 
@@ -159,8 +159,8 @@ class _Reader:
 
     def _leave_out(self, part: Part, number: int) -> None:
         """Report that the previous lines are ignored, because their core starts in no file."""
-        text = f"the lines above are left out: they are of the core that began at {part.start}"
-        self._remarks.append(f"{self._file}:{number}: {text}, and its beginning is not there")
+        text = f"the lines above were ignored: they belong to the core that started at {part.start}"
+        self._remarks.append(f"{self._file}:{number}: {text}, whose first file is missing")
         self._former = None
 
     def _follow(self, part: Part | None, report: Any) -> None:
@@ -171,19 +171,18 @@ class _Reader:
         if before is None or before.start != part.start:
             report(_orphan(part, 0))
         elif part.number != before.number + 1:
-            text = (
-                f"is part {part.number} of the core that began at {part.start}, and part {before.number + 1}"
-            )
-            report(Problem("part", f"{text} belongs here"))
+            text = f"is part {part.number} of the core that started at {part.start}:"
+            text += f" expected part {before.number + 1}"
+            report(Problem("part", text))
         elif self._cut_off:
-            report(Problem("part", f"follows a file that lacks its end: {self._cut_off} is cut off"))
+            report(Problem("part", f"follows an incomplete file: {self._cut_off} is cut off"))
         self._part = part
 
     def _set_time(self, line: RecordedEntry, report: Any) -> None:
         if line.at < 0:
             line.at = self._at
         elif line.at < self._at:
-            report(Problem("at", "is before the line above it: time goes forward only"))
+            report(Problem("at", "is earlier than the line above: times must not decrease"))
         self._at = max(self._at, line.at)
         if line.kind == "advance":
             self._at += line.content
@@ -192,7 +191,7 @@ class _Reader:
         inside = list(_named(line))
         for name in inside:
             if line.rm_id and name and name != line.rm_id:
-                report(Problem("rm", f"is '{line.rm_id}', and the message is of '{name}'"))
+                report(Problem("rm", f"is '{line.rm_id}', but the message is from '{name}'"))
         named = next(filter(None, inside), "")
         line.rm_id = line.rm_id or named
         if line.kind == "register":
@@ -202,7 +201,7 @@ class _Reader:
         elif line.kind not in OF_NONE:
             line.rm_id = line.rm_id or self._rm_id
             if not line.rm_id:
-                report(Problem("", f'{line.kind} of which RM? Say so with "rm", or register one before'))
+                report(Problem("", f'{line.kind} names no RM: add "rm", or register an RM before'))
             if line.kind in UPDATES:
                 for request in line.content:
                     request.rm_id = line.rm_id
@@ -210,8 +209,8 @@ class _Reader:
 
 def _orphan(part: Part, number: int) -> Problem:
     """Return the problem of a part in this line whose core starts in no file."""
-    text = f"is part {part.number} of a recording that began at {part.start}:"
-    return Problem("part", f"{text} name the files before it as well, oldest first", number)
+    text = f"is part {part.number} of a recording that started at {part.start}:"
+    return Problem("part", f"{text} give the earlier files too, oldest first", number)
 
 
 def _named(line: RecordedEntry) -> Iterator[str]:
@@ -228,10 +227,10 @@ def _parse(text: bytes) -> tuple[object, str]:
     except _Duplicate as error:
         return None, str(error)
     except json.JSONDecodeError as error:
-        return None, f"is no JSON: {error.msg} at column {error.colno}"
+        return None, f"is not valid JSON: {error.msg} at column {error.colno}"
     except (UnicodeDecodeError, RecursionError, ValueError) as error:
-        reason = "too deep" if isinstance(error, RecursionError) else str(error)
-        return None, f"is no JSON: {reason}"
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        return None, f"is not valid JSON: {reason}"
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -239,5 +238,5 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _Duplicate(f"'{twice}' is there twice in one object")
+        raise _Duplicate(f"the key '{twice}' occurs twice in one object")
     return found

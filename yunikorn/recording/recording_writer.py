@@ -105,7 +105,7 @@ class RecordingWriter:
         try:
             content = _CALLS[method](*arguments)
         except UNSAYABLE as error:
-            content = {"gap": f"{method} with what no message can say: {error}"}
+            content = {"gap": f"{method} with a value that no message can represent: {error}"}
         if within:
             content["within"] = True
         if method in _HELD:
@@ -135,7 +135,7 @@ class RecordingWriter:
         try:
             self._write(at, {"rm": rm_id, "response": to_json(v0_11.to_update_response(response))})
         except UNSAYABLE as error:
-            self._write(at, {"gap": f"a response with what no message can say: {error}"})
+            self._write(at, {"gap": f"a response with a value that no message can represent: {error}"})
 
     def _configuration(self, at: int, group: str, answer: object) -> None:
         content: Content = {"group": group}
@@ -177,7 +177,7 @@ class RecordingWriter:
         except OSError as error:
             os.close(self._file)
             self._file = None
-            self.failure = f"{self.path}: recording has ended: {error.strerror or error}"
+            self.failure = f"{self.path}: recording has stopped: {error.strerror or error}"
             self._warn(self.failure)
 
     # -- several files --------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class RecordingWriter:
         except OSError as error:
             self._largest = None
             reason = f"cannot be renamed: {error.strerror or error}"
-            self._warn(f"{self.path}: {reason}; the recording goes on in the same file, however large")
+            self._warn(f"{self.path}: {reason}; the recording continues in this file, without a limit")
             return
         if not self._go_on(at):
             self._largest = None
@@ -199,7 +199,7 @@ class RecordingWriter:
         try:
             file = _open(self.path)
         except UsageError as error:
-            self._warn(f"{error}; the recording goes on in the file that had this name before")
+            self._warn(f"{error}; the recording continues in the file that had this name before")
             return False
         assert self._file is not None
         os.close(self._file)
@@ -224,7 +224,7 @@ def _open(path: Path) -> int:
     try:
         file = open_locked(path)
     except FileIsLocked as error:
-        text = f"{path}: another process records into this file: name another one, or end that process"
+        text = f"{path}: another process records into this file: give another file, or end that process"
         raise UsageError(text) from error
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
@@ -246,7 +246,7 @@ def _continue(file: int, path: Path) -> None:
         return
     head = first.partition(b"\n")[0]
     if b'"recording"' not in head and b'"part"' not in head:
-        raise UsageError(f"{path}: is there, and is no recording: name another file, or remove it")
+        raise UsageError(f"{path}: exists, and is not a recording: give another file, or remove this one")
     os.lseek(file, -1, os.SEEK_END)
     if os.read(file, 1) != b"\n":
         # The previous process was killed while it wrote a line.

@@ -67,7 +67,7 @@ class ReplayComparison:
         if self._extra:
             self._differ(recorded, _surplus(*self._extra[0]))
         elif recorded.rm_id != rm_id:
-            self._differ(recorded, f"a response to {recorded.rm_id} is now one to {rm_id}")
+            self._differ(recorded, f"a response to {recorded.rm_id} is now a response to {rm_id}")
         elif recorded.content != response:
             was, now = (to_json(v0_11.to_update_response(one)) for one in (recorded.content, response))
             place, before, after = next(differences(was, now), ("", was, now))
@@ -79,7 +79,7 @@ class ReplayComparison:
         """Process a recorded response that the core did not give."""
         self.recorded += 1
         if not self._is_over():
-            self._differ(recorded, f"the response to {recorded.rm_id} does not come any more")
+            self._differ(recorded, f"the recorded response to {recorded.rm_id} is missing")
 
     def ended(self) -> None:
         """Process the end of the recording."""
@@ -119,5 +119,5 @@ def _show(value: object) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, list):
-        return f"{len(value)} of them"
+        return f"{len(value)} entries"
     return f"'{value}'" if isinstance(value, str) else str(value)

@@ -101,7 +101,7 @@ class Replay:
                 self._play(entry)
                 self._hand_out()
             except BaseException as error:
-                error.add_note(f"while {entry.place} of the recording was played")
+                error.add_note(f"while replaying {entry.place} of the recording")
                 raise
         self.comparison.ended()
 
@@ -172,7 +172,7 @@ class Replay:
 
     def _call(self, entry: RecordedEntry) -> None:
         if self._config is not None and entry.kind in OWN:
-            self.note(entry, f"{entry.kind} is left out: --config stands for all of them")
+            self.note(entry, f"{entry.kind} is ignored: --config replaces all configurations")
             return
         try:
             _CALLS[entry.kind](self, entry)
@@ -334,7 +334,7 @@ def _fail(replay: Replay, entry: RecordedEntry) -> None:
 
 
 def _plugin(replay: Replay, entry: RecordedEntry) -> None:
-    replay.note(entry, f"plugin '{entry.content}' of {entry.rm_id} is code, which no recording has: left out")
+    replay.note(entry, f"plugin '{entry.content}' of {entry.rm_id} is ignored: recordings contain no code")
 
 
 _CALLS: dict[str, Callable[[Replay, RecordedEntry], object]] = {

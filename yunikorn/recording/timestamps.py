@@ -28,13 +28,13 @@ def read_seconds(value: object) -> int:
             exact = Decimal(value) * SECOND
             span = int(exact)
         except (InvalidOperation, OverflowError, ValueError) as error:
-            raise ValueError(f"{value} is no time") from error
+            raise ValueError(f"{value} is not a time") from error
         if span != exact:
             raise ValueError(f"{value} is finer than nanoseconds")
     else:
         raise ValueError("expected seconds as a number, or a duration such as 30s or 1h30m")
     if not 0 <= span <= INT64_MAX:
-        raise ValueError(f"{value} is no time from 0 to about 292 years")
+        raise ValueError(f"{value} is not a time from 0 to about 292 years")
     return span
 
 
