@@ -1,7 +1,7 @@
 """Random configurations and workloads from seeds: all mechanisms of the core in any combination.
 
-`Rng` draws a configuration and a workload for it. `test_drawn_runs.py` simulates them, and bounds the number of
-rounds that a simulation may take.
+`Rng` draws a configuration and a workload for it. `test_drawn_runs.py` simulates them, and bounds the
+number of rounds that a simulation may take.
 """
 
 from __future__ import annotations
