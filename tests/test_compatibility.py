@@ -420,7 +420,7 @@ def test_a_release_of_what_is_not_known_is_answered_and_counted() -> None:
     rm.release(uuid="ask#7")
     (answer,) = rm.said("released_allocations")
     assert answer.termination_type == TerminationType.STOPPED_BY_RM
-    assert answer.message == "allocation 'ask#7' is not known, or not any more: nothing was released"
+    assert answer.message == "allocation 'ask#7' is unknown or no longer exists: nothing was released"
     assert rm.at_work().partition.unknown_releases.releases == 1
 
 

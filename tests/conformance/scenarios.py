@@ -254,7 +254,7 @@ def a_release_by_key_ends_the_ask_and_its_message_comes_back(rm: Story) -> None:
     rm.release(Allocation("y", "one"), why="the driver is gone")
     rm.release(rm.running["x"], why="it has done its work")
     rm.take_back("one", "never", why="a mistake")
-    unknown = "allocation key 'never' is not known, or not any more: nothing was released"
+    unknown = "allocation key 'never' is unknown or no longer exists: nothing was released"
     assert rm.history["ended"] == [
         ("one", "y", "STOPPED_BY_RM", "the driver is gone"),
         ("one", "x", "STOPPED_BY_RM", "it has done its work"),

@@ -32,7 +32,7 @@ IN_TWO_STEPS = (
 )
 """Terminations that the RM confirms before the scheduler carries them out."""
 OVER = ("Completed", "Failed", "Rejected", "Expired")
-UNKNOWN = "is not known, or not any more: nothing was released"
+UNKNOWN = "is unknown or no longer exists: nothing was released"
 Ask = tuple[str, str]
 """Application id and allocation key."""
 

@@ -223,7 +223,7 @@ def test_releasing_what_is_unknown_is_harmless_and_answered() -> None:
     rm.release("app", uuid="nothing")
     rm.release("app", key="nothing")
     heard = rm.heard()
-    unknown = "is not known, or not any more: nothing was released"
+    unknown = "is unknown or no longer exists: nothing was released"
     assert [
         (one.application_id, one.allocation_key, one.message) for one in heard.released_allocation_asks
     ] == [
@@ -420,7 +420,9 @@ def test_an_ask_without_application_is_rejected_once_when_no_queue_takes_it() ->
     rm.ask("", "alone", vcore=1)
     (refused,) = rm.said("rejected_allocations")
     assert refused.allocation_key == "alone"
-    assert refused.reason.startswith("the ask names no application, and no queue takes one made for it: ")
+    assert refused.reason.startswith(
+        "the ask names no application, and no queue accepts an application created for it: "
+    )
     assert "there is no queue root.default" in refused.reason
     assert rm.said("rejected_applications") == [], "the RM has not submitted any"
     assert rm.at_work().partition.applications == {}

@@ -158,7 +158,7 @@ def test_an_atomic_gang_says_its_size_and_takes_no_placeholders() -> None:
     rm = cluster()
     rm.gang("app", "Atomic")
     assert [one.reason for one in rm.heard().rejected_applications] == [
-        "an Atomic gang needs a placeholderAsk: what its members take together"
+        "an Atomic gang needs a placeholderAsk: the total resources of its members"
     ]
     rm.gang("app", "Atomic", vcore=2)
     rm.task("app", "ph", "members", placeholder=True, vcore=1)

@@ -405,7 +405,7 @@ def test_a_sink_that_fails_is_switched_off_and_the_others_go_on() -> None:
     assert heard.count("good") > 2
     (failure,) = rm.scheduler.failures
     assert failure.plugin == f"bad {ORIGIN}"
-    assert "it is switched off" in failure.message
+    assert "(the sink is switched off)" in failure.message
 
 
 @pytest.mark.parametrize("bad", [raising, lambda _: 7, lambda _: ["root.a"]])

@@ -247,7 +247,7 @@ def test_an_action_that_is_not_known_changes_nothing_and_is_answered() -> None:
     rm = cluster(memory=4)
     rm.change_node("n1", NodeAction.UNKNOWN, memory=1)
     assert [(one.node_id, one.reason) for one in rm.said("failed_node_updates")] == [
-        ("n1", "the action is not known here: nothing was changed")
+        ("n1", "unknown action: nothing was changed")
     ]
     assert room(rm) == {"memory": 4}
 
@@ -547,7 +547,7 @@ def test_releases_of_what_is_not_known_are_answered_counted_and_harmless() -> No
     answers = rm.heard().released_allocations
     assert [one.uuid or one.allocation_key for one in answers] == [uuid, "never", uuid, "neither", "foreign"]
     assert {one.termination_type for one in answers} == {TerminationType.STOPPED_BY_RM}
-    assert answers[0].message == f"allocation '{uuid}' is not known, or not any more: nothing was released"
+    assert answers[0].message == f"allocation '{uuid}' is unknown or no longer exists: nothing was released"
     unknown_releases = rm.at_work().partition.unknown_releases
     assert (unknown_releases.releases, unknown_releases.confirmations) == (5, 0)
     assert room(rm) == {"memory": 4}

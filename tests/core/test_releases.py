@@ -91,7 +91,7 @@ def test_the_message_of_a_release_comes_back_and_is_in_the_events() -> None:
     heard = rm.heard()
     assert [one.message for one in heard.released_allocations] == [
         "it has done its work",
-        "allocation 'never' is not known, or not any more: nothing was released",
+        "allocation 'never' is unknown or no longer exists: nothing was released",
     ]
     assert [(one.allocation_key, one.message) for one in heard.released_allocation_asks] == [
         ("waits", "x" * 1021 + "..."),
@@ -195,7 +195,8 @@ def test_a_release_by_key_alone_of_what_an_application_runs_is_rejected_and_name
     rm.heard()
     rm.release("", key="k")
     assert refusals(rm) == [
-        "allocation key 'k' runs in application app, which a release has to name: nothing was released"
+        "allocation key 'k' is used by application app; the release must name the application: "
+        "nothing was released"
     ]
     assert len(rm.running) == 1
     assert rm.at_work().partition.unknown_releases.releases == 1
@@ -219,12 +220,12 @@ def test_a_release_by_key_alone_names_all_applications_that_run_the_key_or_the_n
         rm.release("", key="k")
         (reason,) = refusals(rm)
         if left in expected:
-            assert f"runs in {expected[left]}, which" in reason
+            assert f"is used by {expected[left]}; the release" in reason
         rm.remove_app(f"a{left - 1}")
         rm.heard()
     rm.release("", key="k")
     (answer,) = rm.heard().released_allocations
-    assert answer.message == "allocation key 'k' is not known, or not any more: nothing was released"
+    assert answer.message == "allocation key 'k' is unknown or no longer exists: nothing was released"
 
 
 def test_a_key_alone_is_known_again_as_what_it_names_comes_and_goes() -> None:

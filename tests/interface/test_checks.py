@@ -31,7 +31,7 @@ from yunikorn.resources import INT64_MAX, Resource
 LONG = "x" * 1025
 TOO_LONG = "has 1025 bytes: a name has at most 1024"
 SURROGATE = "\ud800"
-HALVES = "is no text: it has halves of characters (surrogates)"
+HALVES = "is not valid text: it contains surrogates (halves of characters)"
 ONE = Resource(vcore=1)
 HUGE = Resource(vcore=2**63)
 NOT_64 = "vcore is 9223372036854775808, not a whole number of 64 bits"
@@ -349,7 +349,7 @@ def test_a_request_of_other_things_is_an_error_and_nothing_of_it_is_taken(
 ) -> None:
     rm = RM()
     good = AddApplicationRequest("good", "root.a", ugi=UserGroupInformation("user"))
-    with pytest.raises(UsageError, match=f"nothing of this update was taken in: .*{message}"):
+    with pytest.raises(UsageError, match=f"no entry of this update was applied: .*{message}"):
         rm.update(**{"new_applications": [good], **entries})
     assert not rm.at_work().partition.applications
     assert rm.responses == []
@@ -377,7 +377,7 @@ def test_an_invalid_registration_raises_all_its_errors(
     request_: RegisterResourceManagerRequest, message: str
 ) -> None:
     rm = RM()
-    with pytest.raises(UsageError, match=f"the registration cannot be used: {message}"):
+    with pytest.raises(UsageError, match=f"invalid registration: {message}"):
         rm.scheduler.register_resource_manager(request_, rm)
     assert [status.rm_id for status in rm.scheduler.sessions()] == ["rm"]
 
@@ -407,7 +407,10 @@ def test_calls_from_plugins_during_a_decision_are_refused() -> None:
     assert rm.schedule() == []
     assert calls
     (fault,) = rm.failures()
-    assert "update was called while the core decides: a predicate or another plugin must not call" in fault
+    assert (
+        "update was called while the core is making decisions: a predicate or another plugin must not call"
+        in fault
+    )
     assert list(rm.find_app().asks) == ["ask"]
 
 

@@ -85,7 +85,9 @@ def test_a_broken_configuration_is_logged_without_its_text_and_ignored(
             rm.reload(BROKEN[kind])
     (record,) = [record for record in caplog.records if record.name == "yunikorn.config"]
     text = record.getMessage()
-    assert text.startswith("resource manager rm: the configuration cannot be used, the one in use stays: ")
+    assert text.startswith(
+        "resource manager rm: the new configuration cannot be used, the current one stays in use: "
+    )
     assert logged in text
     assert SECRET not in caplog.text
     assert rm.scheduler.configuration("rm").text == OLD
@@ -157,8 +159,8 @@ def test_what_does_not_suit_what_runs_is_not_saved_either() -> None:
     ("answer", "reason"),
     [
         (UpdateConfigurationResponse(False, reason="the disk is full"), "the disk is full"),
-        (UpdateConfigurationResponse(False), "the resource manager gives no reason"),
-        (None, "saving a configuration: it returned None, not an UpdateConfigurationResponse"),
+        (UpdateConfigurationResponse(False), "the resource manager gave no reason"),
+        (None, "saving a configuration: it returned None instead of an UpdateConfigurationResponse"),
     ],
 )
 def test_what_is_not_saved_is_not_used(answer: object, reason: str) -> None:
@@ -263,7 +265,7 @@ def test_the_owners_configuration_is_not_the_rms_to_change(registry: Registry) -
     scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", policy_group="gpu"), Mute())
     answer = scheduler.update_configuration("rm", UpdateConfigurationRequest(NEW))
     assert not answer.success
-    assert answer.reason.startswith("the configuration of policy group 'gpu' is the scheduler's own")
+    assert answer.reason.startswith("the configuration of policy group 'gpu' belongs to the scheduler")
     assert answer.old_config == scheduler.configuration("rm").text == OLD
     scheduler.reload_configuration("rm", NEW)
     assert scheduler.configuration("rm").text == NEW, "its owner may"

@@ -64,14 +64,14 @@ def test_an_unknown_group_is_refused_with_those_that_are_known(registry: Registr
         register(scheduler, "gpus")
     assert str(refused.value) == (
         "no policy group is called 'gpus', did you mean 'gpu'?; known: 'gpu', 'cpu'."
-        " Register with one of these as policy_group"
+        " Register with one of these names as policy_group"
     )
     assert scheduler.session_state("rm") == "Stopped"
 
 
 def test_a_default_group_without_a_name_is_told_in_words(registry: Registry) -> None:
     scheduler = Scheduler(registry, ManualClock(), configurations=Configurations({"": only("default")}))
-    with pytest.raises(UsageError, match="known: the default, by naming none"):
+    with pytest.raises(UsageError, match=r"known: the default group \(empty policy_group\)"):
         register(scheduler, "gpu")
 
 
@@ -102,7 +102,7 @@ def test_the_owners_configuration_wins_and_the_log_says_so(
     caplog.set_level(logging.WARNING, "yunikorn.config")
     scheduler = scheduler_with(registry, _=only("default"))
     assert register(scheduler, config=only("own")) == ["default"]
-    assert "brings a configuration of its own, which is passed over" in caplog.text
+    assert "sent its own configuration, which is ignored" in caplog.text
 
 
 def test_unless_the_rm_is_allowed_to_bring_its_own(registry: Registry) -> None:

@@ -170,7 +170,7 @@ def test_nothing_is_stopped_or_started_in_the_middle_of_a_decision(call: str) ->
     rm.ask(vcore=1)
     assert len(rm.schedule()) == 1
     assert refusals
-    assert refusals[0].startswith(f"{call} was called while the core decides: ")
+    assert refusals[0].startswith(f"{call} was called while the core is making decisions: ")
 
 
 def test_what_follows_from_stopping_and_starting_is_said_at_once() -> None:

@@ -154,7 +154,7 @@ def test_the_second_of_two_releases_of_one_allocation_is_answered_as_too_late() 
     rm.update(releases=AllocationReleasesRequest([gone, gone]))
     first, second = rm.heard().released_allocations
     assert first.uuid == second.uuid == "x#1"
-    assert "not any more" in second.message
+    assert "is unknown or no longer exists" in second.message
     assert rm.find_app().allocated == {"vcore": 2}
 
 

@@ -71,4 +71,4 @@ def test_a_core_that_dies_ends_the_service_with_a_status_of_its_own(
     monkeypatch.setattr(service, "Scheduler", Buggy)
     options = service.ServiceOptions(ConfigFiles([]), Settings(), None, demo=True)
     assert service.serve(options, registry, lambda _: None) == 70
-    assert "the core has died: ArithmeticError: the books are wrong" in caplog.text
+    assert "the core has failed: ArithmeticError: the books are wrong" in caplog.text

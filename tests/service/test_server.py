@@ -300,8 +300,8 @@ def test_a_core_that_dies_ends_every_stream(registry: Registry) -> None:
         await stream.send(UpdateRequest("rm"))
         ended = await stream.end()
         assert ended.code is Code.UNAVAILABLE
-        assert "the core has died: ArithmeticError: the books are wrong" in ended.text
-        with pytest.raises(Ended, match="UNAVAILABLE: the core has died"):
+        assert "the core has failed: ArithmeticError: the books are wrong" in ended.text
+        with pytest.raises(Ended, match="UNAVAILABLE: the core has failed"):
             await stand.register()
 
     serve(registry, story, make=make)

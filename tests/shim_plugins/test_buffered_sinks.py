@@ -116,7 +116,7 @@ def test_a_sink_that_raises_is_switched_off_and_reported_like_any_other(sink: ty
     thread.join(LONG)
     rm.node("n2", vcore=1)
     (failure,) = rm.failures()
-    assert failure.endswith("sending events, it is switched off: OSError: no space left")
+    assert failure.endswith("sending events (the sink is switched off): OSError: no space left")
     rm.node("n3", vcore=1)
     assert sink.heard == ["opened", "closed"]
     sink.fails = False
@@ -188,10 +188,10 @@ def test_a_sink_that_cannot_be_opened_is_found_at_once(sink: type[Slow]) -> None
 
     sink.opened = refuse  # type: ignore[method-assign]
     rm = make(sink, BufferedSinks())
-    assert "opening, it is switched off: PermissionError: not for you" in rm.failures()[0]
+    assert "opening (the sink is switched off): PermissionError: not for you" in rm.failures()[0]
     rm.scheduler.stop("rm")
 
 
 def test_a_buffer_without_room_is_refused() -> None:
-    with pytest.raises(ValueError, match="not for 0 events"):
+    with pytest.raises(ValueError, match="must be at least 1 event, got 0"):
         BufferedSinks(capacity=0)

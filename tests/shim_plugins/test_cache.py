@@ -96,7 +96,7 @@ def test_a_cache_that_fails_is_reported_and_nothing_else() -> None:
     rm.app()
     rm.ask(key="k", vcore=1)
     assert rm.schedule() == [("app", "k", "n1")]
-    assert "bringing its cache up to date" in rm.failures()[0]
+    assert "updating its cache" in rm.failures()[0]
     assert rm.scheduler.session_state("rm") == "Running"
 
 

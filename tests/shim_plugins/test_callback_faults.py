@@ -42,10 +42,10 @@ def test_a_response_that_is_not_taken_stops_neither_the_decisions_nor_the_caller
     assert rm.scheduler.schedule() == 1
     (failure,) = rm.scheduler.failures
     assert failure.plugin == "resource manager rm"
-    expected = "callback of resource manager rm: taking a response: RuntimeError: I dropped it"
+    expected = "callback of resource manager rm: handling a response: RuntimeError: I dropped it"
     assert failure.message == expected
     assert rm.scheduler.session_state("rm") == "Paused"
-    assert "failed to take a response" in rm.scheduler.session("rm").reason
+    assert "failed to handle a response" in rm.scheduler.session("rm").reason
 
 
 def test_a_lost_response_causes_a_resync(rm: Clumsy) -> None:
@@ -89,7 +89,7 @@ def test_not_hearing_of_states_costs_the_one_report_only() -> None:
     rm.scheduler.schedule()
     assert [one.allocation_key for one in rm.said("new_allocations")] == ["k"]
     (failure,) = rm.scheduler.failures
-    assert (failure.operation, failure.count) == ("hearing how a request fares", 1)
+    assert (failure.operation, failure.count) == ("receiving the scheduling state of a request", 1)
     assert rm.scheduler.session_state("rm") == "Running"
 
 

@@ -147,7 +147,7 @@ def test_an_rm_that_raises_hears_no_more_events_until_a_configuration_is_loaded(
     rm = Deaf(document(partition(queue("a"))))
     rm.node("n1", vcore=2)
     rm.node("n2", vcore=2)
-    expected = "callback of resource manager rm: taking events: OSError: the pipe is broken"
+    expected = "callback of resource manager rm: receiving events: OSError: the pipe is broken"
     assert rm.failures() == [expected]
     (failure,) = rm.scheduler.failures
     assert failure.count == 1

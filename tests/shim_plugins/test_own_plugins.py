@@ -156,13 +156,15 @@ def test_one_can_be_taken_back_unless_the_configuration_needs_it() -> None:
     ready(rm)
     rm.scheduler.register_plugin("rm", Quarantine("n1", "n2"), "quarantine")
     rm.reload(configuration(predicates=["healthy"]))
-    with pytest.raises(UsageError, match="quarantine of resource manager rm is needed by the configuration"):
+    with pytest.raises(
+        UsageError, match="configuration in use needs plugin quarantine of resource manager rm"
+    ):
         rm.scheduler.unregister_plugin("rm", "quarantine")
     assert rm.schedule() == []
     rm.reload(configuration())
     rm.scheduler.unregister_plugin("rm", "quarantine")
     assert rm.schedule() == [("app", "k", "n1")]
-    with pytest.raises(UsageError, match="has registered no plugin 'taints'"):
+    with pytest.raises(UsageError, match="has not registered a plugin 'taints'"):
         rm.scheduler.unregister_plugin("rm", "taints")
 
 

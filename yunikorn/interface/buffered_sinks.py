@@ -49,7 +49,7 @@ class BufferedSinks:
 
     def __init__(self, capacity: int = CAPACITY, patience: float = PATIENCE) -> None:
         if capacity < 1:
-            raise ValueError(f"a buffer needs room for something, not for {capacity} events")
+            raise ValueError(f"the capacity of a buffer must be at least 1 event, got {capacity}")
         self._capacity, self._patience = capacity, patience
         self._sinks: list[BufferedSink] = []
         self._endings: list[tuple[str, threading.Thread]] = []
@@ -183,7 +183,7 @@ class BufferedSink(EventSink):
             self._context.report("closing", failure)
         if lost:
             _log.warning(
-                "event sink %s did not take %d events in %g seconds at its end: they are lost",
+                "event sink %s was closed with %d events not processed within %g seconds: they are lost",
                 printable(self._origin),
                 lost,
                 self._patience,

@@ -131,16 +131,16 @@ class CallbackAdapter:
 
     def deliver(self, response: UpdateResponse) -> bool:
         """Deliver a response; return False if it was lost."""
-        return self._tell("taking a response", self.callback.recv_update_response, response)
+        return self._tell("handling a response", self.callback.recv_update_response, response)
 
     def tell_state(self, request: UpdateContainerSchedulingStateRequest) -> bool:
         """Send the scheduling state of an ask."""
         method = self._optional.update_container_scheduling_state
-        return self._tell("hearing how a request fares", method, request)
+        return self._tell("receiving the scheduling state of a request", method, request)
 
     def sync_cache(self, args: ReSyncSchedulerCacheArgs) -> bool:
         """Send the allocations that the RM's cache must assume and forget."""
-        return self._tell("bringing its cache up to date", self._optional.resync_scheduler_cache, args)
+        return self._tell("updating its cache", self._optional.resync_scheduler_cache, args)
 
     def _tell(self, operation: str, call: Callable[[Any], object], message: object) -> bool:
         try:
@@ -161,7 +161,7 @@ class CallbackAdapter:
         except CONTAINED as error:
             raise CallbackError(self.whose, operation, error) from error
         if reason is not None and not isinstance(reason, str):
-            raise _useless(operation, self.whose, f"{reason!r}, not None or a text")
+            raise _useless(operation, self.whose, f"{reason!r} instead of None or a text")
         return reason
 
     def refusals(self, args: NodePredicatesArgs) -> Mapping[str, str]:
@@ -169,22 +169,22 @@ class CallbackAdapter:
         operation = "answering predicates for several nodes"
         answer: Mapping[str, str] = self._ask(operation, self._optional.node_predicates, args)
         if not isinstance(answer, Mapping):
-            raise _useless(operation, self.whose, f"{answer!r}, not a mapping of node ids to reasons")
+            raise _useless(operation, self.whose, f"{answer!r} instead of a mapping of node ids to reasons")
         for node_id, reason in answer.items():
             if not isinstance(reason, str):
-                raise _useless(operation, self.whose, f"{reason!r} for node {node_id!r}, not a text")
+                raise _useless(operation, self.whose, f"{reason!r} for node {node_id!r} instead of a text")
         return answer
 
     def send_events(self, events: Sequence[EventRecord]) -> None:
         """Send events; raise `CallbackError`."""
-        self._ask("taking events", self._optional.send_events, events)
+        self._ask("receiving events", self._optional.send_events, events)
 
     def save_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
         """Let the RM save a configuration; raise `CallbackError`."""
         operation = "saving a configuration"
         response = self._ask(operation, self._optional.update_configuration, request)
         if not isinstance(response, UpdateConfigurationResponse):
-            raise _useless(operation, self.whose, f"{response!r}, not an UpdateConfigurationResponse")
+            raise _useless(operation, self.whose, f"{response!r} instead of an UpdateConfigurationResponse")
         return response
 
     def _ask(self, operation: str, call: Callable[[Any], Answer], question: object) -> Answer:

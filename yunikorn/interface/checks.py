@@ -63,7 +63,7 @@ def name_fault(what: str, value: object) -> str:
     try:
         size = len(value.encode())
     except UnicodeEncodeError:
-        return f"{what} is no text: it has halves of characters (surrogates)"
+        return f"{what} is not valid text: it contains surrogates (halves of characters)"
     if size > LONGEST_NAME:
         return f"{what} has {size} bytes: a name has at most {LONGEST_NAME}"
     if any(unicodedata.category(char) == "Cc" for char in value):
@@ -92,7 +92,8 @@ def _texts_fault(what: str, texts: object) -> str:
         if not isinstance(value, str):
             return f"{what}['{printable(name)}'] is {_kind(value)}, not text"
         if not _has_utf8(value):
-            return f"{what}['{printable(name)}'] is no text: it has halves of characters (surrogates)"
+            problem = "is not valid text: it contains surrogates (halves of characters)"
+            return f"{what}['{printable(name)}'] {problem}"
     return ""
 
 
@@ -279,7 +280,11 @@ def _ending_fault(gone: AllocationRelease | AllocationAskRelease) -> str:
 def _message_fault(message: object) -> str:
     if not isinstance(message, str):
         return f"message is {_kind(message)}, not text"
-    return "" if _has_utf8(message) else "message is no text: it has halves of characters (surrogates)"
+    return (
+        ""
+        if _has_utf8(message)
+        else "message is not valid text: it contains surrogates (halves of characters)"
+    )
 
 
 def node_fault(new: NewNodeInfo) -> str:
@@ -322,7 +327,7 @@ def check_registration(request: RegisterResourceManagerRequest) -> None:
     if not isinstance(request.config, str | bytes):
         faults.append(f"config is {_kind(request.config)}, not text")
     if any(faults):
-        raise UsageError(f"the registration cannot be used: {'; '.join(filter(None, faults))}")
+        raise UsageError(f"invalid registration: {'; '.join(filter(None, faults))}")
 
 
 def check_request(request: UpdateRequest) -> None:
@@ -333,7 +338,7 @@ def check_request(request: UpdateRequest) -> None:
     faults = list(_strange_entries(request))
     if faults:
         more = f", and {len(faults) - 5} more" if len(faults) > 5 else ""
-        raise UsageError(f"nothing of this update was taken in: {'; '.join(faults[:5])}{more}")
+        raise UsageError(f"no entry of this update was applied: {'; '.join(faults[:5])}{more}")
 
 
 def _strange_entries(request: UpdateRequest) -> Iterator[str]:

@@ -39,7 +39,7 @@ def change_configuration(session: Session, text: str, loaded: LoadedAhead) -> Up
     except ConfigError as error:
         log_refusal(session.label, error)
         again = _save(session, old)
-        undone = f", and the old one was not saved again: {again}" if again else ""
+        undone = f"; the previous configuration could not be saved again: {again}" if again else ""
         return UpdateConfigurationResponse(False, old, f"the configuration cannot be used: {error}{undone}")
     return UpdateConfigurationResponse(True, old)
 
@@ -56,4 +56,4 @@ def _save(session: Session, text: str) -> str:
     except CallbackError as error:
         session.failures.report(callback_adapter.whose, error.operation, error)
         return str(error)
-    return "" if answer.success else answer.reason or "the resource manager gives no reason"
+    return "" if answer.success else answer.reason or "the resource manager gave no reason"

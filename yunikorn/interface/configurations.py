@@ -55,13 +55,13 @@ class Configurations:
                 return known[0]
             if not group and len(self._sources) == 1:
                 return next(iter(self._sources))
-        names = [f"'{name}'" if name else "the default, by naming none" for name in self._sources]
+        names = [f"'{name}'" if name else "the default group (empty policy_group)" for name in self._sources]
         what = (
             f"no policy group is called '{printable(group)}'" if group else "there is no default policy group"
         )
         hint = suggest(group, [name for name in self._sources if name])
         listed = ", ".join(names) or "none"
-        raise UsageError(f"{what}{hint}; known: {listed}. Register with one of these as policy_group")
+        raise UsageError(f"{what}{hint}; known: {listed}. Register with one of these names as policy_group")
 
     def read(self, group: str) -> str | bytes:
         """Read the configuration of a group; raise `UsageError` if there is none, or if reading fails."""
@@ -96,8 +96,8 @@ class ConfigSource:
         group = configurations.find(request.policy_group)
         if request.config:
             _log.warning(
-                "resource manager %s brings a configuration of its own, which is passed over for that of"
-                " policy group '%s': it has to be allowed to (allow_rm_config)",
+                "resource manager %s sent its own configuration, which is ignored in favour of that of"
+                " policy group '%s': set allow_rm_config to accept configurations of resource managers",
                 printable(request.rm_id),
                 group,
             )
@@ -117,6 +117,6 @@ class ConfigSource:
         if self.group is None or configurations is None or configurations.allow_rm_config:
             return ""
         return (
-            f"the configuration of policy group '{self.group}' is the scheduler's own: change it there,"
-            " or let resource managers bring theirs (allow_rm_config)"
+            f"the configuration of policy group '{self.group}' belongs to the scheduler: change it there,"
+            " or set allow_rm_config to accept configurations of resource managers"
         )

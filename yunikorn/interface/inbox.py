@@ -22,7 +22,7 @@ class Inbox(Generic[Entry]):
 
     def __init__(self, capacity: int) -> None:
         if capacity < 1:
-            raise ValueError(f"an inbox needs room for something, not for {capacity} entries")
+            raise ValueError(f"the capacity of an inbox must be at least 1 entry, got {capacity}")
         self.capacity = capacity
         self._entries: deque[Entry] = deque()
         self._changed = threading.Condition()

@@ -72,7 +72,7 @@ class LoopCallback:
 
     def _hand(self, method: str, argument: object) -> None:
         if self._handed - self._taken >= WAITING:
-            raise RuntimeError(f"its event loop has {WAITING} calls to make and makes none")
+            raise RuntimeError(f"its event loop has {WAITING} pending calls and executes none of them")
         self._handed += 1
         self._loop.call_soon_threadsafe(self._add, method, argument)
 

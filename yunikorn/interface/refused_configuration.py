@@ -37,7 +37,11 @@ _caller_logs = ContextVar("caller_logs", default=False)
 def log_refusal(label: str, error: ConfigError, *, secret: bool = True) -> None:
     """Log that the configuration of `label` stays in use, since the new one cannot be used."""
     problems = places_and_kinds(error) if secret else str(error)
-    _log.error("%s: the configuration cannot be used, the one in use stays: %s", printable(label), problems)
+    _log.error(
+        "%s: the new configuration cannot be used, the current one stays in use: %s",
+        printable(label),
+        problems,
+    )
 
 
 @contextlib.contextmanager

@@ -153,7 +153,7 @@ class Scheduler:
             try:
                 session.open()
             except BaseException:
-                self._end(session, "it was interrupted while it registered")
+                self._end(session, "it was interrupted during its registration")
                 raise
         finally:
             self._registering = False
@@ -166,7 +166,7 @@ class Scheduler:
         self._stand_aside("update")
         session = self._session(request.rm_id)
         session.activate()
-        self._operation = "takes in an update"
+        self._operation = "is applying an update"
         try:
             session.take(request)
         finally:
@@ -178,7 +178,7 @@ class Scheduler:
         if self._operation:
             raise UsageError(
                 f"{call} was called while the core {self._operation}: a predicate or another plugin must"
-                " not call the scheduler. Do it when the call that you are in has returned"
+                " not call the scheduler. Call it after the current call has returned"
             )
 
     def _number_allocations(self) -> None:
@@ -306,7 +306,7 @@ class Scheduler:
         """
         self._stand_aside("schedule")
         sessions = self._in_order()
-        self._operation = "decides"
+        self._operation = "is making decisions"
         try:
             taken = self._decide(sessions, max_decisions)
         finally:
@@ -536,7 +536,7 @@ class Scheduler:
         out. Changes nothing. Raises `UsageError` if there is no such application.
         """
         at, app = self._application(rm_id, partition, app_id)
-        before, self._operation = self._operation, "explains why requests wait"
+        before, self._operation = self._operation, "is explaining pending requests"
         try:
             return {one.key: one for one in explain(at, app, allocation_key)}
         finally:

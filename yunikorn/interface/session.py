@@ -256,7 +256,7 @@ class Session:
         if self.state == STOPPED:
             return
         if not self.callback_adapter.deliver(response) and self.state != STOPPED:
-            self.pause("its callback failed to take a response", reachable=True)
+            self.pause("its callback failed to handle a response", reachable=True)
 
     # -- out of step --------------------------------------------------------------------------------
 
@@ -277,7 +277,7 @@ class Session:
 
     def reconnect(self, callback: Callback) -> None:
         """Replace the callback after a new connection, send RESYNC, and restart the registration timeout."""
-        reason = f"{self.label} has connected again: it has to register"
+        reason = f"{self.label} has reconnected and must register again"
         self.pause(reason, reachable=True)
         assert self.paused_state is not None
         self.callback_adapter = self._rm_facade.callback_adapter = CallbackAdapter(
@@ -382,22 +382,22 @@ class Session:
         """Remove a plugin of the RM; raise `UsageError` if there is none, or if it is needed."""
         plugin = self.registry.own_plugin(name)
         if plugin is None:
-            raise UsageError(f"{self.label} has registered no plugin '{name}'")
+            raise UsageError(f"{self.label} has not registered a plugin '{name}'")
         self.registry.unregister(name)
         try:
             self.reload(load_config(self.config.text, self.registry))
         except ConfigError as error:
             add_plugin(plugin, name, self.rm_id, self.registry, self.failures)
             raise UsageError(
-                f"plugin {name} of {self.label} is needed by the configuration in use: {error}; "
-                "load one that does not name it first"
+                f"the configuration in use needs plugin {name} of {self.label}: {error}; "
+                "first load a configuration that does not name the plugin"
             ) from error
 
     # -- configuration ------------------------------------------------------------------------------
 
     def check(self, config: SchedulerConfig) -> None:
         """Raise `ConfigError` if another configuration cannot be used now. Changes nothing."""
-        self._prepare(config).discard("it was only checked")
+        self._prepare(config).discard("it was created for a check only")
 
     def reload(self, config: SchedulerConfig) -> None:
         """Use another configuration; raise `ConfigError` and change nothing if that is impossible.

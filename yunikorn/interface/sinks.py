@@ -99,7 +99,7 @@ class Sinks:
 
     def _guard(self, outlet: Outlet, operation: str, call: Callable[..., object], *arguments: object) -> None:
         if not self._failures.call_guarded(
-            outlet.origin, f"{operation}, it is switched off", call, *arguments
+            outlet.origin, f"{operation} (the sink is switched off)", call, *arguments
         ):
             outlet.on = False
 

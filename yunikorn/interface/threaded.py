@@ -206,12 +206,14 @@ class ThreadedScheduler:
 
     def _wait(self, done: Future[T]) -> T:
         if threading.current_thread() is self._thread:
-            raise UsageError("a callback must not wait for the core, which waits for it: use post(...)")
+            raise UsageError(
+                "a callback must not wait for the core, which waits for the callback: use post(...)"
+            )
         return done.result()
 
     def _stopped(self) -> CoreStopped:
         if self.failure is not None:
-            return CoreStopped(f"the core has died: {type(self.failure).__name__}: {self.failure}")
+            return CoreStopped(f"the core has failed: {type(self.failure).__name__}: {self.failure}")
         return CoreStopped("the core has been stopped")
 
     # -- the core's thread --------------------------------------------------------------------------
@@ -262,7 +264,7 @@ class ThreadedScheduler:
     def _die(self, error: BaseException) -> None:
         self.failure = error
         self.at_work = False
-        _log.critical("the core has died: %s: %s", type(error).__name__, error, exc_info=error)
+        _log.critical("the core has failed: %s: %s", type(error).__name__, error, exc_info=error)
         self._inbox.close()
         while waiting := [*self._taken, *self._inbox.take(TAKEN, 0)]:
             self._taken.clear()

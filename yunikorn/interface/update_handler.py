@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from yunikorn.objects.node import Node
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
-NO_SIZE = "an Atomic gang needs a placeholderAsk: what its members take together"
-NO_PLACE = "the ask names no application, and no queue takes one made for it"
+NO_SIZE = "an Atomic gang needs a placeholderAsk: the total resources of its members"
+NO_PLACE = "the ask names no application, and no queue accepts an application created for it"
 Removals = Sequence["RemoveApplicationRequest"]
 NodeUpdates = Sequence["UpdateNodeInfo"]
 _MOVES = {NodeAction.DRAIN_NODE: "drain", NodeAction.DRAIN_TO_SCHEDULABLE: "schedule"}
 """Events of the node's state machine, by action."""
-UNKNOWN_ACTION = "the action is not known here: nothing was changed"
+UNKNOWN_ACTION = "unknown action: nothing was changed"
 
 
 class UpdateHandler:

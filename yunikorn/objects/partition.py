@@ -147,7 +147,7 @@ class Partition:
 
     def _overrun(self, app: Application, limit: ExecutionTimeout) -> None:
         time = describe_duration(limit.amount)
-        reason = f"application {app.id} has run for its execution timeout of {time}"
+        reason = f"application {app.id} has reached its execution timeout of {time}"
         app.reason = reason
         app.fire("fail", reason)
         self._end_asks(app, TerminationType.TIMEOUT, reason)
@@ -196,7 +196,7 @@ class Partition:
 
     def _forget(self, app: Application) -> None:
         if app.state == COMPLETED:
-            app.fire("expire", "retention is over")
+            app.fire("expire", "the retention period has ended")
         if self.ended.get(app.id) is app:
             del self.ended[app.id]
 
@@ -261,7 +261,7 @@ class Partition:
         allocation.ensure_extras().timer = self.timers.after(limit, lambda: self._expire(allocation, limit))
 
     def _expire(self, allocation: Allocation, limit: int) -> None:
-        message = f"{allocation.label} has run for its execution timeout of {describe_duration(limit)}"
+        message = f"{allocation.label} has reached its execution timeout of {describe_duration(limit)}"
         if allocation.releasing is None:
             self.tell_to_go(allocation, TerminationType.TIMEOUT, message)
 

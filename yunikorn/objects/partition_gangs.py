@@ -142,7 +142,7 @@ class PartitionGangs:
             # The timeout also applies if real allocations run: nothing else would end unused placeholders.
             gang.timer = self._timers.after(gang.timeout, lambda: self._time_out(app, gang))
         if app.state == ACCEPTED and gang.is_complete and (gang.total or not gang.pending):
-            app.run("all placeholders have their place")
+            app.run("all placeholders are allocated")
         self._make_ready(group)
 
     def found(self, placeholder: Allocation) -> None:
@@ -264,7 +264,7 @@ class PartitionGangs:
             elif app.state == ACCEPTED:
                 app.fire("resume", TIMED_OUT)
         elif app.state == ACCEPTED:
-            app.run("its real allocations go on without the gang")
+            app.run("its real allocations continue without the gang")
         self._drop_asks(app, placeholders_only=not fails)
         self.end_all(app, "releasing allocated placeholders on placeholder timeout")
 

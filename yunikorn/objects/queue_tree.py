@@ -138,7 +138,7 @@ class QueueTree:
             return self._add(RECOVERY.rpartition(".")[2], self.root, is_leaf=True)
         obstacle = self.obstacle(path)
         if obstacle:
-            return f"queue {path} cannot be made: {obstacle}"
+            return f"queue {path} cannot be created: {obstacle}"
         queue, missing = self._nearest(path)
         if not queue.submit_allowed(user, groups):
             return f"submit access to queue {queue.path} denied during create of {path}"

@@ -64,4 +64,5 @@ def runs_elsewhere(key: str, apps: list[Application]) -> str:
         names.append(f"{len(apps) - NAMED} more")
     shown = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     where = f"application{'s' if len(apps) > 1 else ''} {shown}"
-    return f"allocation key '{key}' runs in {where}, which a release has to name: nothing was released"
+    problem = f"allocation key '{key}' is used by {where}"
+    return f"{problem}; the release must name the application: nothing was released"

@@ -40,4 +40,4 @@ def unknown(app_id: str, uuid: str, key: str) -> str:
         what = f"allocation key '{key}'"
     else:
         what = f"application '{app_id}'"
-    return f"{what} is not known, or not any more: nothing was released"
+    return f"{what} is unknown or no longer exists: nothing was released"
