@@ -1,5 +1,5 @@
 #!/bin/sh
-# Draws the pictures of docs/simulation.md anew. Run it in the checkout, with the extra `plots` installed:
+# Draws the pictures of docs/reports.md and docs/comparing.md again. Run it in the checkout, with the extra `plots` installed:
 #   sh docs/images/draw.sh [hpc2n.swf]
 # The picture of three policies needs the log (with hpc2n.swf.machines beside it), and is left as it is without.
 set -eu
@@ -16,7 +16,7 @@ done
 cp "$out/compare/compare-queues.png" docs/images/
 if [ $# -gt 0 ]; then
     awk '/^`teams.yaml`$/ { found = 1 } found && /^```$/ { exit } found && inside { print } found && /^```yaml$/ { inside = 1 }' \
-        docs/simulation.md >"$out/teams.yaml"
+        docs/comparing.md >"$out/teams.yaml"
     yunikorn compare --config "$out/teams.yaml" --workload "$1" --swf-queue '' --out "$out/hpc2n" >/dev/null \
         --set 'partitions[0].queues[0].properties.application.sort.policy=fifo,fair,stateaware'
     cp "$out/hpc2n/compare-queues.png" docs/images/hpc2n-queues.png

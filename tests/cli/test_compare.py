@@ -32,7 +32,7 @@ partitions:
           - {name: a, properties: {application.sort.policy: fifo}, resources: {guaranteed: {vcore: 1}}}
           - {name: b, resources: {max: {vcore: 2}}}
 """
-GUIDE = Path(__file__).parent.parent.parent / "docs" / "simulation.md"
+GUIDE = Path(__file__).parent.parent.parent / "docs" / "comparing.md"
 POLICY = "partitions[0].queues[0].queues[0].properties.application.sort.policy"
 LIMIT = "partitions[0].queues[0].queues[1].resources.max.vcore"
 # Of two vcores the long job takes both again and again under fifo; under fair the short jobs come between.

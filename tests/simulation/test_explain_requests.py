@@ -21,7 +21,7 @@ from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 
-PAGE = (Path(__file__).parents[2] / "docs" / "simulation.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reports.md").read_text("utf-8")
 CONFIG = """
 partitions:
   - name: default

@@ -25,11 +25,11 @@ partitions:
   - name: default
     queues: [{name: root, submitacl: "*", queues: [{name: a}]}]
 """
-PAGE = Path(__file__).parent.parent.parent / "docs" / "simulation.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "comparing.md"
 
 
 def three_teams(policy: str) -> str:
-    """Return the configuration used for the trace in docs/simulation.md, with this policy."""
+    """Return the configuration used for the trace in docs/comparing.md, with this policy."""
     found = re.search(r"^`teams.yaml`\n\n```yaml\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
     assert found is not None
     assert found[1].count("policy: fifo\n") == 1
@@ -157,7 +157,7 @@ class Crowd(Fates):
 
 
 def test_every_job_of_a_real_trace_starts_as_a_whole(traces: Path, registry: Registry) -> None:
-    """The trace on which docs/simulation.md compares policies, to its end under three of them."""
+    """The trace on which docs/comparing.md compares policies, to its end under three of them."""
     waits = {}
     for policy in ("fifo", "fair", "stateaware"):
         workload = read_workload(traces / "swf" / "hpc2n.swf", swf=SwfOptions(queue="", jobs="atomic"))

@@ -199,7 +199,7 @@ def test_the_whole_of_the_real_lists(tmp_path: Path, traces: Path, registry: Reg
         tmp_path, CONFIG.replace("PREDICATES", "nodesortpolicy: {type: binpacking}"), held, registry
     )
     assert conserved(report)
-    # The numbers given in docs/simulation.md.
+    # The numbers given in docs/workloads.md.
     assert (report.tasks.running, report.tasks.waiting) == (7705, 447)
     free = {node.name: dict(node.resources) for node in workload.nodes}
     check_places(tmp_path, free)

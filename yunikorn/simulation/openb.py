@@ -1,7 +1,7 @@
 """Workloads from the openb traces: CSV files with the nodes and pods of a cluster with GPUs.
 
 Each pod becomes an application with one task. `openb_nodes` defines how GPUs are counted. Missing times are
-replaced as described at `_times` and in docs/simulation.md.
+replaced as described at `_times` and in docs/workloads.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Workloads from scenarios, the project's own YAML format (docs/simulation.md describes every key)."""
+"""Workloads from scenarios, the project's own YAML format (docs/workloads.md describes every key)."""
 
 from __future__ import annotations
 

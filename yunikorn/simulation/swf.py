@@ -1,7 +1,7 @@
 """Workloads from traces in the Standard Workload Format.
 
 A job becomes an application with one single-processor task per processor. `trace_line` parses the lines.
-Missing values are replaced as described here and in docs/simulation.md.
+Missing values are replaced as described here and in docs/workloads.md.
 """
 
 from __future__ import annotations
