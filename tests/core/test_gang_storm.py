@@ -274,11 +274,11 @@ class Storm:
                 assert list(group.placeholders.values()) == free
                 for ask in app.asks.values():
                     if ask.pending and ask.task_group == group.name and not ask.placeholder:
-                        assert ask.held == group.is_replaceable
+                        assert ask.gang_blocked == group.is_replaceable
             if app.gang.timer is not None:
                 assert placeholders
         if app.atomic is not None and app.atomic.done:
-            assert not any(ask.held for ask in app.asks.values())
+            assert not any(ask.gang_blocked for ask in app.asks.values())
 
 
 @pytest.mark.parametrize("shy", [False, True])

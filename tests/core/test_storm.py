@@ -211,10 +211,10 @@ class Storm:
 
 
 TIGHT = {
-    "objects.line.BLOCK": 2,
-    "objects.requests._TRIM": 1,
-    "objects.shape.IDLE_SHAPES": 2,
-    "objects.claim.IDLE_CLAIMS": 2,
+    "objects.sorted_members.BLOCK": 2,
+    "objects.app_requests._TRIM": 1,
+    "objects.ask_class.IDLE_ASK_CLASSES": 2,
+    "objects.pending_class.IDLE_PENDING_CLASSES": 2,
     "scheduling.node_order.BLOCK": 2,
     "scheduling.node_order.GROUP": 2,
     "scheduling.node_orders.LOG": 3,

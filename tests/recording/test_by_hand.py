@@ -265,9 +265,7 @@ def test_a_response_that_is_missing_or_new_is_a_difference(registry: Registry) -
     lines = with_responses(registry)
     shorter = [line for line in lines if "maxAllocations" not in json.dumps(line)]
     _, replay = play(registry, *shorter)
-    assert (
-        str(replay.comparison.first) == f"line {len(shorter) - 1}: the recorded response to rm is missing"
-    )
+    assert str(replay.comparison.first) == f"line {len(shorter) - 1}: the recorded response to rm is missing"
     _, replay = play(registry, *lines[:-1])
     assert str(replay.comparison.first) == "a response to rm at 0 s is new"
     fewer = [line for line in lines if "acceptedNodes" not in json.dumps(line)]

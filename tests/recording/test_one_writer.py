@@ -39,8 +39,9 @@ def test_a_second_recorder_is_refused_and_changes_nothing(tmp_path: Path, regist
 def test_the_lock_ends_with_the_process(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     script = (
-        "import sys; from pathlib import Path; from yunikorn.recording.recording_writer import Recorder\n"
-        "keep = Recorder(Path(sys.argv[1]), print); print('there', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path\n"
+        "from yunikorn.recording.recording_writer import RecordingWriter\n"
+        "keep = RecordingWriter(Path(sys.argv[1]), print); print('there', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script, file],

@@ -62,7 +62,7 @@ COUNTED = {
     "yunikorn.simulation.workload.WorkloadApplication",
     "yunikorn.simulation.rm_state.Submitted",
     "yunikorn.simulation.rm_state.Running",
-    "yunikorn.objects.application.WorkloadApplication",
+    "yunikorn.objects.application.Application",
     "yunikorn.interface.messages.Allocation",
 }
 

@@ -18,14 +18,7 @@ import attrs
 from yunikorn.clock import MICROSECOND, Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.schema import SchedulerConfig
-from yunikorn.errors import (
-    ConfigError,
-    OptionError,
-    PluginError,
-    Problem,
-    UnknownPlugin,
-    UsageError,
-)
+from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin, UsageError
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.checks import check_registration
