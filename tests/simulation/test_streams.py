@@ -44,18 +44,24 @@ generate:
 
 
 class Census:
-    """Counts at intervals how many applications and tasks are in memory."""
+    """Counts at intervals how many applications and tasks are in memory beyond those that earlier tests left."""
 
     def __init__(self) -> None:
         self.most: Counter[str] = Counter()
         self._steps = 0
+        gc.collect()
+        self._before = self._count()
 
     def __call__(self, progress: Progress) -> bool:
         self._steps += 1
         if self._steps % 400 == 0:
-            names = (f"{type(each).__module__}.{type(each).__name__}" for each in gc.get_objects())
-            self.most |= Counter(name for name in names if name in COUNTED)
+            self.most |= self._count() - self._before
         return True
+
+    @staticmethod
+    def _count() -> Counter[str]:
+        names = (f"{type(each).__module__}.{type(each).__name__}" for each in gc.get_objects())
+        return Counter(name for name in names if name in COUNTED)
 
 
 COUNTED = {
