@@ -44,7 +44,7 @@ generate:
 
 
 class Census:
-    """Counts at intervals how many applications and tasks are in memory beyond those that earlier tests left."""
+    """Counts applications and tasks in memory at intervals, beyond those that earlier tests left."""
 
     def __init__(self) -> None:
         self.most: Counter[str] = Counter()
