@@ -294,7 +294,7 @@ def test_blames_an_object_instead_of_a_class() -> None:
 
 def test_blames_a_wrong_base_class() -> None:
     assert blame(offering(Plain)) == (
-        "Plain is not a subclass of AppSortPolicy, as yunikorn_app_sort_policies wants"
+        "Plain is not a subclass of AppSortPolicy, as yunikorn_app_sort_policies requires"
     )
 
 
@@ -353,15 +353,16 @@ class Reserved(Predicate):
         ),
         (NameAsOption, "'name' of NameAsOption is an option: write it without a type, name = \"...\""),
         (make_class(name="odd"), "Odd lacks the method check(ask, node)"),
-        (make_class(name="odd", check=7), "check of Odd is not a method; check(ask, node) is wanted"),
+        (make_class(name="odd", check=7), "check of Odd is not a method; expected check(ask, node)"),
         (
             make_class(name="odd", check=lambda self, ask: None),
-            "Odd.check(self, ask) does not fit: check(ask, node) is wanted",
+            "Odd.check(self, ask) does not match: expected check(ask, node)",
         ),
         (
             Unreadable,
-            "the types of Unreadable's options cannot be read: name 'Decimal' is not defined; import at the "
-            "top of the module what they name, not under TYPE_CHECKING",
+            "the types of Unreadable's options cannot be read: name 'Decimal' is not defined; "
+            "import the named "
+            "types at the top of the module, not under TYPE_CHECKING",
         ),
         (
             Impossible,
@@ -370,8 +371,8 @@ class Reserved(Predicate):
         ),
         (
             Reserved,
-            "the option 'name' of Reserved can never be given: that key belongs to every predicate; "
-            "rename it",
+            "the option 'name' of Reserved cannot be set: "
+            "every predicate has a key of this name; rename the option",
         ),
     ],
 )
@@ -430,7 +431,7 @@ def test_blames_a_plugin_name_or_object_that_is_taken(sorts: Registry) -> None:
     assert sorts.broken[-1].reason == "registering: a plugin of this name is already registered"
     assert sorts.register(plugin, "second")
     assert not sorts.register(plugin, "third")
-    assert sorts.broken[-1].reason == "registering: it is already registered as 'second'"
+    assert sorts.broken[-1].reason == "registering: the plugin is already registered as 'second'"
     assert [offer.plugin for offer in sorts.offers()] == ["mine", "second"]
 
 
@@ -558,6 +559,6 @@ def test_a_class_that_fails_otherwise_is_blamed(with_options: bool) -> None:
         odd = make_class(name="odd", check=say_yes, __init__=fail)
     registry = registered(offering(odd, hook="yunikorn_predicates"))
     with pytest.raises(
-        PluginError, match=r"^plugin odd of mine \(my-dist 1\.2\): making it: KeyError: 'boom'$"
+        PluginError, match=r"^plugin odd of mine \(my-dist 1\.2\): creating it: KeyError: 'boom'$"
     ):
         registry.make(PREDICATE, "odd", {})

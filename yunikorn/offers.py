@@ -111,7 +111,7 @@ def check_class(kind: Kind, cls: Any) -> str:
     if not isinstance(cls, type):
         raise Unfit(f"{kind.hook} returned {cls!r}, which is not a class; return the class itself")
     if not issubclass(cls, kind.base):
-        raise Unfit(f"{cls.__qualname__} is not a subclass of {kind.base.__name__}, as {kind.hook} wants")
+        raise Unfit(f"{cls.__qualname__} is not a subclass of {kind.base.__name__}, as {kind.hook} requires")
     _check_name(kind, cls)
     _check_method(kind, cls)
     _check_options(kind, cls)
@@ -140,7 +140,7 @@ def _check_method(kind: Kind, cls: Any) -> None:
     if method is None or method is getattr(kind.base, kind.method, None):
         raise Unfit(f"{cls.__qualname__} lacks the method {wanted}")
     if not callable(method):
-        raise Unfit(f"{kind.method} of {cls.__qualname__} is not a method; {wanted} is wanted")
+        raise Unfit(f"{kind.method} of {cls.__qualname__} is not a method; expected {wanted}")
     bound = isinstance(inspect.getattr_static(cls, kind.method), staticmethod | classmethod)
     given = list(kind.arguments) if bound or not inspect.isfunction(method) else ["self", *kind.arguments]
     try:
@@ -150,7 +150,9 @@ def _check_method(kind: Kind, cls: Any) -> None:
         if kind.method == "score" and _binds(method, [*given, "ask_class"]):
             return
         signature = inspect.signature(method)
-        raise Unfit(f"{cls.__qualname__}.{kind.method}{signature} does not fit: {wanted} is wanted") from None
+        raise Unfit(
+            f"{cls.__qualname__}.{kind.method}{signature} does not match: expected {wanted}"
+        ) from None
     except ValueError:
         return  # extension types may have no signature; wrong arguments show up at the first call
 
@@ -173,14 +175,14 @@ def _check_options(kind: Kind, cls: Any) -> None:
                 field.type = hints[field.name]
     except NameError as error:
         raise Unfit(
-            f"the types of {cls.__qualname__}'s options cannot be read: {error}; import at the top of the "
-            "module what they name, not under TYPE_CHECKING"
+            f"the types of {cls.__qualname__}'s options cannot be read: {error}; import the named types at "
+            "the top of the module, not under TYPE_CHECKING"
         ) from error
     for option in options_of(cls):
         if option.name in kind.reserved:
             raise Unfit(
-                f"the option '{option.name}' of {cls.__qualname__} can never be given: that key belongs "
-                f"to every {kind.title}; rename it"
+                f"the option '{option.name}' of {cls.__qualname__} cannot be set: every {kind.title} "
+                "has a key of this name; rename the option"
             )
 
 

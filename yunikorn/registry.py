@@ -113,7 +113,7 @@ class Registry:
             if self.has_plugin(name):
                 raise Unfit("a plugin of this name is already registered")
             if self._pm.is_registered(plugin):
-                raise Unfit(f"it is already registered as '{self._pm.get_name(plugin)}'")
+                raise Unfit(f"the plugin is already registered as '{self._pm.get_name(plugin)}'")
             self._pm.register(plugin, name)
             self._check_hooks(plugin)
             offers = self._collect(plugin, name, distribution, version)
@@ -283,7 +283,7 @@ class Registry:
                 raise OptionError(
                     (path, _explain(offer, path, message)) for path, message in faults(error)
                 ) from error
-            raise PluginError(offer.origin, "making it", _leaves(error)[0]) from error
+            raise PluginError(offer.origin, "creating it", _leaves(error)[0]) from error
 
 
 def _plugin_manager() -> pluggy.PluginManager:
@@ -310,7 +310,7 @@ def _refuse_marks(hook: str, impl: pluggy.HookImpl) -> None:
     if given:
         raise Unfit(
             f"{hook} is marked with {' and '.join(given)}, which {'is' if len(given) == 1 else 'are'}"
-            " not honoured: each hook is called by itself, in the order in which plugins are registered;"
+            " not supported: each hook is called separately, in the order of registration;"
             " write @hookimpl alone"
         )
 
@@ -336,13 +336,13 @@ def _make_plain(offer: Offer) -> Any:
     try:
         return offer.cls()
     except Exception as error:
-        raise PluginError(offer.origin, "making it", error) from error
+        raise PluginError(offer.origin, "creating it", error) from error
 
 
 def _no_options(offer: Offer) -> str:
     text = f"{offer.kind.title} {offer.origin} takes no options"
     if inspect.get_annotations(offer.cls):
-        text += f"; are its typed attributes meant? then write @attrs.frozen above {offer.cls.__qualname__}"
+        text += f"; to make its typed attributes options, write @attrs.frozen above {offer.cls.__qualname__}"
     return text
 
 

@@ -69,7 +69,7 @@ def read_selector(text: str) -> tuple[Requirement, ...] | str:
         match = _REQUIREMENT.fullmatch(part.strip())
         compare = match and (match["compare"] or match["within"])
         if match is None or (match["absent"] and compare):
-            return f"'{part.strip()}' is none of {FORMS}"
+            return f"'{part.strip()}' has none of the forms {FORMS}"
         values = None
         if compare:
             values = frozenset(value.strip() for value in (match["value"] or match["values"]).split(","))
@@ -100,7 +100,7 @@ class NodeSelector(Predicate):
                     return f"the node selector may not use '{requirement.key}', only {', '.join(self.keys)}"
                 if not requirement.is_met(node.attributes):
                     found = node.attributes.get(requirement.key)
-                    return f"the node selector wants {requirement.text}, the node has " + (
+                    return f"the node selector requires {requirement.text}, the node has " + (
                         f"no {requirement.key}" if found is None else f"{requirement.key}={found}"
                     )
         return None
@@ -159,7 +159,7 @@ def read_marks(text: str) -> tuple[Mark, ...] | str:
             return f"'{part}' is not KEY, KEY=VALUE or KEY=VALUE:EFFECT"
         if match:
             if match["effect"] not in (None, *EFFECTS):
-                return f"'{match['effect']}' is no effect, only {', '.join(EFFECTS)} are"
+                return f"'{match['effect']}' is not an effect; known: {', '.join(EFFECTS)}"
             marks.append(Mark(part, match["key"], match["value"], match["effect"]))
     return tuple(marks)
 
@@ -206,7 +206,7 @@ class Taints(Predicate):
             if isinstance(marks, str):
                 return None
             texts += [mark.text for mark in marks]
-        return f"no taints but {', '.join(texts)}" if texts else "no taints"
+        return f"no taints except {', '.join(texts)}" if texts else "no taints"
 
 
 @hookimpl

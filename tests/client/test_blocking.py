@@ -82,7 +82,7 @@ def test_callbacks_come_in_one_thread_and_may_send_updates(service: Service) -> 
         assert listener.placed == ["one", "two"]
         assert listener.threads == {client.call(threading.get_ident)}
         assert threading.get_ident() not in listener.threads
-        assert listener.trouble == ["a callback must not wait for the client, which waits for it"]
+        assert listener.trouble == ["a callback must not wait for the client, which waits for the callback"]
         assert not client.wait(0)
     with pytest.raises(UsageError, match="it was closed"):
         client.update(UpdateRequest("rm"))

@@ -210,7 +210,7 @@ def test_responses_can_be_iterated_and_a_loss_without_a_report_ends_them(registr
                 placed += (await anext(responses)).new_allocations
             assert sorted(one.node_id for one in placed) == ["n1", "n1", "n2"]
             stand.server.registrations.current["rm"].end(CallRefusal(grpc.StatusCode.UNAVAILABLE, "gone"))
-            with pytest.raises(ConnectionLost, match=r"there is no report: .*gone"):
+            with pytest.raises(ConnectionLost, match=r"there is no report function for a new one: .*gone"):
                 async for _ in responses:
                     pass
             with pytest.raises(ConnectionLost):
@@ -255,7 +255,7 @@ def test_updates_that_cannot_be_sent_are_refused_at_once(registry: Registry) -> 
             many = AllocationAsk("k", "app", max_allocations=2**40)
             with pytest.raises(MalformedMessage, match=r"asks\[0\].max_allocations"):
                 await client.update(UpdateRequest("", asks=[many]))
-            with pytest.raises(UsageError, match="too large for the scheduler, which takes 100"):
+            with pytest.raises(UsageError, match="too large for the scheduler, which accepts 100"):
                 await client.update(UpdateRequest("", asks=[ask("x" * 200)]))
             assert client.connected
 

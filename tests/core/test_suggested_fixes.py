@@ -222,7 +222,7 @@ TOLERATIONS = "yunikorn.apache.org/tolerations"
         ),
         ({}, {SELECTOR: "zone=(b"}, "a node with room for memory 2 that predicate node-selector allows"),
         ({}, {}, "a node with no taints and room for memory 2"),
-        ({}, {TOLERATIONS: "old"}, "a node with no taints but old and room for memory 2"),
+        ({}, {TOLERATIONS: "old"}, "a node with no taints except old and room for memory 2"),
         ({}, {TOLERATIONS: "=,="}, "a node with room for memory 2 that predicate taints allows"),
     ],
 )

@@ -51,10 +51,10 @@ def test_a_selector_of_the_application_and_of_the_request_both_count(
     ask = make_ask({SELECTOR: "disk=ssd"}, {SELECTOR: "zone=a"})
     assert predicate.check(ask, make_node({"zone": "a", "disk": "ssd"})) is None
     assert predicate.check(ask, make_node({"zone": "a"})) == (
-        "the node selector wants disk=ssd, the node has no disk"
+        "the node selector requires disk=ssd, the node has no disk"
     )
     assert predicate.check(ask, make_node({"zone": "b", "disk": "ssd"})) == (
-        "the node selector wants zone=a, the node has zone=b"
+        "the node selector requires zone=a, the node has zone=b"
     )
 
 
@@ -116,7 +116,7 @@ def test_taints_that_make_no_sense_are_a_reason(registry: Registry, make_ask: An
         "the node's taints cannot be read: 'a b' is not KEY, KEY=VALUE or KEY=VALUE:EFFECT (attribute taints)"
     )
     reason = predicate.check(make_ask({TOLERATIONS: "a:Never"}), make_node({"taints": "a:NoSchedule"}))
-    assert reason.startswith("the tolerations cannot be read: 'Never' is no effect")
+    assert reason.startswith("the tolerations cannot be read: 'Never' is not an effect")
 
 
 VALUES = st.sampled_from(

@@ -104,7 +104,7 @@ def test_what_is_no_message_ends_its_stream_only(registry: Registry) -> None:
         await first.call.write(b"\xff\xff\xff")
         ended = await first.end()
         assert ended.code is Code.INVALID_ARGUMENT
-        assert "these 3 bytes are no UpdateRequest" in ended.text
+        assert "these 3 bytes are not a valid UpdateRequest" in ended.text
         assert await stand.state() == "Running"
         second = stand.stream()
         await second.send(work(1))

@@ -88,43 +88,45 @@ def test_everything_that_is_wrong_is_named_at_once() -> None:
         "releases": {"allocationsToRelease": [{"terminationType": "TIMED_OUT"}, {"terminationType": True}]},
     }
     assert faults(document) == [
-        "update.rmID: 5 where text belongs",
+        "update.rmID: expected text, got 5",
         "update.askes: UpdateRequest has no such field, did you mean 'asks'?; it has: asks, releases,"
         " newSchedulableNodes, updatedNodes, rmID, newApplications, removeApplications, allocations",
-        "update.asks[0].maxAllocations: 1.5 where a whole number belongs",
-        "update.asks[0].placeholder: 'yes' where true or false belongs",
-        "update.asks[1]: 'k2' where an object (AllocationAsk) belongs",
-        "update.asks[2].resourceAsk.resources.vcore: 500 where an object (Quantity) belongs",
-        "update.asks[2].tags: a list where an object belongs",
+        "update.asks[0].maxAllocations: expected a whole number, got 1.5",
+        "update.asks[0].placeholder: expected true or false, got 'yes'",
+        "update.asks[1]: expected an object (AllocationAsk), got 'k2'",
+        "update.asks[2].resourceAsk.resources.vcore: expected an object (Quantity), got 500",
+        "update.asks[2].tags: expected an object, got a list",
         "update.asks[3].executionTimeoutMilliSeconds: 9223372036854775808 is out of range: from"
         " -9223372036854775808 to 9223372036854775807",
         "update.asks[3].maxAllocations: -2147483649 is out of range: from -2147483648 to 2147483647",
-        "update.updatedNodes: an object where a list belongs",
+        "update.updatedNodes: expected a list, got an object",
         "update.releases.allocationsToRelease[0].terminationType: TerminationType has no 'TIMED_OUT', did you"
         " mean 'TIMEOUT'?; it has: STOPPED_BY_RM, TIMEOUT, PREEMPTED_BY_SCHEDULER, PLACEHOLDER_REPLACED,"
         " UNKNOWN_TERMINATION_TYPE",
-        "update.releases.allocationsToRelease[1].terminationType: true where a name or a number belongs",
+        "update.releases.allocationsToRelease[1].terminationType: expected a name or a number, got true",
     ]
 
 
 @pytest.mark.parametrize("value", ["", "-", "1e3", "0x1", "١", "1" * 40, "1.0", float("inf"), float("nan")])
 def test_what_only_looks_like_a_number_is_none(value: object) -> None:
-    assert "where a whole number belongs" in faults({"asks": [{"maxAllocations": value}]})[0]
+    assert "expected a whole number, got" in faults({"asks": [{"maxAllocations": value}]})[0]
 
 
 def test_of_two_that_exclude_each_other_one_is_too_many() -> None:
     document = {"asks": [{"priority": {"priorityValue": 1, "priorityClassName": "high"}}]}
     assert faults(document) == [
-        "update.asks[0].priority.priorityClassName: priorityValue is given, too: one of them only"
+        "update.asks[0].priority.priorityClassName: priorityValue is also given: only one of them is allowed"
     ]
     assert faults({"rmId": "a", "rm_id": "b"}, callbacks_pb2.Open) == [
-        "update.rm_id: rmId is given, too: one of them only"
+        "update.rm_id: rmId is also given: only one of them is allowed"
     ]
 
 
 def test_half_a_character_is_refused() -> None:
-    assert faults({"rmID": "\ud800"}) == ["update.rmID: half a character (a surrogate) cannot be written"]
+    assert faults({"rmID": "\ud800"}) == [
+        "update.rmID: the text contains a surrogate (half a character), which cannot be encoded"
+    ]
 
 
 def test_null_in_a_list_or_map_is_no_entry() -> None:
-    assert faults({"asks": [None]}) == ["update.asks[0]: null where an object (AllocationAsk) belongs"]
+    assert faults({"asks": [None]}) == ["update.asks[0]: expected an object (AllocationAsk), got null"]

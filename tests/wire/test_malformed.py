@@ -44,9 +44,9 @@ def refused(request: Any) -> str:
         (AllocationAsk("k", priority=-HUGE), "asks[1].priority: Value out of range"),
         (AllocationAsk("k", execution_timeout_ms=HUGE), "asks[1].execution_timeout_ms: Value out of range"),
         (AllocationAsk("k\ud800"), "asks[1].allocation_key: 'utf-8' codec can't encode"),
-        (AllocationAsk("k", tags={"a": 1}), "asks[1].tags: a dict does not belong here"),  # type: ignore[dict-item]
-        (AllocationAsk("k", priority="high"), "asks[1].priority: a str does not belong here"),  # type: ignore[arg-type]
-        (None, "asks[1]: a NoneType does not belong here"),
+        (AllocationAsk("k", tags={"a": 1}), "asks[1].tags: a dict is not allowed here"),  # type: ignore[dict-item]
+        (AllocationAsk("k", priority="high"), "asks[1].priority: a str is not allowed here"),  # type: ignore[arg-type]
+        (None, "asks[1]: a NoneType is not allowed here"),
     ],
 )
 def test_an_entry_that_does_not_fit_is_named_with_its_field(entry: Any, place: str) -> None:
@@ -60,7 +60,7 @@ def test_the_place_is_named_all_the_way_down() -> None:
 
 
 def test_what_stands_in_no_list_is_named_too() -> None:
-    assert refused(UpdateRequest(5)).startswith("rm_id: a int does not belong here")  # type: ignore[arg-type]
+    assert refused(UpdateRequest(5)).startswith("rm_id: a int is not allowed here")  # type: ignore[arg-type]
 
 
 def test_a_response_is_refused_in_the_same_way() -> None:
@@ -73,7 +73,7 @@ def test_a_response_is_refused_in_the_same_way() -> None:
 
 @pytest.mark.parametrize("data", [b"\x0a\xff\xff", b"\xff" * 20, b"\x2a\x02\xff\xfe"])
 def test_bytes_that_are_no_message_are_said_to_be_none(data: bytes) -> None:
-    with pytest.raises(MalformedMessage, match=f"these {len(data)} bytes are no UpdateRequest: "):
+    with pytest.raises(MalformedMessage, match=f"these {len(data)} bytes are not a valid UpdateRequest: "):
         v0_11.UPDATE_REQUEST.decode(data)
 
 
@@ -100,7 +100,11 @@ def test_any_bytes_are_a_message_or_are_refused(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("request_", "place", "what"),
     [
-        (UpdateRequest("rm", asks=[AllocationAsk("k", max_allocations=2)]), "asks[0]", "other than one"),
+        (
+            UpdateRequest("rm", asks=[AllocationAsk("k", max_allocations=2)]),
+            "asks[0]",
+            "more or fewer than one",
+        ),
         (
             UpdateRequest("rm", asks=[AllocationAsk("k", priority_class_name="high")]),
             "asks[0]",
@@ -114,17 +118,17 @@ def test_any_bytes_are_a_message_or_are_refused(data: bytes) -> None:
         (
             UpdateRequest("rm", asks=[AllocationAsk("k", execution_timeout_ms=1)]),
             "asks[0]",
-            "how long an allocation may run",
+            "a maximum run time of allocations",
         ),
         (
             UpdateRequest("rm", releases=AllocationReleasesRequest([AllocationRelease("app", uuid="k#1")])),
             "releases.allocations_to_release[0]",
-            "by its UUID",
+            "by UUID",
         ),
         (
             UpdateRequest("rm", releases=AllocationReleasesRequest([], [AllocationAskRelease("app")])),
             "releases.allocation_asks_to_release[0]",
-            "asks end without",
+            "asks without",
         ),
     ],
 )
@@ -147,7 +151,7 @@ def test_what_only_the_old_layout_has_is_refused_by_the_newer_one(
     ],
 )
 def test_what_others_use_of_a_node_comes_as_foreign_allocations_there(request_: UpdateRequest) -> None:
-    with pytest.raises(MalformedMessage, match="send it as foreign allocations"):
+    with pytest.raises(MalformedMessage, match="send them as foreign allocations"):
         current.to_node_request(request_)
 
 

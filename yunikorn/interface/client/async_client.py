@@ -165,7 +165,7 @@ class AsyncClient:
         ends a session; responses after that belong to the next one.
         """
         if self._callback is not None:
-            raise UsageError("this client has a callback, which gets the responses")
+            raise UsageError("this client has a callback, which receives the responses")
         while (response := await self._heard.get()) is not None:
             self._unread.release()
             yield response
@@ -212,7 +212,10 @@ class AsyncClient:
                 if await self._one_session():
                     return
                 if self._report is None and self.sessions:
-                    raise ConnectionLost(f"the session is over, and there is no report: {self.last_trouble}")
+                    raise ConnectionLost(
+                        "the session has ended, and there is no report function for a new one:"
+                        f" {self.last_trouble}"
+                    )
                 if clock() - begun >= self._options.lasting:
                     delays = self._options.delays()
                 await self._pause(delays)
@@ -220,7 +223,7 @@ class AsyncClient:
             if not self._leaving:
                 raise
         except Exception as error:
-            _log.error("the client ends: %s: %s", type(error).__name__, error)
+            _log.error("the client stops: %s: %s", type(error).__name__, error)
             raise
         finally:
             self._heard.put_nowait(None)

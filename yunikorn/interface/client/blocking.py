@@ -181,11 +181,11 @@ class Client:
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         if threading.current_thread() is self._thread:
             work.close()
-            raise UsageError("a callback must not wait for the client, which waits for it")
+            raise UsageError("a callback must not wait for the client, which waits for the callback")
         with self._gate:
             if self._loop is None or self._closed:
                 work.close()
-                raise UsageError("this client is not at work: it was closed")
+                raise UsageError("this client is closed")
             done: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         return done.result()
 

@@ -107,8 +107,8 @@ class ClientSession:
         for _, data in parts:
             if len(data) > self._options.message_bytes:
                 raise UsageError(
-                    f"an update of {len(data):,} bytes is too large for the scheduler, which takes"
-                    f" {self._options.message_bytes:,}: say it in several"
+                    f"an update of {len(data):,} bytes is too large for the scheduler, which accepts"
+                    f" {self._options.message_bytes:,}: split it into several"
                 )
         return parts
 
@@ -160,14 +160,14 @@ class ClientSession:
             async with self._taking:
                 await self._take(response)
             if response.action is SchedulerAction.RESYNC and not self._leaving:
-                raise OutOfStep("the scheduler needs a full report")
+                raise OutOfStep("the scheduler requests a full report")
         if not self._leaving:
-            raise Interrupted(f"{what}, though this side has not ended it")
+            raise Interrupted(f"{what}, although the client did not end it")
 
     async def _keep_hearing(self, callbacks: CallbackStream) -> None:
         await callbacks.hear()
         if not self._leaving:
-            raise Interrupted("the stream of callbacks ended, though this side has not ended it")
+            raise Interrupted("the stream of callbacks ended, although the client did not end it")
 
 
 async def _wait_for(event: asyncio.Event) -> None:

@@ -28,7 +28,7 @@ class Decoder(Generic[Plain, Wire]):
         except (DecodeError, ValueError) as error:
             # Raised for text that is not UTF-8, and for bytes that are no message at all.
             name = self.wire.DESCRIPTOR.name
-            raise MalformedMessage("", f"these {len(data)} bytes are no {name}: {error}") from error
+            raise MalformedMessage("", f"these {len(data)} bytes are not a valid {name}: {error}") from error
         return self.from_wire(message)
 
 

@@ -88,7 +88,7 @@ def write(wanted: dict[str, str], folder: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(prog=COMMAND, description="Make generated/ from the .proto files.")
-    parser.add_argument("--check", action="store_true", help="only say whether generated/ is current")
+    parser.add_argument("--check", action="store_true", help="only check whether generated/ is current")
     options = parser.parse_args(arguments)
     try:
         wanted = texts(compiled(PROTOS))
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{len(old)} of {len(wanted)} files written" if old else "everything is current")
         return 0
     for name in old:
-        print(f"generated/{name} is not what the .proto files say: run {COMMAND}", file=sys.stderr)
+        print(f"generated/{name} does not match the .proto files: run {COMMAND}", file=sys.stderr)
     return 1 if old else 0
 
 

@@ -49,7 +49,7 @@ _CREATING = (_Info.CREATE, _Info.CREATE_DRAIN)
 
 
 def _unsayable(path: str, what: str) -> MalformedMessage:
-    return MalformedMessage(path, f"the newer layout cannot say {what}: use Update, of release v0.11.0")
+    return MalformedMessage(path, f"the newer layout cannot express {what}: use Update, of release v0.11.0")
 
 
 # -- asks and allocations, from the RM ----------------------------------------------------------------------
@@ -134,11 +134,11 @@ def _on_node(one: Allocation, node: NewNodeInfo) -> Allocation:
 
 def _fill_ask(ask: AllocationAsk, message: wire.Allocation) -> None:
     if ask.max_allocations != 1:
-        raise _unsayable("max_allocations", "that an ask is for other than one allocation")
+        raise _unsayable("max_allocations", "an ask for more or fewer than one allocation")
     if ask.priority_class_name:
         raise _unsayable("priority_class_name", "a priority class")
     if ask.execution_timeout_ms > 0:
-        raise _unsayable("execution_timeout_ms", "how long an allocation may run")
+        raise _unsayable("execution_timeout_ms", "a maximum run time of allocations")
     message.allocationKey = ask.allocation_key
     message.applicationID = ask.application_id
     message.partitionName = ask.partition_name
@@ -178,13 +178,13 @@ def _fill_allocation(placed: Allocation, message: wire.Allocation) -> None:
 
 def _fill_release(release: AllocationRelease, message: wire.AllocationRelease) -> None:
     if release.uuid and not release.allocation_key:
-        raise _unsayable("uuid", "which allocation by its UUID (it has keys)")
+        raise _unsayable("uuid", "a release by UUID (use the allocation key)")
     _fill_end(release, message)
 
 
 def _fill_ask_release(release: AllocationAskRelease, message: wire.AllocationRelease) -> None:
     if not (release.application_id and release.allocation_key):
-        raise _unsayable("allocation_key", "that asks end without application and key")
+        raise _unsayable("allocation_key", "a release of asks without application and key")
     _fill_end(release, message)
 
 
@@ -338,7 +338,9 @@ def to_node_request(request: UpdateRequest) -> wire.NodeRequest | None:
 
 def _fill_new_node(node: NewNodeInfo, info: wire.NodeInfo) -> None:
     if node.occupied_resource:
-        raise _unsayable("occupied_resource", "what others use of a node (send it as foreign allocations)")
+        raise _unsayable(
+            "occupied_resource", "occupied resources of a node (send them as foreign allocations)"
+        )
     info.nodeID = node.node_id
     info.action = _Info.CREATE if node.schedulable else _Info.CREATE_DRAIN
     for key, value in node.attributes.items():
@@ -349,7 +351,9 @@ def _fill_new_node(node: NewNodeInfo, info: wire.NodeInfo) -> None:
 
 def _fill_changed_node(update: UpdateNodeInfo, info: wire.NodeInfo) -> None:
     if update.occupied_resource is not None:
-        raise _unsayable("occupied_resource", "what others use of a node (send it as foreign allocations)")
+        raise _unsayable(
+            "occupied_resource", "occupied resources of a node (send them as foreign allocations)"
+        )
     info.nodeID = update.node_id
     info.action = _NUMBERS.get(update.action, _Info.UNKNOWN_ACTION_FROM_RM)
     for key, value in update.attributes.items():

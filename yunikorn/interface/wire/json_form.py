@@ -98,7 +98,7 @@ class _JsonReader:
     def message(self, document: object, message: Message, path: str) -> None:
         descriptor: Descriptor = message.DESCRIPTOR  # type: ignore[assignment]
         if not isinstance(document, Mapping):
-            self._fault(path, f"{_kind(document)} where an object ({descriptor.name}) belongs")
+            self._fault(path, f"expected an object ({descriptor.name}), got {_kind(document)}")
             return
         fields = _fields(descriptor)
         given: dict[str, str] = {}
@@ -119,7 +119,7 @@ class _JsonReader:
         group = field.containing_oneof.name if field.containing_oneof is not None else ""
         place = f"of {group}" if group else field.name
         if place in given:
-            self._fault(path, f"{given[place]} is given, too: one of them only")
+            self._fault(path, f"{given[place]} is also given: only one of them is allowed")
         given[place] = path.rpartition(".")[2]
 
     def _field(self, field: FieldDescriptor, value: object, message: Message, path: str) -> None:
@@ -140,7 +140,7 @@ class _JsonReader:
 
     def _map(self, field: FieldDescriptor, value: object, into: Any, path: str) -> None:
         if not isinstance(value, Mapping):
-            self._fault(path, f"{_kind(value)} where an object belongs")
+            self._fault(path, f"expected an object, got {_kind(value)}")
             return
         assert field.message_type is not None
         content = field.message_type.fields_by_name["value"]
@@ -153,7 +153,7 @@ class _JsonReader:
 
     def _list(self, field: FieldDescriptor, value: object, into: Any, path: str) -> None:
         if not isinstance(value, list):
-            self._fault(path, f"{_kind(value)} where a list belongs")
+            self._fault(path, f"expected a list, got {_kind(value)}")
             return
         for index, one in enumerate(value):
             inner = f"{path}[{index}]"
@@ -168,7 +168,7 @@ class _JsonReader:
         if field.type == FieldDescriptor.TYPE_BOOL:
             if isinstance(value, bool):
                 return value
-            self._fault(path, f"{_kind(value)} where true or false belongs")
+            self._fault(path, f"expected true or false, got {_kind(value)}")
             return None
         if field.type == FieldDescriptor.TYPE_ENUM and isinstance(value, str):
             return self._named(field, value, path)
@@ -176,12 +176,12 @@ class _JsonReader:
 
     def _text(self, value: object, path: str) -> str | None:
         if not isinstance(value, str):
-            self._fault(path, f"{_kind(value)} where text belongs")
+            self._fault(path, f"expected text, got {_kind(value)}")
             return None
         try:
             value.encode()
         except UnicodeEncodeError:
-            self._fault(path, "half a character (a surrogate) cannot be written")
+            self._fault(path, "the text contains a surrogate (half a character), which cannot be encoded")
             return None
         return value
 
@@ -199,7 +199,7 @@ class _JsonReader:
         number = _whole(value)
         if number is None:
             belongs = "a name or a number" if field.type == FieldDescriptor.TYPE_ENUM else "a whole number"
-            self._fault(path, f"{_kind(value)} where {belongs} belongs")
+            self._fault(path, f"expected {belongs}, got {_kind(value)}")
             return None
         low, high = _RANGES.get(field.type, _RANGES[FieldDescriptor.TYPE_INT32])
         if not low <= number <= high:

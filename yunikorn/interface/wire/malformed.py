@@ -43,4 +43,4 @@ def blame(path: str, entry: Any, fill: Callable[[Any], object], error: Exception
 def _why(error: Exception, value: object) -> str:
     if isinstance(error, ValueError):
         return f"{error}"
-    return f"a {type(value).__name__} does not belong here ({error})"
+    return f"a {type(value).__name__} is not allowed here ({error})"
