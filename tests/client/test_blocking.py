@@ -84,7 +84,7 @@ def test_callbacks_come_in_one_thread_and_may_send_updates(service: Service) -> 
         assert threading.get_ident() not in listener.threads
         assert listener.trouble == ["a callback must not wait for the client, which waits for the callback"]
         assert not client.wait(0)
-    with pytest.raises(UsageError, match="it was closed"):
+    with pytest.raises(UsageError, match="this client is closed"):
         client.update(UpdateRequest("rm"))
     client.close()
 
