@@ -30,7 +30,7 @@ def test_is_listed_with_its_distribution_and_option(installed: Path, run_python:
         "plugin": "shortest-first",
         "distribution": "yunikorn-shortest-first",
         "version": "1.0",
-        "description": "The application that waits for the least of one resource goes first.",
+        "description": "Sorts applications by their pending amount of one resource, smallest first.",
         "options": [{"name": "resource", "type": "str", "required": False, "default": "memory"}],
     }
 

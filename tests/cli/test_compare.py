@@ -190,7 +190,7 @@ def test_other_processes_give_the_same_bytes(call: Call, tmp_path: Path) -> None
         (("--set", f"{LIMIT}=1,many"), f"--set {LIMIT}=many: {LIMIT}: expected a whole number"),
         (("--set", f"{POLICY}=fare"), "did you mean 'fair'?"),
         (("--set", "nonsense"), "expected PATH=VALUE"),
-        (("--no-plots",), "--no-plots is for the files of --out"),
+        (("--no-plots",), "--no-plots applies to the files of --out"),
         (("--set", f"{POLICY}=fair", "--seeds", "1-"), "expected whole numbers such as 1,2,7"),
         (("--set", f"{POLICY}=fair", "--seeds", "5-3"), "expected whole numbers"),
         (("--set", f"{POLICY}=fair", "--seeds", "1-3"), "a seed has no effect"),
@@ -294,7 +294,7 @@ def test_the_comparison_of_the_guide_differs_for_the_reasons_it_gives(
 
 
 def test_a_worker_that_is_killed_is_said_with_what_helps() -> None:
-    with pytest.raises(UsageError, match="--jobs 1 needs less"), compare._workers(2, 2):
+    with pytest.raises(UsageError, match="use --jobs 1"), compare._workers(2, 2):
         raise BrokenProcessPool
 
 

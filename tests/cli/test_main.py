@@ -118,7 +118,7 @@ def test_an_error_of_the_system_is_a_message(
 def test_a_bug_is_said_to_be_one(fake: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]) -> None:
     assert shell.main(fake(failing(ZeroDivisionError("division by zero")))) == 70
     text = capsys.readouterr().err
-    assert text.startswith("Error: ZeroDivisionError: division by zero\nThis is a bug of yunikorn.")
+    assert text.startswith("Error: ZeroDivisionError: division by zero\nThis is a bug in yunikorn.")
     with pytest.raises(ZeroDivisionError):
         shell.main(["--traceback", "fake"])
 

@@ -149,14 +149,14 @@ def test_what_is_there_is_left_as_it_is(run: Run, tmp_path: Path) -> None:
     (mine / "notes.txt").write_text("mine", "utf-8")
     done = run("new", "node-sort", "coldest", cwd=tmp_path)
     assert done.returncode == 2
-    assert "yunikorn-coldest: is there already, and is left as it is" in done.stderr
+    assert "yunikorn-coldest: already exists and was not changed" in done.stderr
     assert names_of(tmp_path) == ["yunikorn-coldest/notes.txt"]
 
 
 def test_it_may_be_made_elsewhere(run: Run, tmp_path: Path) -> None:
     done = run("new", "app-sort", "mine", "--in", "there", cwd=tmp_path)
     assert done.returncode == 2
-    assert "there: there is no such folder; make it first" in done.stderr
+    assert "there: there is no such folder; create it first" in done.stderr
     (tmp_path / "there").mkdir()
     done = run("new", "app-sort", "mine", "--in", "there", cwd=tmp_path)
     assert done.returncode == 0
@@ -173,5 +173,5 @@ def test_an_unknown_kind_is_told_with_those_there_are(run: Run, tmp_path: Path) 
 def test_options_of_the_list_are_no_options_of_new(run: Run, tmp_path: Path) -> None:
     done = run("--json", "new", "app-sort", "mine", cwd=tmp_path)
     assert done.returncode == 2
-    assert "--json is for the list, not for 'new'" in done.stderr
+    assert "--json applies to the list, not to 'new'" in done.stderr
     assert names_of(tmp_path) == []

@@ -186,7 +186,7 @@ def test_applications_from_standard_input(place: Any, monkeypatch: pytest.Monkey
 
 def test_no_applications_need_no_answers(place: Any) -> None:
     Path("apps.jsonl").write_text("\n\n")
-    assert place("--apps", "apps.jsonl") == (0, "", "note: apps.jsonl names no applications\n")
+    assert place("--apps", "apps.jsonl") == (0, "", "note: apps.jsonl contains no applications\n")
 
 
 # -- invalid input -----------------------------------------------------------------------------------------
@@ -215,8 +215,8 @@ def test_every_bad_line_is_told_and_nothing_placed(place: Any) -> None:
     ("arguments", "complaint"),
     [
         ((), "--user"),
-        (("--apps", "apps.jsonl", "--user", "ann"), "--apps brings its own"),
-        (("--apps", "apps.jsonl", "--group", "g"), "--apps brings its own"),
+        (("--apps", "apps.jsonl", "--user", "ann"), "--apps has its own"),
+        (("--apps", "apps.jsonl", "--group", "g"), "--apps has its own"),
         (("--user", "ann", "--tag", "namespace"), "'namespace' is not KEY=VALUE"),
         (("--user", "ann", "--tag", "=x"), "'=x' is not KEY=VALUE"),
         (("--apps", "missing.jsonl"), "missing.jsonl: No such file or directory"),

@@ -106,7 +106,7 @@ def test_tells_what_is_broken_and_exits_1(extra: Path, run: Run) -> None:
     assert names[:2] == ["fair", "binpacking"]
     assert "coldest" in names
     assert done.stdout.splitlines()[-2:] == [
-        "Broken, and left out:",
+        "Broken, not loaded:",
         "  plugin broken-import (broken-import 1.0): importing: ModuleNotFoundError: "
         "No module named 'numpi_missing'",
     ]

@@ -37,7 +37,7 @@ def shown(held: bool) -> str:
 
 def test_the_bar_counts_applications_that_are_done() -> None:
     text = shown(held=False)
-    assert f" {SELDOM}/200 applications, left" in text
+    assert f" {SELDOM}/200 applications, remaining" in text
     assert "day 2, 16:00  448 decisions/s" in text
 
 

@@ -51,7 +51,7 @@ def test_every_response_is_told_in_words(call: Call, recording: Path) -> None:
     status, out, err = call(recording)
     assert (status, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == "a core begins at 2023-11-14T22:13:20Z"
+    assert lines[0] == "a core starts at 2023-11-14T22:13:20Z"
     assert lines[1:3] == [
         "             0 s  rm  node n1 accepted",
         "             0 s  rm  application app accepted",
@@ -60,7 +60,7 @@ def test_every_response_is_told_in_words(call: Call, recording: Path) -> None:
     assert f"          0.25 s  rm  allocation ask#{number} of app on node n1 (memory 1)" in lines
     assert lines[-2:] == [
         "4 responses, 2 allocations, 0 releases, 0 rejected",
-        "identical to what was recorded: 4 responses",
+        "identical to the recording: 4 responses",
     ]
 
 
@@ -93,7 +93,7 @@ def test_a_difference_is_named_and_the_status_says_so(call: Call, recording: Pat
     assert status == 1
     number = 1 + next(n for n, line in enumerate(text.splitlines()) if "newAllocations" in line)
     assert out.splitlines()[-1] == (
-        f"differs from what was recorded, first in line {number}:"
+        f"differs from the recording, first in line {number}:"
         " newAllocations[0].nodeID was 'n2', and is now 'n1'"
     )
     status, out, _ = call(recording, "--json", "--quiet")
@@ -112,7 +112,7 @@ def test_a_what_if_says_what_was_and_what_would_have_been(
         "",
         [
             "4 responses, 3 allocations, 0 releases, 0 rejected",
-            "recorded were 4 responses, 2 allocations, 0 releases, 0 rejected",
+            "recorded: 4 responses, 2 allocations, 0 releases, 0 rejected",
         ],
     )
 

@@ -153,7 +153,7 @@ def test_what_is_wrong_is_said_of_the_option(
 def test_a_description_goes_with_few_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "short.yaml"
     path.write_text("nodes: [{name: n, resources: {vcore: 1}}]\n", "utf-8")
-    assert "--node-size does not go with a description" in refused(
+    assert "--node-size cannot be used with a description" in refused(
         capsys, str(path), "--node-size", "vcore=1"
     )
     assert "contains no applications" in refused(capsys, str(path))

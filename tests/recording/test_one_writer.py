@@ -167,8 +167,8 @@ def test_the_command_tells_a_cut_off_tail_from_a_difference(
     assert main(["replay", "--quiet", str(file)]) == 0
     out, err = capsys.readouterr()
     assert "the line is cut off and was ignored" in err
-    assert "identical to what was recorded" in out
-    assert "the recording is cut off: 1 response behind its end could not be compared" in out
+    assert "identical to the recording" in out
+    assert "the recording is cut off: 1 response after its end could not be compared" in out
     assert main(["replay", "--quiet", "--json", str(file)]) == 0
     told = json.loads(capsys.readouterr().out)["replay"]
     assert (told["identical"], told["difference"], told["beyond"]) == (True, None, 1)

@@ -285,7 +285,7 @@ def test_the_command_plays_parts_and_names_the_file_of_a_difference(
 ) -> None:
     files = three_parts(file, registry)
     assert main(["replay", "--quiet", *map(str, files)]) == 0
-    assert "identical to what was recorded" in capsys.readouterr().out
+    assert "identical to the recording" in capsys.readouterr().out
     text = files[1].read_text()
     files[1].write_text(text.replace('"nodeID": "n1"', '"nodeID": "n2"'))
     line = 1 + next(number for number, one in enumerate(text.splitlines()) if "newAllocations" in one)

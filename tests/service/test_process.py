@@ -33,7 +33,7 @@ UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 @UNIX
 def test_it_says_where_it_is_serves_and_ends_on_sigterm(start: Start, config: Path) -> None:
     service = start("--config", str(config), "--grpc", "127.0.0.1:0")
-    assert "without TLS and so for this machine only" in service.welcome
+    assert "without TLS, for this machine only" in service.welcome
     shim = Shim(service.address)
     shim.register()
     shim.send(work(3))
@@ -189,7 +189,7 @@ def test_what_was_recorded_is_decided_again_the_same(
     shim.end()
     shim.close()
     assert main(["replay", str(recording)]) == 0
-    assert "identical to what was recorded" in capsys.readouterr().out
+    assert "identical to the recording" in capsys.readouterr().out
 
 
 @UNIX
@@ -226,8 +226,8 @@ def test_on_sighup_a_renamed_recording_is_left_and_another_one_begun(
         (["--config", "gone.yaml"], "gone.yaml: cannot be read: No such file or directory"),
         (["--demo", "--grpc", "nowhere"], "'nowhere' is not an address"),
         (["--demo", "--grpc", "0.0.0.0:0"], "--insecure-bind if this is intended"),
-        (["--demo", "--tls-cert", "a.pem"], "--tls-cert needs --tls-key beside it"),
-        (["--demo", "--tls-key", "a.pem"], "--tls-key needs --tls-cert beside it"),
+        (["--demo", "--tls-cert", "a.pem"], "--tls-cert needs --tls-key too"),
+        (["--demo", "--tls-key", "a.pem"], "--tls-key needs --tls-cert too"),
         (["--demo", "--tls-client-ca", "a.pem"], "--tls-client-ca needs --tls-cert and --tls-key"),
         (["--demo", "--log", "grcp=info"], "did you mean 'grpc'?"),
         (["--demo", "--session-timeout", "soon"], "expected a duration such as 30s"),
@@ -236,7 +236,7 @@ def test_on_sighup_a_renamed_recording_is_left_and_another_one_begun(
         (["--demo", "--record-size", "1Gi"], "needs --record FILE"),
         (["--demo", "--record", "r", "--record-size", "1k"], "has to be at least 64Ki"),
         (["--demo", "--record", "r", "--record-size", "much"], "expected a whole number with an optional"),
-        (["--demo", "--callback-timeout", "never"], "the core cannot wait for ever"),
+        (["--demo", "--callback-timeout", "never"], "the core cannot wait without a limit"),
     ],
 )
 def test_what_cannot_be_is_told_in_one_message(

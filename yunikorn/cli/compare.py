@@ -64,11 +64,14 @@ def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int
     "settings",
     multiple=True,
     metavar="PATH=VALUE[,VALUE...]",
-    help="Set something in each configuration, as `validate` writes paths; may be given several times.",
+    help="Set a value at a path, as printed by `validate`; may be given several times.",
 )
 @workload_options
 @click.option(
-    "--seeds", metavar="N[,N...]", callback=_seeds, help="Draw the workload from each of these, such as 1-10."
+    "--seeds",
+    metavar="N[,N...]",
+    callback=_seeds,
+    help="Generate the workload with each of these seeds, such as 1-10.",
 )
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for table, page, plots and runs."
@@ -83,12 +86,12 @@ def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int
     type=click.Choice(PREEMPTED),
     default=RESTART,
     show_default=True,
-    help="What becomes of preempted tasks, where their application says nothing of it.",
+    help="Default for applications that do not say what happens to their preempted tasks.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1, 1024),
-    help="How many runs at a time; as many as there are cores if missing.",
+    help="Number of parallel runs; the number of cores by default.",
 )
 def command(
     configs: tuple[Path, ...],
@@ -102,13 +105,13 @@ def command(
     preempted: str,
     jobs: int | None,
 ) -> int:
-    """Play one workload under several configurations or settings, and show what differs.
+    """Run one workload under several configurations or settings, and show the differences.
 
-    Every combination of --config and the values of each --set is a variant; the first one is what the
-    others are compared with. With one configuration and one value the configuration as it is comes first.
+    Every combination of --config and the values of each --set is a variant; the others are compared with the
+    first one. With one configuration and one value, the unchanged configuration is the first variant.
     """
     if out is None and no_plots:
-        raise UsageError("--no-plots is for the files of --out: name a folder")
+        raise UsageError("--no-plots applies to the files of --out: give --out")
     workloads = [Drawn(attrs.evolve(source, seed=seed), seed) for seed in seeds] or [
         Drawn(source, source.seed)
     ]
@@ -169,10 +172,8 @@ def _workers(jobs: int | None, runs: int) -> Iterator[Executor]:
     try:
         yield executor
     except BrokenProcessPool as error:
-        what_to_do = "if memory was short, --jobs 1 needs less of it"
-        raise UsageError(
-            f"a process of ours was ended from outside while it played a run: {what_to_do}"
-        ) from error
+        what_to_do = "if memory was short, use --jobs 1"
+        raise UsageError(f"a worker process was killed during a run: {what_to_do}") from error
     except BaseException:
         for child in multiprocessing.active_children():
             child.terminate()

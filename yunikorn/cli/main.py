@@ -30,13 +30,13 @@ OWN_PROCESS = object()
 
 COMMANDS = {
     "simulate": "Run a workload on a virtual clock and report what was scheduled.",
-    "workload": "Draw a workload from named distributions and a seed.",
+    "workload": "Generate a workload from named distributions and a seed.",
     "compare": "Run a workload under several configurations, side by side.",
-    "validate": "Check queues.yaml files and list everything that is wrong.",
-    "place": "Say which queue an application would land in, and by which rule.",
-    "plugins": "List the installed plugins, their options, and what is broken.",
-    "serve": "Serve resource managers anywhere over gRPC.",
-    "replay": "Play a recording, or one written by hand, into a fresh core.",
+    "validate": "Check queues.yaml files and list all problems.",
+    "place": "Show the queue and the placement rule of an application.",
+    "plugins": "List the installed plugins, their options, and broken plugins.",
+    "serve": "Serve resource managers over gRPC.",
+    "replay": "Replay a recording, real or written by hand, in a new core.",
     "schema": "Print the JSON Schema of queues.yaml, or its reference.",
     "states": "Print the state machines as Mermaid diagrams.",
 }
@@ -158,7 +158,9 @@ def _run(arguments: list[str], owner: object) -> int:
         if "--traceback" in arguments:
             raise
         click.echo(f"Error: {type(error).__name__}: {error}", err=True)
-        click.echo("This is a bug of yunikorn. `yunikorn --traceback COMMAND ...` shows where.", err=True)
+        click.echo(
+            "This is a bug in yunikorn. `yunikorn --traceback COMMAND ...` shows the traceback.", err=True
+        )
         return BUG
     return status if isinstance(status, int) else 0
 

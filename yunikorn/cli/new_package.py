@@ -98,7 +98,7 @@ class Blank:
     metavar="FOLDER",
     default=".",
     type=click.Path(path_type=Path),
-    help="Where to make the package's folder; here by default.",
+    help="Folder to create the package's folder in; the current folder by default.",
 )
 def new(kind_id: str, name: str, parent: Path) -> None:
     """Write a ready package with a plugin of this KIND called NAME.
@@ -114,7 +114,7 @@ def new(kind_id: str, name: str, parent: Path) -> None:
     click.echo(f"{blank.kind.title} {blank.plugin_name}: {folder}")
     for path in sorted(blank.files()):
         click.echo(f"  {path}")
-    click.echo("Next: change it, install it and try it, as its README.md says:")
+    click.echo("Next: change the plugin, install it and try it, as README.md describes:")
     click.echo(f"  cd {folder}")
     click.echo("  pip install -e '.[test]'")
     click.echo("  pytest")
@@ -125,17 +125,17 @@ def check_name(blank: Blank) -> None:
     name = blank.name
     if name.startswith(PREFIX):
         raise UsageError(
-            f"'{printable(name)}': leave '{PREFIX}' out of the name; the package is called so by itself"
+            f"'{printable(name)}': leave '{PREFIX}' out of the name; the prefix is added automatically"
         )
     if not _NAME.match(name) or len(name) > LONGEST:
         raise UsageError(
-            f"'{printable(name)}' cannot be the name of a plugin: use at most {LONGEST} small letters and "
-            "digits, beginning with a letter, with single hyphens between words, such as 'coldest-first'"
+            f"'{printable(name)}' cannot be the name of a plugin: use at most {LONGEST} lower-case letters"
+            " and digits, beginning with a letter, with single hyphens between words, such as 'coldest-first'"
         )
     for offer in Registry.load().offers(blank.kind):
         if offer.name == blank.plugin_name:
             raise UsageError(
-                f"{blank.kind.title} '{offer.name}' is already there: {offer.origin}; choose another name"
+                f"{blank.kind.title} '{offer.name}' already exists: {offer.origin}; choose another name"
             )
 
 
@@ -146,12 +146,12 @@ def write_package(folder: Path, files: dict[str, str]) -> None:
     written.
     """
     if not folder.parent.is_dir():
-        raise UsageError(f"{folder.parent}: there is no such folder; make it first")
+        raise UsageError(f"{folder.parent}: there is no such folder; create it first")
     try:
         folder.mkdir()
     except FileExistsError:
         raise UsageError(
-            f"{folder}: is there already, and is left as it is; choose another name or another folder (--in)"
+            f"{folder}: already exists and was not changed; choose another name or another folder (--in)"
         ) from None
     try:
         for path, text in files.items():

@@ -21,15 +21,18 @@ REJECTED = 1
 @click.option(
     "--config", "config_file", required=True, metavar="FILE", help="The queues.yaml; - is standard input."
 )
-@click.option("--user", help="Who submits the application.")
+@click.option("--user", help="The user who submits the application.")
 @click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group of the user; may repeat.")
-@click.option("--queue", help="The queue that is asked for.")
+@click.option("--queue", help="The requested queue.")
 @click.option(
     "--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag of the application; may repeat."
 )
 @click.option("--partition", help="The partition; `default` if not given.")
 @click.option(
-    "--apps", "apps_file", metavar="FILE", help="Place these, one JSON object a line; - is standard input."
+    "--apps",
+    "apps_file",
+    metavar="FILE",
+    help="Applications to place, one JSON object per line; - is standard input.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per application and line.")
 @click.pass_context
@@ -44,19 +47,19 @@ def command(
     apps_file: str | None,
     as_json: bool,
 ) -> None:
-    """Say which queue an application would land in, by which rule, or why it is rejected.
+    """Show the queue an application would be placed in, by which rule, or why it is rejected.
 
-    With --apps many are placed in order on one scheduler, so that a queue made for one exists for the
-    next. Exit status: 0 accepted, and with --apps all answered; 1 rejected; 2 the call, the
+    With --apps many applications are placed in order on one scheduler, so that a queue created for one exists
+    for the next. Exit status: 0 accepted, and with --apps all answered; 1 rejected; 2 the call, the
     configuration or the file of applications cannot be used.
     """
     single = (user, queue, partition) != (None, None, None) or groups or tags
     if apps_file is not None and single:
         raise click.UsageError(
-            "--apps brings its own users, groups, queues, tags and partitions: drop the others."
+            "--apps has its own users, groups, queues, tags and partitions: remove the other options."
         )
     if apps_file is None and user is None:
-        raise click.UsageError("Say who submits with --user, or give a file of applications with --apps.")
+        raise click.UsageError("Give the user with --user, or a file of applications with --apps.")
     if apps_file == config_file == "-":
         raise click.UsageError("Only one of --config and --apps can be standard input.")
     submissions = (
@@ -95,7 +98,7 @@ def _named(file: str) -> str:
 def _read_apps(file: str) -> list[PlacementQuery]:
     text = _read(file)
     if not text.strip():
-        click.echo(f"note: {_named(file)} names no applications", err=True)
+        click.echo(f"note: {_named(file)} contains no applications", err=True)
     try:
         return read_submissions(text)
     except ConfigError as error:

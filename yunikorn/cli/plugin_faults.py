@@ -41,7 +41,7 @@ def read_faults(lines: Iterable[str]) -> list[PluginFailure]:
             failure.count += more
     if has_text and not has_entry:
         raise UsageError(
-            "--faults: this is not a log of `yunikorn serve --log-format json`: no line is of it"
+            "--faults: this is not a log of `yunikorn serve --log-format json`: no line is in that format"
         )
     return list(failures.values())
 
@@ -71,7 +71,7 @@ def faults_as_json(failures: list[PluginFailure]) -> str:
 def faults_as_text(failures: list[PluginFailure]) -> str:
     """Return the failures by plugin as text, with their counts and first messages."""
     if not failures:
-        return "no plugin did anything wrong, as far as this log says"
+        return "this log contains no plugin failures"
     by_plugin: dict[str, list[PluginFailure]] = {}
     for failure in failures:
         by_plugin.setdefault(failure.plugin, []).append(failure)

@@ -29,23 +29,25 @@ ROOMY = 120
     "log",
     type=click.File(encoding="utf-8", errors="replace"),
     metavar="FILE",
-    help="Show what plugins did wrong, from a log of `serve --log-format json`; - is standard input.",
+    help="Show plugin failures from a log of `serve --log-format json`; - is standard input.",
 )
 @click.pass_context
 def command(ctx: click.Context, kind_id: str | None, as_json: bool, log: TextIO | None) -> None:
-    """List the installed plugins, their options, and what is broken; or write a new one.
+    """List the installed plugins, their options, and broken plugins; or create a new plugin.
 
-    On a terminal the list fits its width; piped, every plugin has one line. Exit status: 0, or 1 when
-    a plugin is broken and was left out, or has faults.
+    On a terminal the list fits its width; piped, every plugin has one line. Exit status: 0, or 1 if a plugin
+    is broken and was not loaded, or has faults.
     """
     if ctx.invoked_subcommand is not None:
         given = {"--json": as_json, "--kind": kind_id is not None, "--faults": log is not None}
         for option in (option for option, is_given in given.items() if is_given):
-            raise click.UsageError(f"{option} is for the list, not for '{ctx.invoked_subcommand}'", ctx)
+            raise click.UsageError(f"{option} applies to the list, not to '{ctx.invoked_subcommand}'", ctx)
         return
     if log is not None:
         if kind_id is not None:
-            raise click.UsageError("--kind is for the list of plugins; a log does not say the kind", ctx)
+            raise click.UsageError(
+                "--kind applies to the list of plugins; a log does not contain the kind", ctx
+            )
         failures = read_faults(log)
         click.echo(faults_as_json(failures) if as_json else faults_as_text(failures))
         ctx.exit(BROKEN if failures else 0)
@@ -173,6 +175,6 @@ def _print_broken(broken: list[Broken]) -> None:
     if not broken:
         return
     click.echo("")
-    click.echo("Broken, and left out:")
+    click.echo("Broken, not loaded:")
     for one in broken:
         click.echo(f"  {one}")

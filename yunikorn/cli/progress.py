@@ -54,7 +54,7 @@ def progress_bar(console: Console | None, clock: Clock, *, held: bool = False) -
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("applications, left"),
+        TextColumn("applications, remaining"),
         TimeRemainingColumn(),
     )
     meter, steps = Meter(clock), 0

@@ -30,18 +30,19 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command("replay")
 @click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
-@click.option("--config", type=FILE, help="Another queues.yaml, for every RM: what if it had been this one?")
+@click.option("--config", type=FILE, help="Replay with this queues.yaml for every RM (what-if).")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object per line, in the recording's form."
 )
-@click.option("--quiet", is_flag=True, help="Print no responses, only what came of it.")
+@click.option("--quiet", is_flag=True, help="Print no responses, only the summary.")
 def command(files: tuple[Path, ...], config: Path | None, as_json: bool, quiet: bool) -> int:
-    """Play FILE into a fresh core on a virtual clock, and print every response in order.
+    """Replay FILE in a new core on a virtual clock, and print every response in order.
 
-    A recording of several files is named file by file, oldest first.
+    If a recording has several files, give all of them, oldest first.
 
-    Under the configuration it was recorded under, the responses are those that were recorded; the first
-    difference is named. Under another one it is a what-if. docs/replay.md describes the format.
+    With the recorded configuration, the responses are compared with the recorded ones, and the first
+    difference is printed. With another configuration the replay is a what-if. docs/replay.md describes
+    the format.
     """
     try:
         from yunikorn.recording.recording_reader import read_recording
@@ -99,7 +100,7 @@ class _Printer:
             if self._as_json:
                 self._print(at, {"recording": {"start": line.content.start}})
             else:
-                click.echo(f"a core begins at {line.content.start}")
+                click.echo(f"a core starts at {line.content.start}")
 
     def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
         """Print a response."""
@@ -157,20 +158,18 @@ class _Printer:
         click.echo(str(self._now))
         if stand_in is not None:
             if then.responses:
-                click.echo(f"recorded were {then}")
+                click.echo(f"recorded: {then}")
             if stand_in.unknown:
-                click.echo(f"{stand_in.unknown} allocations that ended then are not there now, or not yet")
+                click.echo(f"{stand_in.unknown} recorded releases had no allocation in the replay")
         elif comparison.first is not None:
-            click.echo(f"differs from what was recorded, first in {printable(str(comparison.first))}")
+            click.echo(f"differs from the recording, first in {printable(str(comparison.first))}")
         elif comparison.is_possible:
-            click.echo(f"identical to what was recorded: {comparison.equal} responses")
+            click.echo(f"identical to the recording: {comparison.equal} responses")
         if comparison.beyond:
             behind = "1 response" if comparison.beyond == 1 else f"{comparison.beyond} responses"
-            click.echo(f"the recording is cut off: {behind} behind its end could not be compared")
+            click.echo(f"the recording is cut off: {behind} after its end could not be compared")
         if replay.answers.unknown:
-            click.echo(
-                f"{replay.answers.unknown} questions about nodes have no recorded answer: answered with yes"
-            )
+            click.echo(f"{replay.answers.unknown} predicate calls have no recorded answer: all nodes pass")
 
 
 def _of(counts: Counts) -> dict[str, int]:

@@ -20,12 +20,12 @@ from yunikorn.registry import Registry
     show_default=True,
     help="A JSON Schema for editors, or the reference of all keys as a page.",
 )
-@click.option("--builtin", is_flag=True, help="Know only the plugins that come with yunikorn.")
+@click.option("--builtin", is_flag=True, help="Include only the plugins that come with yunikorn.")
 def command(form: str, builtin: bool) -> None:
-    """Print what may stand in a queues.yaml.
+    """Print the schema of queues.yaml.
 
     The JSON Schema (draft 7) lets an editor complete keys, explain them, and mark most mistakes while you
-    type; it knows the plugins that are installed, with their options. `yunikorn validate` finds all mistakes.
+    type; it includes the installed plugins and their options. `yunikorn validate` finds all mistakes.
     """
     registry = Registry.load(third_party=not builtin)
     if form == "json":

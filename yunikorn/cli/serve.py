@@ -85,10 +85,10 @@ def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | No
     default=DEFAULT_ADDRESS,
     show_default=True,
     metavar="ADDRESS",
-    help="Where to listen: HOST:PORT (port 0: any that is free), unix:PATH, or off.",
+    help="Where to listen: HOST:PORT (port 0: any free port), unix:PATH, or off.",
 )
-@click.option("--watch", is_flag=True, help="Read configurations again when their files change.")
-@click.option("--allow-rm-config", is_flag=True, help="Let resource managers bring their configuration.")
+@click.option("--watch", is_flag=True, help="Reload configurations when their files change.")
+@click.option("--allow-rm-config", is_flag=True, help="Let resource managers send their configuration.")
 @click.option(
     "--session-timeout",
     default="5m",
@@ -103,14 +103,14 @@ def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | No
     show_default=True,
     metavar="TIME",
     callback=_seconds,
-    help="How long to wait for the answer of a resource manager, such as whether a node will do.",
+    help="How long to wait for the answer of a resource manager to a callback, such as a predicate.",
 )
 @click.option(
     "--callback-default",
     type=click.Choice(("refuse", "accept")),
     default="refuse",
     show_default=True,
-    help="What holds for a node when that answer does not come.",
+    help="Predicate result for a node if that answer does not arrive.",
 )
 @click.option(
     "--plugin-budget",
@@ -125,34 +125,34 @@ def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | No
     "limits",
     multiple=True,
     metavar="NAME=NUMBER",
-    help=f"How much one resource manager may have: {', '.join(LIMITS)}; or NAME=none. May be repeated.",
+    help=f"Limits of one resource manager: {', '.join(LIMITS)}; or NAME=none. May be repeated.",
 )
 @click.option("--tls-cert", type=FILE, help="The server's certificate (PEM), with its chain.")
 @click.option("--tls-key", type=FILE, help="Its private key (PEM).")
-@click.option("--tls-client-ca", type=FILE, help="Let in only clients with a certificate of this authority.")
+@click.option("--tls-client-ca", type=FILE, help="Accept only clients with a certificate of this authority.")
 @click.option(
     "--rm-identity",
     type=click.Choice(("cn", "san")),
     help="Let a client use only the rmID that its certificate names: as common or alternative name.",
 )
 @click.option("--insecure-bind", is_flag=True, help="Listen to other machines without TLS.")
-@click.option("--record", type=FILE, metavar="FILE", help="Write all that comes in to FILE, for `replay`.")
+@click.option("--record", type=FILE, metavar="FILE", help="Record incoming messages in FILE, for `replay`.")
 @click.option(
     "--record-size",
     metavar="SIZE",
     callback=_bytes,
-    help="Rename a recording of this size, such as 1Gi, to FILE.1, FILE.2 ..., and go on in another file.",
+    help="Rename a recording of this size, such as 1Gi, to FILE.1, FILE.2 ..., and continue in a new file.",
 )
-@click.option("--demo", is_flag=True, help="Run a resource manager inside, with nodes and jobs to look at.")
+@click.option("--demo", is_flag=True, help="Run a built-in resource manager with sample nodes and jobs.")
 @click.option(
     "--log",
     "levels",
     multiple=True,
     metavar="[AREA=]LEVEL",
-    help=f"How much to log: {', '.join(LEVELS)}; of an area: {', '.join(AREAS)}. May be repeated.",
+    help=f"Log level: {', '.join(LEVELS)}; areas: {', '.join(AREAS)}. May be repeated.",
 )
 @click.option(
-    "--log-format", type=click.Choice(FORMATS), default="text", show_default=True, help="How to log."
+    "--log-format", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the log."
 )
 def command(
     configs: tuple[str, ...],
@@ -177,14 +177,13 @@ def command(
 ) -> int:
     """Serve the scheduler interface over gRPC until a signal ends it.
 
-    SIGTERM and Ctrl-C end it in order. SIGHUP has it read its configurations and certificates again,
-    and begin another recording if the file was renamed. Logs go to standard
-    error.
+    SIGTERM and Ctrl-C shut the service down in order. SIGHUP reloads configurations and certificates, and
+    starts a new recording if the file was renamed. Logs are written to standard error.
     """
     if record_size is not None and record is None:
         raise click.BadParameter("needs --record FILE", param_hint="--record-size")
     if callback_timeout is None:
-        raise click.BadParameter("the core cannot wait for ever", param_hint="--callback-timeout")
+        raise click.BadParameter("the core cannot wait without a limit", param_hint="--callback-timeout")
     patience = Patience(session=session_timeout, callback=callback_timeout)
     patience = attrs.evolve(patience, hang=max(patience.hang, 2 * callback_timeout))
     if rm_identity and tls_client_ca is None:
@@ -217,7 +216,7 @@ def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> 
         return None
     if certificate is None or key is None:
         given, missing = ("--tls-key", "--tls-cert") if certificate is None else ("--tls-cert", "--tls-key")
-        raise UsageError(f"{given} needs {missing} beside it")
+        raise UsageError(f"{given} needs {missing} too")
     return ServerTls(certificate, key, authority)
 
 
@@ -230,8 +229,8 @@ def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, Settings], Netw
         if (error.name or "").partition(".")[0] not in ("grpc", "grpc_health", "grpc_reflection", "google"):
             raise
         raise UsageError(
-            f"{error.name} is not installed, which serving over the network needs:"
-            " pip install 'yunikorn[grpc]' (or look around without a network: --grpc off --demo)"
+            f"{error.name} is not installed, but is needed to serve over the network:"
+            " pip install 'yunikorn[grpc]' (or run without a network: --grpc off --demo)"
         ) from error
     return Server
 
@@ -244,15 +243,15 @@ def _welcome(options: ServiceOptions, bound: str) -> str:
         who = "clients with a certificate" if settings.tls.client_authority else "any client"
         where = f"at {bound} over TLS, for {who}"
     elif settings.insecure:
-        where = f"at {bound}: WITHOUT TLS, for whoever can reach it"
+        where = f"at {bound}: WITHOUT TLS, for any client that can reach it"
     else:
-        where = f"at {bound}, without TLS and so for this machine only"
+        where = f"at {bound}, without TLS, for this machine only"
     groups = ", ".join(group or "default" for group in options.files.paths())
     lines = [f"yunikorn {__version__} serves the scheduler interface {where}"]
     if groups:
         lines.append(f"policy groups: {groups}")
     if options.demo:
-        lines.append("the demo's jobs are in the log; Ctrl-C ends it")
+        lines.append("the log shows the jobs of the demo; Ctrl-C ends it")
     elif bound:
-        lines.append("next: connect a resource manager (docs/shims.md); docs/serve.md says what can be set")
+        lines.append("next: connect a resource manager (docs/shims.md); docs/serve.md describes the settings")
     return "\n".join(lines)

@@ -56,7 +56,7 @@ def parse_until(_: click.Context, __: click.Parameter, value: str | None) -> int
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the report and all decisions."
 )
-@click.option("--tasks", is_flag=True, help="Also write tasks.csv to --out: a row for each task.")
+@click.option("--tasks", is_flag=True, help="Also write tasks.csv to --out, with a row for each task.")
 @click.option("--no-plots", is_flag=True, help="Leave plots and report.html out of --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option(
@@ -67,14 +67,14 @@ def parse_until(_: click.Context, __: click.Parameter, value: str | None) -> int
     "questions",
     multiple=True,
     metavar="APP[@TIME]",
-    help="Say why an application waits at a simulated time, or at the end; may be given several times.",
+    help="Explain why an application is pending at a time, or at the end; may be given several times.",
 )
 @click.option(
     "--preempted",
     type=click.Choice(PREEMPTED),
     default=RESTART,
     show_default=True,
-    help="What becomes of preempted tasks, where their application says nothing of it.",
+    help="Default for applications that do not say what happens to their preempted tasks.",
 )
 def command(
     config: Path,
@@ -89,12 +89,12 @@ def command(
 ) -> int:
     """Run a workload on a virtual clock and report what was scheduled.
 
-    The templates of --swf-queue, --swf-user and --swf-group may hold {queue}, {user}, {group},
-    {application} and {partition}: the columns of the job. Those of --openb-queue and --openb-user may hold
+    The templates of --swf-queue, --swf-user and --swf-group may contain {queue}, {user}, {group},
+    {application} and {partition}: the columns of the job. Those of --openb-queue and --openb-user may contain
     {qos}, {phase} and {kind} (cpu, share, gpu or gpus).
     """
     if out is None and (tasks or no_plots):
-        raise UsageError(f"{'--tasks' if tasks else '--no-plots'} is for the files of --out: name a folder")
+        raise UsageError(f"{'--tasks' if tasks else '--no-plots'} applies to the files of --out: give --out")
     registry = Registry.load()
     text, plan = _read(config, source, registry)
     asked = parse_questions(questions, plan, until)

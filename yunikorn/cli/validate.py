@@ -31,7 +31,7 @@ def command(context: click.Context, files: tuple[str, ...], as_json: bool, stric
     """Check queues.yaml files; - reads standard input.
 
     Every problem is listed with its place in the file. Exit status: 0 when all files are valid, 1 when
-    something is invalid, 2 when a file cannot be read or the call makes no sense.
+    something is invalid, 2 when a file cannot be read or the options are invalid.
     """
     registry = Registry.load()
     status = 0

@@ -39,21 +39,21 @@ words = " ".join
 
 @click.command("workload")
 @click.argument("description", required=False, type=FILE)
+@click.option("--seed", type=click.IntRange(0, INT64_MAX), help="Random seed. [default: the file's, or 0]")
+@click.option("--applications", type=int, metavar="N", help="Maximum number of applications.")
+@click.option("--during", metavar="TIME", help="Time during which applications arrive.")
+@click.option("--arrivals", metavar=SPEC, help=f"Distribution of arrivals. [default: {ARRIVALS}]")
+@click.option("--tasks", metavar=SPEC, help="Number of tasks per application. [default: 1]")
+@click.option("--size", multiple=True, metavar=SIZES, help=f"Resources of a task. [default: {words(SIZE)}]")
+@click.option("--runtime", metavar=SPEC, help=f"Runtime of a task. [default: {RUNTIME}]")
+@click.option("--queue", metavar=SPEC, help=f"Queue of an application. [default: {QUEUE}]")
+@click.option("--user", metavar=SPEC, help="User of an application. [default: no user]")
+@click.option("--gang", metavar="STYLE", help="Gang style of an application: Soft, Hard or Atomic.")
+@click.option("--nodes", metavar="N", type=int, help=f"Number of nodes. [default: {NODES}]")
 @click.option(
-    "--seed", type=click.IntRange(0, INT64_MAX), help="What to draw from. [default: the file's, or 0]"
+    "--node-size", multiple=True, metavar=SIZES, help=f"Resources of a node. [default: {words(NODE_SIZE)}]"
 )
-@click.option("--applications", type=int, metavar="N", help="How many applications come at most.")
-@click.option("--during", metavar="TIME", help="For how long they come.")
-@click.option("--arrivals", metavar=SPEC, help=f"How they come. [default: {ARRIVALS}]")
-@click.option("--tasks", metavar=SPEC, help="How many tasks each has. [default: 1]")
-@click.option("--size", multiple=True, metavar=SIZES, help=f"What a task takes. [default: {words(SIZE)}]")
-@click.option("--runtime", metavar=SPEC, help=f"How long a task runs. [default: {RUNTIME}]")
-@click.option("--queue", metavar=SPEC, help=f"Where they go. [default: {QUEUE}]")
-@click.option("--user", metavar=SPEC, help="Whose they are. [default: nobody's]")
-@click.option("--gang", metavar="STYLE", help="Soft, Hard or Atomic: how their tasks belong together.")
-@click.option("--nodes", metavar="N", type=int, help=f"How many nodes there are. [default: {NODES}]")
-@click.option("--node-size", multiple=True, metavar=SIZES, help=f"Its size. [default: {words(NODE_SIZE)}]")
-@click.option("--short", is_flag=True, help="Write the description itself, not what is drawn from it.")
+@click.option("--short", is_flag=True, help="Write the description itself, not the generated workload.")
 @click.option("--out", type=FILE, help="Write to this file, not to standard output.")
 def command(
     description: Path | None,
@@ -62,10 +62,10 @@ def command(
     out: Path | None,
     **options: object,
 ) -> int:
-    """Draw a workload at random and write it as a scenario, one line for each application.
+    """Generate a random workload and write it as a scenario, one line for each application.
 
     DESCRIPTION is a scenario with `generate`; without it, the options describe one: 1000 applications if
-    neither --applications nor --during says how many. A distribution is written as its name and its options:
+    neither --applications nor --during is given. A distribution is written as its name and its options:
     lognormal,median=10m,sigma=1.2 or choice,1=5,4=3 (each value with its weight) or zipf,names=user,count=20.
     Equal calls give equal scenarios, on every machine.
     """
@@ -73,7 +73,7 @@ def command(
     if description is not None:
         if given:
             option = next(iter(given)).replace("_", "-")
-            raise UsageError(f"--{option} does not go with a description: change that instead")
+            raise UsageError(f"--{option} cannot be used with a description: change the description instead")
         file, text = str(description), yaml_text(read_content(description), str(description))
     else:
         file, text = "options", describe(given, seed or 0)

@@ -16,7 +16,7 @@ from yunikorn.api import Application, AppSortPolicy, hookimpl
 
 @attrs.frozen
 class ShortestFirst(AppSortPolicy):
-    """The application that waits for the least of one resource goes first."""
+    """Sorts applications by their pending amount of one resource, smallest first."""
 
     name = "shortest-first"
     resource: str = "memory"
