@@ -126,7 +126,7 @@ def test_a_name_that_means_something_in_python_makes_a_class_all_the_same(
 def test_bad_names_are_refused(name: str, run: Run, tmp_path: Path) -> None:
     done = run("new", "node-sort", "--", name, cwd=tmp_path)
     assert done.returncode == 2
-    assert "cannot be the name of a plugin: use at most 50 small letters" in done.stderr
+    assert "cannot be the name of a plugin: use at most 50 lower-case letters" in done.stderr
     assert names_of(tmp_path) == []
 
 
