@@ -18,8 +18,8 @@ def test_blames_an_option_of_the_marker_that_is_not_honoured(option: str) -> Non
     marks: Any = {option: True}
     implementation = hookimpl(**marks)(lambda: [Plain])
     assert blame(types.SimpleNamespace(yunikorn_predicates=implementation)) == (
-        f"yunikorn_predicates is marked with {option}, which is not honoured: each hook is called by itself,"
-        " in the order in which plugins are registered; write @hookimpl alone"
+        f"yunikorn_predicates is marked with {option}, which is not supported: each hook is called"
+        " separately, in the order of registration; write @hookimpl alone"
     )
 
 
@@ -30,13 +30,13 @@ def test_blames_a_wrapper(option: str) -> None:
 
     marks: Any = {option: True}
     plugin = types.SimpleNamespace(yunikorn_predicates=hookimpl(**marks)(around))
-    assert f"yunikorn_predicates is marked with {option}, which is not honoured" in blame(plugin)
+    assert f"yunikorn_predicates is marked with {option}, which is not supported" in blame(plugin)
 
 
 def test_all_options_that_are_not_honoured_are_named() -> None:
     implementation = hookimpl(tryfirst=True, optionalhook=True)(lambda: [Plain])
     plugin = types.SimpleNamespace(yunikorn_predicates=implementation)
-    assert "is marked with tryfirst and optionalhook, which are not honoured" in blame(plugin)
+    assert "is marked with tryfirst and optionalhook, which are not supported" in blame(plugin)
 
 
 def test_a_hook_may_be_implemented_by_a_function_of_another_name() -> None:

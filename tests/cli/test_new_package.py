@@ -139,7 +139,7 @@ def test_the_prefix_of_the_package_is_no_part_of_the_name(run: Run, tmp_path: Pa
 def test_a_name_that_is_taken_is_refused(run: Run, tmp_path: Path) -> None:
     done = run("new", "node-sort", "fair", cwd=tmp_path)
     assert done.returncode == 2
-    assert "node sort policy 'fair' is already there: fair of " in done.stderr
+    assert "node sort policy 'fair' already exists: fair of " in done.stderr
     assert run("new", "predicate", "fair", cwd=tmp_path).returncode == 0
 
 

@@ -360,6 +360,6 @@ def test_the_stream_begins_with_open_and_only_once(registry: Registry) -> None:
         assert (await callbacks.end()).text == "open: the stream is open already"
         broken = Callbacks(stand.channel.stream_stream(path(CALLBACKS, CONNECT))())
         await broken.call.write(b"\xff\xff")
-        assert "are no FromResourceManager" in (await broken.end()).text
+        assert "are not a valid FromResourceManager" in (await broken.end()).text
 
     serve(registry, story)

@@ -157,7 +157,9 @@ def test_a_large_registration_is_decoded_beside_the_event_loop(
 def test_a_large_registration_that_is_malformed_is_refused(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         call = stand.channel.unary_unary(path(SCHEDULER, REGISTER))
-        with pytest.raises(grpc.aio.AioRpcError, match="are no RegisterResourceManagerRequest") as error:
+        with pytest.raises(
+            grpc.aio.AioRpcError, match="are not a valid RegisterResourceManagerRequest"
+        ) as error:
             await call(b"\xff" * (2 * decoding.LARGE))
         assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
