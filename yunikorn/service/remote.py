@@ -86,7 +86,7 @@ class RemoteRM:
     def update(self, core: Scheduler, updates: list[UpdateRequest]) -> None:
         """Pass updates to the core, unless there is a later registration of the RM."""
         for update in updates if self.is_current else ():
-            refused = self._admission.admission_limits(core, update)
+            refused = self._admission.apply_limits(core, update)
             core.update(update)
             if refused is not None:
                 self.recv_update_response(refused)

@@ -42,7 +42,7 @@ class RMAdmission:
         self._types: set[str] = set()
         self._logged: set[str] = set()
 
-    def admission_limits(self, core: Scheduler, update: UpdateRequest) -> UpdateResponse | None:
+    def apply_limits(self, core: Scheduler, update: UpdateRequest) -> UpdateResponse | None:
         """Remove the entries beyond the limits from an update; returns their refusal, or None."""
         if core.session_state(self._rm_id) != RUNNING:
             return None  # the core ignores the update, and sends RESYNC
