@@ -510,7 +510,7 @@ def test_properties_give_lists_as_text_with_commas(sorts: Registry) -> None:
 def test_all_faults_come_in_one_pass_with_paths(rules: Registry) -> None:
     with pytest.raises(OptionError) as caught:
         rules.make(PLACEMENT, "by_team", {"team": {}, "limit": "many"})
-    assert sorted(caught.value.failures) == [
+    assert sorted(caught.value.faults) == [
         (".limit", "placement rule by_team of mine (my-dist 1.2): expected a whole number, got 'many'"),
         (
             ".team",
@@ -524,7 +524,7 @@ def test_all_faults_come_in_one_pass_with_paths(rules: Registry) -> None:
 def test_faults_inside_an_option_have_their_whole_path(rules: Registry) -> None:
     with pytest.raises(OptionError) as caught:
         rules.make(PLACEMENT, "by_team", {"teams": {"ann": ["x"], "bob": "y", "eve": None}})
-    assert [path for path, _ in caught.value.failures] == [".teams.ann", ".teams.eve"]
+    assert [path for path, _ in caught.value.faults] == [".teams.ann", ".teams.eve"]
 
 
 def test_a_validator_of_the_class_is_heard(rules: Registry) -> None:
@@ -538,7 +538,7 @@ def test_a_class_without_options_takes_none() -> None:
     with pytest.raises(OptionError) as caught:
         registry.make(PREDICATE, "plain", {"a": "1", "b": "2"})
     text = "predicate plain of mine (my-dist 1.2) takes no options"
-    assert caught.value.failures == ((".a", text), (".b", text))
+    assert caught.value.faults == ((".a", text), (".b", text))
 
 
 def test_a_forgotten_decorator_is_guessed() -> None:

@@ -49,12 +49,12 @@ class ConfigError(YunikornError):
 
 
 class OptionError(YunikornError):
-    """Invalid options of a plugin class; `failures` has pairs of the path below the options and a message."""
+    """Invalid options of a plugin class; `faults` has pairs of the path below the options and a message."""
 
-    def __init__(self, failures: Iterable[tuple[str, str]]) -> None:
-        self.failures: tuple[tuple[str, str], ...] = tuple(failures)
+    def __init__(self, faults: Iterable[tuple[str, str]]) -> None:
+        self.faults: tuple[tuple[str, str], ...] = tuple(faults)
         super().__init__(
-            "; ".join(f"{message} @ {path}" if path else message for path, message in self.failures)
+            "; ".join(f"{message} @ {path}" if path else message for path, message in self.faults)
         )
 
 

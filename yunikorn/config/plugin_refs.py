@@ -70,7 +70,7 @@ class PluginCheck:
         try:
             self.registry.make(kind, name, options, comma_lists=comma_lists)
         except OptionError as error:
-            return _Verdict(faults=error.failures)
+            return _Verdict(faults=error.faults)
         except (UnknownPlugin, PluginError) as error:
             return _Verdict(refusal=str(error))
         return _Verdict()

@@ -95,7 +95,7 @@ class Scheduler:
         """Sessions that may have a decision to make or a message to send; no other is visited."""
         self._registered = 0
         """Number of registrations so far."""
-        self._faults_seen = 0
+        self._failures_seen = 0
         """Number of distinct plugin failures that all sessions have sent to their sinks."""
         self._last = BEGINNING
         """Position of the partition that was served last, after which `schedule` continues."""
@@ -352,8 +352,8 @@ class Scheduler:
 
     def _flush(self, sessions: list[Session]) -> None:
         """Send the pending messages of these sessions, or of all after a new plugin failure."""
-        if len(self.failures) != self._faults_seen:
-            self._faults_seen = len(self.failures)
+        if len(self.failures) != self._failures_seen:
+            self._failures_seen = len(self.failures)
             sessions = list(self._sessions.values())
         try:
             for session in sessions:

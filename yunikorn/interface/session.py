@@ -214,7 +214,7 @@ class Session:
             return
         for partition in self._partitions.values():
             self._send_events(partition.partition.event_recorder)
-        self._send_faults()
+        self._send_failures()
         if self.paused_state is not None:
             self._hold_back(self.paused_state)
             return
@@ -320,7 +320,7 @@ class Session:
                 )
                 self.callback_adapter.tell_state(request)
 
-    def _send_faults(self) -> None:
+    def _send_failures(self) -> None:
         """Send failures of plugins that occurred for the first time to the sinks."""
         found = self.failures.since(self._faults_told)
         if found:
