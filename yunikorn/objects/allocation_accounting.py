@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.objects.allocation import Allocation
+from yunikorn.objects.allocation_key_index import AllocationKeyIndex
 from yunikorn.objects.application import COUNTED
 from yunikorn.objects.node_reservations import NodeReservations
 from yunikorn.objects.pending_accounting import PendingAccounting
-from yunikorn.objects.run_index import RunIndex
 from yunikorn.objects.termination import ALLOCATION_EVENT, TerminationType
 from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
 
@@ -58,9 +58,9 @@ class AllocationAccounting:
         self._by_uuid: dict[str, Allocation] | None = None
         """All allocations that have not ended by uuid; None until the first look-up without an application
         (see `allocations`)."""
-        self._runs: RunIndex | None = None
+        self._runs: AllocationKeyIndex | None = None
         """Applications by allocation key; None until the first look-up without an application (see
-        `runs_of`)."""
+        `apps_with_key`)."""
         self.awaited: set[str] = set()
         """Uuids of recovered allocations whose application has not been reported yet."""
         self.changed_nodes: list[Node] = []
@@ -94,14 +94,14 @@ class AllocationAccounting:
             self._by_uuid = {uuid: one for app in apps for uuid, one in app.allocations.items()}
         return self._by_uuid
 
-    def runs_of(self, key: str) -> list[Application]:
+    def apps_with_key(self, key: str) -> list[Application]:
         """Return the applications that have allocations with this key.
 
         The index of keys is built on the first call, together with the index of uuids, and maintained from
         then on. Until then a decision need not update either index.
         """
         if self._runs is None:
-            self._runs = RunIndex(self.allocations.values())
+            self._runs = AllocationKeyIndex(self.allocations.values())
         return self._runs.find(key)
 
     def _index(self, known: dict[str, Allocation], allocation: Allocation) -> None:

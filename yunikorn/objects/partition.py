@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.config.durations import describe_duration
 from yunikorn.objects.allocation_accounting import AllocationAccounting
+from yunikorn.objects.allocation_key_index import key_used_elsewhere
 from yunikorn.objects.application import COUNTED
 from yunikorn.objects.ask_class import AskClasses
 from yunikorn.objects.event_recorder import EventRecorder
@@ -16,7 +17,6 @@ from yunikorn.objects.partition_gangs import PartitionGangs
 from yunikorn.objects.pending_class import PendingClasses
 from yunikorn.objects.queue import ClusterSize, Queue
 from yunikorn.objects.queue_tree import QueueTree
-from yunikorn.objects.run_index import runs_elsewhere
 from yunikorn.objects.termination import TerminationType
 from yunikorn.objects.unknown_releases import UnknownRelease, UnknownReleases, unknown
 from yunikorn.objects.user_group_usage import UserGroupUsage
@@ -294,10 +294,10 @@ class Partition:
             reason = f"allocation '{uuid}' belongs to application {other.app.id}: nothing was released"
             self.outbox.rejected_asks.append(Refusal(other.key, reason, app_id))
             return
-        if key and not uuid and not app_id and (apps := self.accounting.runs_of(key)):
+        if key and not uuid and not app_id and (apps := self.accounting.apps_with_key(key)):
             # Likewise for an RM that identifies allocations by key. Foreign allocations are identified by key
             # alone.
-            self.outbox.rejected_asks.append(Refusal(key, runs_elsewhere(key, apps)))
+            self.outbox.rejected_asks.append(Refusal(key, key_used_elsewhere(key, apps)))
             return
         message = unknown(app_id, uuid, key)
         self.outbox.unknown_releases.append(UnknownRelease(app_id, uuid, key, message))

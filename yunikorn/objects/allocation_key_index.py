@@ -13,7 +13,7 @@ NAMED = 5
 """Maximum number of applications listed in an answer; the answer gives the number of the others."""
 
 
-class RunIndex:
+class AllocationKeyIndex:
     """Finds the applications that have allocations with a given key.
 
     Nearly all keys have one allocation. The index stores the application itself for these keys, and a count
@@ -57,7 +57,7 @@ class RunIndex:
         return list(known) if isinstance(known, dict) else [known]
 
 
-def runs_elsewhere(key: str, apps: list[Application]) -> str:
+def key_used_elsewhere(key: str, apps: list[Application]) -> str:
     """Return the answer to a release by key alone if applications have allocations with this key."""
     names = [app.id for app in apps[:NAMED]]
     if len(apps) > NAMED:
