@@ -111,14 +111,14 @@ class Ask(WithSpec):
         return 0 if self.extras is None else self.extras.made
 
     @property
-    def over_limit(self) -> bool:
+    def limit_reported(self) -> bool:
         """True if the ask was reported as exceeding the headroom of its user or group."""
-        return False if self.extras is None else self.extras.over_limit
+        return False if self.extras is None else self.extras.limit_reported
 
     @property
-    def over_quota(self) -> bool:
+    def quota_reported(self) -> bool:
         """True if the ask was reported as exceeding the headroom of its queues."""
-        return False if self.extras is None else self.extras.over_quota
+        return False if self.extras is None else self.extras.quota_reported
 
     @property
     def eviction(self) -> Eviction | None:

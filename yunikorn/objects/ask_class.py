@@ -114,7 +114,7 @@ class AskClasses:
         self._idle = 0
         self.unschedulable: dict[int, AskClass] = {}
         """Ask classes for which no node had room at the latest attempt, by bit."""
-        self.users: dict[str, int] = {}
+        self.per_node_order: dict[str, int] = {}
         """Number of ask classes with waiting requests, by name of their node order."""
         self._fit_index = FitIndex(())
         self._unknown = False
@@ -176,7 +176,7 @@ class AskClasses:
             self._idle -= 1
             if not ask_class.bit & self._fit_index.known:
                 self._unknown = True
-            self.users[ask_class.node_order] = self.users.get(ask_class.node_order, 0) + 1
+            self.per_node_order[ask_class.node_order] = self.per_node_order.get(ask_class.node_order, 0) + 1
         ask_class.waiting += 1
 
     def leave(self, ask_class: AskClass) -> None:
@@ -185,7 +185,7 @@ class AskClasses:
         if not ask_class.waiting:
             self._idle += 1
             self.retired += 1
-            self.users[ask_class.node_order] -= 1
+            self.per_node_order[ask_class.node_order] -= 1
 
     def mark_unschedulable(self, ask_class: AskClass) -> None:
         """Record that no node has room for this ask class, until `mark_schedulable`."""

@@ -24,18 +24,18 @@ class AskExtras:
         "eviction",
         "gang",
         "gang_blocked",
+        "limit_reported",
         "made",
-        "over_limit",
-        "over_quota",
+        "quota_reported",
         "refusals",
         "reserved",
         "tries",
         "unschedulable",
     )
 
-    over_limit: bool
+    limit_reported: bool
     """True if the ask was reported as exceeding the headroom of its user or group."""
-    over_quota: bool
+    quota_reported: bool
     """True if the ask was reported as exceeding the headroom of its queues."""
     eviction: Eviction | None
     """The latest eviction made for the ask."""
@@ -60,7 +60,7 @@ class AskExtras:
     """The atomic gang that this ask represents with all its members; None for an ordinary ask."""
 
     def __init__(self) -> None:
-        self.over_limit = self.over_quota = self.unschedulable = self.gang_blocked = False
+        self.limit_reported = self.quota_reported = self.unschedulable = self.gang_blocked = False
         self.eviction = self.reserved = self.gang = None
         self.made = self.tries = 0
         self.barred_until = INT64_MIN

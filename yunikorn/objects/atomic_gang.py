@@ -75,8 +75,8 @@ class AtomicGang:
         "done",
         "members",
         "overdue",
+        "reported",
         "request",
-        "told",
         "total",
     )
 
@@ -105,7 +105,7 @@ class AtomicGang:
         self.overdue = False
         """True if the gang waited for the whole `Timeouts.gang_patience`, so that later requests are held
         back."""
-        self.told = False
+        self.reported = False
         """True if the lack of room was reported."""
 
     @property
@@ -251,7 +251,7 @@ class AtomicGang:
         if self.deadline is not None:
             self.deadline.cancel()
             self.deadline = None
-        self.overdue = self.told = self._alone = False
+        self.overdue = self.reported = self._alone = False
         self._accounting.gangs.overdue.pop(self.app.id, None)
 
     def finish(self) -> None:

@@ -130,7 +130,7 @@ class AskAdmission:
     def ask_class_of(self, ask: Ask) -> AskClass:
         """Return the equivalence class of the ask with respect to nodes, given the predicates in use."""
         predicates = self._at.policies.predicates
-        classes = predicates.ask_classes(ask) if predicates else ()
+        classes = predicates.predicate_classes(ask) if predicates else ()
         required = ask.tags.get(REQUIRED_NODE_TAG, "") if ask.tags else ""
         return self._partition.ask_classes.of(ask.resource, ask.app.node_order, required, classes)
 

@@ -243,9 +243,9 @@ class AtomicGangs:
 
     def _tell(self, gang: AtomicGang, why: str) -> None:
         event_recorder, request = self._partition.event_recorder, gang.request
-        if gang.told or request is None:
+        if gang.reported or request is None:
             return
-        gang.told = True
+        gang.reported = True
         if event_recorder.enabled:
             size = f"{gang.size} members, {describe(request.resource)}"
             never = ""

@@ -275,16 +275,16 @@ class Cycle:
                 queue.mark_over_quota(ask.pending_class)
                 if queue is self._root:
                     self.reservations.consider(ask)
-                if extras is None or not extras.over_quota:
+                if extras is None or not extras.quota_reported:
                     self._report_quota(ask, queue)
                 return None
         for tracker in app.owner:
             if not tracker.has_room(pairs):
                 self._pending_classes.mark_over_limit(ask.pending_class, tracker)
-                if extras is None or not extras.over_limit:
+                if extras is None or not extras.limit_reported:
                     self._report_limit(ask, tracker)
                 return None
-        if extras is not None and (extras.over_quota or extras.over_limit):
+        if extras is not None and (extras.quota_reported or extras.limit_reported):
             self._report_room(ask, extras)
         chain = self._predicates
         if chain is not None:
@@ -334,7 +334,7 @@ class Cycle:
                 self.unschedulable_queue.mark_unschedulable(ask.ask_class)
 
     def _report_quota(self, ask: Ask, queue: Queue) -> None:
-        ask.ensure_extras().over_quota = True
+        ask.ensure_extras().quota_reported = True
         event_recorder = self._partition.event_recorder
         if event_recorder.enabled:
             requested, available = describe(ask.resource), describe(queue.headroom or {})
@@ -347,7 +347,7 @@ class Cycle:
             )
 
     def _report_limit(self, ask: Ask, tracker: UsageTracker) -> None:
-        ask.ensure_extras().over_limit = True
+        ask.ensure_extras().limit_reported = True
         event_recorder = self._partition.event_recorder
         if event_recorder.enabled:
             requested, available = describe(ask.resource), describe(tracker.headroom)
@@ -360,15 +360,15 @@ class Cycle:
 
     def _report_room(self, ask: Ask, extras: AskExtras) -> None:
         event_recorder, app = self._partition.event_recorder, ask.app
-        if event_recorder.enabled and extras.over_quota:
+        if event_recorder.enabled and extras.quota_reported:
             message = f"Request '{ask.key}' has become schedulable in queue '{app.chain[0].path}'"
             event_recorder.record(
                 "REQUEST", ask.key, app.id, message=message, reason="QueueResourcesAvailable"
             )
-        if event_recorder.enabled and extras.over_limit:
+        if event_recorder.enabled and extras.limit_reported:
             message = f"Request '{ask.key}' fits in the available user quota"
             event_recorder.record("REQUEST", ask.key, app.id, message=message, reason="UserQuotaAvailable")
-        extras.over_quota = extras.over_limit = False
+        extras.quota_reported = extras.limit_reported = False
 
     def _report(self, ask: Ask, refusals: Mapping[str, int]) -> None:
         event_recorder = self._partition.event_recorder

@@ -162,7 +162,7 @@ class NodeOrders:
 
     def _drop_unused(self) -> None:
         self._retired = self._ask_classes.retired
-        users = self._ask_classes.users
+        users = self._ask_classes.per_node_order
         for key in list(self._orders):
             name, _ = key
             if name != DEFAULT and not users.get(name):

@@ -160,7 +160,7 @@ class PredicateChain:
 
     # -- classes ------------------------------------------------------------------------------------
 
-    def ask_classes(self, ask: Ask) -> tuple[Hashable, ...]:
+    def predicate_classes(self, ask: Ask) -> tuple[Hashable, ...]:
         """Return the ask's class for each predicate that declares one; part of the key of its ask class."""
         found: list[Hashable] = []
         for condition in self._classifying:
