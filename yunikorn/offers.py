@@ -14,7 +14,7 @@ from yunikorn.errors import YunikornError
 from yunikorn.kinds import Kind
 
 
-class Unfit(YunikornError):
+class InvalidOffer(YunikornError):
     """Violation of the rules of a plugin's kind; the message names the class and the correction."""
 
 
@@ -107,11 +107,15 @@ def options_of(cls: type[Any]) -> tuple[Option, ...]:
 
 
 def check_class(kind: Kind, cls: Any) -> str:
-    """Return the name under which `cls` is offered. Raises `Unfit` if the class is not valid for its kind."""
+    """Return the name under which `cls` is offered. Raises `InvalidOffer` if the class is not valid for its
+    kind.
+    """
     if not isinstance(cls, type):
-        raise Unfit(f"{kind.hook} returned {cls!r}, which is not a class; return the class itself")
+        raise InvalidOffer(f"{kind.hook} returned {cls!r}, which is not a class; return the class itself")
     if not issubclass(cls, kind.base):
-        raise Unfit(f"{cls.__qualname__} is not a subclass of {kind.base.__name__}, as {kind.hook} requires")
+        raise InvalidOffer(
+            f"{cls.__qualname__} is not a subclass of {kind.base.__name__}, as {kind.hook} requires"
+        )
     _check_name(kind, cls)
     _check_method(kind, cls)
     _check_options(kind, cls)
@@ -131,16 +135,16 @@ def _check_name(kind: Kind, cls: Any) -> None:
         wrong = f"'name' of {cls.__qualname__} is an option: write it without a type, name = \"...\""
     else:
         wrong = f"{cls.__qualname__} has no name: set the class attribute 'name' to a text"
-    raise Unfit(wrong)
+    raise InvalidOffer(wrong)
 
 
 def _check_method(kind: Kind, cls: Any) -> None:
     wanted = f"{kind.method}({', '.join(kind.arguments)})"
     method = getattr(cls, kind.method, None)
     if method is None or method is getattr(kind.base, kind.method, None):
-        raise Unfit(f"{cls.__qualname__} lacks the method {wanted}")
+        raise InvalidOffer(f"{cls.__qualname__} lacks the method {wanted}")
     if not callable(method):
-        raise Unfit(f"{kind.method} of {cls.__qualname__} is not a method; expected {wanted}")
+        raise InvalidOffer(f"{kind.method} of {cls.__qualname__} is not a method; expected {wanted}")
     bound = isinstance(inspect.getattr_static(cls, kind.method), staticmethod | classmethod)
     given = list(kind.arguments) if bound or not inspect.isfunction(method) else ["self", *kind.arguments]
     try:
@@ -150,7 +154,7 @@ def _check_method(kind: Kind, cls: Any) -> None:
         if kind.method == "score" and _binds(method, [*given, "ask_class"]):
             return
         signature = inspect.signature(method)
-        raise Unfit(
+        raise InvalidOffer(
             f"{cls.__qualname__}.{kind.method}{signature} does not match: expected {wanted}"
         ) from None
     except ValueError:
@@ -174,13 +178,13 @@ def _check_options(kind: Kind, cls: Any) -> None:
             for field in dataclasses.fields(cls):
                 field.type = hints[field.name]
     except NameError as error:
-        raise Unfit(
+        raise InvalidOffer(
             f"the types of {cls.__qualname__}'s options cannot be read: {error}; import the named types at "
             "the top of the module, not under TYPE_CHECKING"
         ) from error
     for option in options_of(cls):
         if option.name in kind.reserved:
-            raise Unfit(
+            raise InvalidOffer(
                 f"the option '{option.name}' of {cls.__qualname__} cannot be set: every {kind.title} "
                 "has a key of this name; rename the option"
             )

@@ -36,9 +36,9 @@ from yunikorn.kinds import (
 )
 from yunikorn.offers import (
     Broken,
+    InvalidOffer,
     Offer,
     Option,
-    Unfit,
     check_class,
     describe_origin,
     has_options,
@@ -111,16 +111,16 @@ class Registry:
         taken = self._pm.get_plugin(name)
         try:
             if self.has_plugin(name):
-                raise Unfit("a plugin of this name is already registered")
+                raise InvalidOffer("a plugin of this name is already registered")
             if self._pm.is_registered(plugin):
-                raise Unfit(f"the plugin is already registered as '{self._pm.get_name(plugin)}'")
+                raise InvalidOffer(f"the plugin is already registered as '{self._pm.get_name(plugin)}'")
             self._pm.register(plugin, name)
             self._check_hooks(plugin)
             offers = self._collect(plugin, name, distribution, version)
         except (Exception, SystemExit) as error:
             if taken is None and self._pm.has_plugin(name):
                 self._pm.unregister(name=name)
-            what = str(error) if isinstance(error, Unfit) else f"{type(error).__name__}: {error}"
+            what = str(error) if isinstance(error, InvalidOffer) else f"{type(error).__name__}: {error}"
             self._blame(name, distribution, version, f"registering: {what}")
             return False
         self._offers.update({(offer.kind.id, offer.name): offer for offer in offers})
@@ -143,7 +143,7 @@ class Registry:
         callers = self._pm.get_hookcallers(plugin) or []
         for caller in callers:
             if not caller.has_spec():
-                raise Unfit(f"unknown hook '{caller.name}'{suggest(caller.name, known)}")
+                raise InvalidOffer(f"unknown hook '{caller.name}'{suggest(caller.name, known)}")
             for impl in caller.get_hookimpls():
                 if impl.plugin is plugin:
                     _refuse_marks(caller.name, impl)
@@ -151,9 +151,9 @@ class Registry:
         for name in sorted(vars(plugin)) if hasattr(plugin, "__dict__") else ():
             if name.startswith("yunikorn_") and name not in marked and callable(getattr(plugin, name)):
                 hint = "" if name in known else suggest(name, known)
-                raise Unfit(f"function '{name}' is not marked with @hookimpl{hint}")
+                raise InvalidOffer(f"function '{name}' is not marked with @hookimpl{hint}")
         if not marked:
-            raise Unfit("it implements no hook; write a function such as yunikorn_placement_rules")
+            raise InvalidOffer("it implements no hook; write a function such as yunikorn_placement_rules")
 
     def _collect(self, plugin: object, name: str, distribution: str, version: str) -> list[Offer]:
         offers: list[Offer] = []
@@ -178,7 +178,7 @@ class Registry:
                 if field.init and field.type is not None:
                     self._plain.get_structure_hook(field.type)
             except cattrs.StructureHandlerNotFoundError:
-                raise Unfit(
+                raise InvalidOffer(
                     f"the option '{field.name}' of {offer.cls.__qualname__} has the type "
                     f"{type_name(field.type)}, which no configuration can give"
                 ) from None
@@ -188,7 +188,7 @@ class Registry:
         other = self._offers.get(key) or next((o for o in siblings if (o.kind.id, o.name) == key), None)
         if other:
             origin = describe_origin(other.plugin, other.distribution, other.version)
-            raise Unfit(f"{offer.kind.title} '{offer.name}' is already offered by {origin}")
+            raise InvalidOffer(f"{offer.kind.title} '{offer.name}' is already offered by {origin}")
 
     # -- look-up ------------------------------------------------------------------------------------
 
@@ -308,7 +308,7 @@ MARKS = ("wrapper", "hookwrapper", "tryfirst", "trylast", "optionalhook")
 def _refuse_marks(hook: str, impl: pluggy.HookImpl) -> None:
     given = [mark for mark in MARKS if getattr(impl, mark)]
     if given:
-        raise Unfit(
+        raise InvalidOffer(
             f"{hook} is marked with {' and '.join(given)}, which {'is' if len(given) == 1 else 'are'}"
             " not supported: each hook is called separately, in the order of registration;"
             " write @hookimpl alone"
@@ -320,7 +320,7 @@ def _classes(kind: Kind, answer: object) -> Iterable[Any]:
         # The order of a set depends on memory addresses.
         return sorted(answer, key=lambda cls: (str(getattr(cls, "name", "")), repr(cls)))
     if not isinstance(answer, (list, tuple)):
-        raise Unfit(f"{kind.hook} returned {answer!r}; it must return a list of classes")
+        raise InvalidOffer(f"{kind.hook} returned {answer!r}; it must return a list of classes")
     return answer
 
 
