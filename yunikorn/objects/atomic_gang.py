@@ -205,7 +205,7 @@ class AtomicGang:
         for ask in self._asks:
             if fits(amount, self.total):
                 break
-            count = _repeats(ask, self.total, amount)
+            count = _replicas_needed(ask, self.total, amount)
             if count:
                 chosen.append((ask, count))
                 grow(amount, ask.resource, count)
@@ -268,7 +268,7 @@ class AtomicGang:
         self._asks.clear()
 
 
-def _repeats(ask: Ask, total: Mapping[str, int], chosen: Mapping[str, int]) -> int:
+def _replicas_needed(ask: Ask, total: Mapping[str, int], chosen: Mapping[str, int]) -> int:
     """Return the fewest replicas of an ask that supply as much as possible of `total` less `chosen`."""
     count, most, resource = 0, ask.pending, ask.resource
     for name, value in total.items():

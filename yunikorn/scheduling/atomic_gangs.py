@@ -276,7 +276,7 @@ def _by_ask_class(members: Members) -> Members:
 
 def _take(room: Tally, ask: Ask, most: int) -> int:
     """Subtract up to `most` replicas of `ask` from `room`, as many as fit; returns their number."""
-    count = _repeats_in(room, ask.ask_class, most)
+    count = _count_in(room, ask.ask_class, most)
     for name, amount in ask.ask_class.pairs:
         room[name] = room.get(name, 0) - amount * count
     return count
@@ -286,17 +286,17 @@ def _room_for(ask_class: AskClass, most: int, nodes: Mapping[str, Node]) -> int:
     """Return how many requests of `ask_class` fit the free nodes, up to `most`; predicates are ignored."""
     if ask_class.required:
         node = nodes.get(ask_class.required)
-        return 0 if node is None else _repeats_in(node.available, ask_class, most)
+        return 0 if node is None else _count_in(node.available, ask_class, most)
     found = 0
     for node in nodes.values():
         if node.is_free:
-            found += _repeats_in(node.available, ask_class, most - found)
+            found += _count_in(node.available, ask_class, most - found)
             if found == most:
                 break
     return found
 
 
-def _repeats_in(room: Mapping[str, int], ask_class: AskClass, most: int) -> int:
+def _count_in(room: Mapping[str, int], ask_class: AskClass, most: int) -> int:
     """Return how many requests of `ask_class` fit `room` together, up to `most`."""
     for name, amount in ask_class.pairs:
         most = min(most, max(0, room.get(name, 0)) // amount)

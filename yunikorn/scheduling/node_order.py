@@ -112,10 +112,10 @@ class NodeOrder:
         only.blocks.append(self._first)
         self._groups = [only]
         self._borders: list[Border] = []
-        self._seats: dict[str, NodePosition] = {}
+        self._positions: dict[str, NodePosition] = {}
         self.seen = 0
         """Number of change log entries applied so far (see `catch_up`); for orders per ask class only."""
-        self._dozing: dict[str, tuple[Node, bool]] = {}
+        self._deferred: dict[str, tuple[Node, bool]] = {}
         """Changed nodes without room, by id, and True if they gained room; their score is not computed."""
         every = read_seconds(policy, "refresh_every", origin, failures)
         self.ages = bool(every)
@@ -124,17 +124,17 @@ class NodeOrder:
         self._tick = -1
 
     def __len__(self) -> int:
-        return len(self._seats.keys() | self._dozing.keys())
+        return len(self._positions.keys() | self._deferred.keys())
 
     def __iter__(self) -> Iterator[Node]:
-        self._rouse()
+        self._position_deferred()
         for group in self._groups:
             for block in group.blocks:
                 for entry in block.entries:
                     yield entry[2]
 
     def __reversed__(self) -> Iterator[Node]:
-        self._rouse()
+        self._position_deferred()
         for group in reversed(self._groups):
             for block in reversed(group.blocks):
                 for entry in reversed(block.entries):
@@ -179,9 +179,9 @@ class NodeOrder:
         node_id = node.id
         position: NodePosition | None = node.position
         if position is None or position.order is not self:
-            position = self._seats.get(node_id)
+            position = self._positions.get(node_id)
         if position is None:
-            position = self._seats[node_id] = NodePosition(self)
+            position = self._positions[node_id] = NodePosition(self)
             if node.position is None and self.ask_class is None:
                 # Usually there is a single order, and the node itself can hold its position: no lookup by id.
                 node.position = position
@@ -227,18 +227,18 @@ class NodeOrder:
             changed[node] = gained or changed.get(node, False)
         self.seen = len(log)
         for node, gained in changed.items():
-            before = self._dozing.pop(node.id, None) if self._dozing else None
+            before = self._deferred.pop(node.id, None) if self._deferred else None
             gained = gained or (before is not None and before[1])
             if not node.is_free:
                 self.remove(node.id)
             elif self.ask_class is None or self.ask_class.fits(node):
                 self.put(node, gained)
             else:
-                self._dozing[node.id] = (node, gained)
+                self._deferred[node.id] = (node, gained)
 
-    def _rouse(self) -> None:
+    def _position_deferred(self) -> None:
         """Position all deferred nodes, including those without room."""
-        dozing, self._dozing = self._dozing, {}
+        dozing, self._deferred = self._deferred, {}
         for node, gained in dozing.values():
             self.put(node, gained)
 
@@ -282,8 +282,8 @@ class NodeOrder:
 
     def remove(self, node_id: str) -> None:
         """Remove a node; no effect if the order does not contain it."""
-        self._dozing.pop(node_id, None)
-        position = self._seats.pop(node_id, None)
+        self._deferred.pop(node_id, None)
+        position = self._positions.pop(node_id, None)
         if position is not None:
             entries = position.block.entries
             node: Node = position.entry[2]
@@ -298,7 +298,7 @@ class NodeOrder:
 
     def dissolve(self) -> None:
         """Detach all nodes from this order, which is no longer used."""
-        for position in self._seats.values():
+        for position in self._positions.values():
             position.order = None
             node: Node = position.entry[2]
             if node.position is position:
