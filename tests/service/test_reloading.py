@@ -13,8 +13,8 @@ from tests.service.stand import Stand, serve
 from yunikorn.errors import UsageError
 from yunikorn.registry import Registry
 from yunikorn.service.config_files import ConfigFiles, LoadedConfigurations
+from yunikorn.service.config_reload import Reloading
 from yunikorn.service.file_watch import FileWatch
-from yunikorn.service.reloading import Reloading
 
 SMALL = configuration({"name": "a"})
 BIGGER = configuration({"name": "a"}, {"name": "b"})

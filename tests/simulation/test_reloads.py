@@ -10,11 +10,11 @@ import pytest
 from tests.simulation.test_replay import Replay, conserved
 from yunikorn.clock import SECOND
 from yunikorn.registry import Registry
+from yunikorn.simulation.config_events import Reloaded, ReloadReport
 from yunikorn.simulation.decisions import FolderRecorder
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.recorder import Recorder
-from yunikorn.simulation.reloads import Reloaded, ReloadReport
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 

@@ -28,10 +28,10 @@ from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.sections import sections
 from yunikorn.reporting.variants import check_configs
+from yunikorn.simulation.config_events import describe_reload
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.input_error import InputError
-from yunikorn.simulation.reloads import describe_reload
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload

@@ -27,7 +27,7 @@ from yunikorn.objects.gang import ATOMIC, style_named
 from yunikorn.objects.outbox import Refusal
 from yunikorn.resources import is_zero
 from yunikorn.scheduling.ask_admission import NewAsk
-from yunikorn.scheduling.existing import FOREIGN_TAG, ExistingAllocation
+from yunikorn.scheduling.existing_allocations import FOREIGN_TAG, ExistingAllocation
 from yunikorn.scheduling.partition_scheduler import ApplicationSpec
 from yunikorn.scheduling.user_groups import NO_GROUP, NOBODY
 

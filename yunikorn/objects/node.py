@@ -11,7 +11,7 @@ from yunikorn.states import NODE, SCHEDULABLE
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation
     from yunikorn.objects.ask import Ask
-    from yunikorn.objects.foreign import ForeignAllocation
+    from yunikorn.objects.foreign_allocations import ForeignAllocation
 
 
 class Node:

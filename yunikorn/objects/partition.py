@@ -10,7 +10,7 @@ from yunikorn.objects.allocation_key_index import key_used_elsewhere
 from yunikorn.objects.application import COUNTED
 from yunikorn.objects.ask_class import AskClasses
 from yunikorn.objects.event_recorder import EventRecorder
-from yunikorn.objects.foreign import ForeignAllocations
+from yunikorn.objects.foreign_allocations import ForeignAllocations
 from yunikorn.objects.node import Node
 from yunikorn.objects.outbox import AskRelease, Outbox, Refusal, Release
 from yunikorn.objects.partition_gangs import PartitionGangs

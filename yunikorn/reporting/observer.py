@@ -22,9 +22,9 @@ from yunikorn.reporting.queue_observations import QueueObservations
 from yunikorn.reporting.quota_source import QuotaSource
 from yunikorn.reporting.size_classes import size_class
 from yunikorn.resources import Resource
+from yunikorn.simulation.config_events import Reloaded
 from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder
-from yunikorn.simulation.reloads import Reloaded
 from yunikorn.simulation.rm_state import Running, Submitted
 from yunikorn.simulation.workload import NodeEvent
 

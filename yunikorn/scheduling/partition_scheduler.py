@@ -21,7 +21,7 @@ from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
 from yunikorn.scheduling.cycle import Cycle
-from yunikorn.scheduling.existing import ExistingAllocations
+from yunikorn.scheduling.existing_allocations import ExistingAllocations
 from yunikorn.scheduling.gang_admission import gang_refusal, make_gang, report_oversize, report_style
 from yunikorn.scheduling.max_apps_events import MaxAppsEvents
 from yunikorn.scheduling.namespace_quota import apply_namespace_quota

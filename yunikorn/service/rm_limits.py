@@ -22,7 +22,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
-from yunikorn.service.rm_asks import AskCount, existing_in, removed_applications
+from yunikorn.service.ask_count import AskCount, existing_in, removed_applications
 from yunikorn.service.settings import RMLimits
 from yunikorn.states import RUNNING
 

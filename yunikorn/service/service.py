@@ -26,8 +26,8 @@ from yunikorn.registry import Registry
 from yunikorn.service import demo
 from yunikorn.service.budgets import Budgets, keep_budgets
 from yunikorn.service.config_files import DEFAULT_GROUP, ConfigFiles, LoadedConfigurations
+from yunikorn.service.config_reload import Reloading, Texts
 from yunikorn.service.file_watch import watch
-from yunikorn.service.reloading import Reloading, Texts
 from yunikorn.service.settings import Settings
 from yunikorn.service.stop_signals import StopSignals
 from yunikorn.service.watchdog import Watchdog, keep_watch

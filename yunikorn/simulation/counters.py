@@ -6,9 +6,9 @@ import re
 
 import attrs
 
+from yunikorn.simulation.config_events import Reloaded
 from yunikorn.simulation.lost_work import PREEMPTED, GangFigures, LostWorkTotals
 from yunikorn.simulation.oversized import partition_name
-from yunikorn.simulation.reloads import Reloaded
 from yunikorn.simulation.rm_state import Running, Submitted
 from yunikorn.simulation.statistics import Capacity, Usage, Waits
 

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-from yunikorn.simulation.reloads import ConfigEvent
+from yunikorn.simulation.config_events import ConfigEvent
 from yunikorn.simulation.workload import NodeEvent, Workload, WorkloadApplication
 
 T = TypeVar("T")

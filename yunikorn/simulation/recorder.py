@@ -14,7 +14,7 @@ from yunikorn.simulation.rm_state import Running, Submitted
 from yunikorn.simulation.workload import NodeEvent
 
 if TYPE_CHECKING:
-    from yunikorn.simulation.reloads import Reloaded
+    from yunikorn.simulation.config_events import Reloaded
 
 
 class Recorder:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from yunikorn.simulation.config_events import ReloadReport
 from yunikorn.simulation.counters import Counters, QueueFigures, RefusalReason
 from yunikorn.simulation.explain_answers import ExplainAnswer
 from yunikorn.simulation.limit_waits import LimitReport
 from yunikorn.simulation.lost_work import PREEMPTED, GangReport, LostWork
 from yunikorn.simulation.oversized import OversizedTasks, partition_name
-from yunikorn.simulation.reloads import ReloadReport
 from yunikorn.simulation.statistics import Usage, WaitSummary, seconds, used_share
 from yunikorn.simulation.workload import Workload
 

@@ -11,9 +11,9 @@ from yunikorn.config.document import Mapping, compose, show
 from yunikorn.config.reading import Findings, Spot, Table
 from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.resources import INT64_MAX
+from yunikorn.simulation.config_events import ConfigEvent
 from yunikorn.simulation.generator import MANY, Generated
 from yunikorn.simulation.input_error import InputError
-from yunikorn.simulation.reloads import ConfigEvent
 from yunikorn.simulation.rng import streams
 from yunikorn.simulation.scenario_applications import read_applications
 from yunikorn.simulation.scenario_failures import read_failures

@@ -11,9 +11,9 @@ import attrs
 
 from yunikorn.config.reading import Table
 from yunikorn.resources import NOTHING, Resource
+from yunikorn.simulation.config_events import ConfigEvent
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.machines import MAX_NODES, numbered
-from yunikorn.simulation.reloads import ConfigEvent
 from yunikorn.simulation.scenario_values import read_count, read_name, read_resources, read_time
 from yunikorn.simulation.source import read_content, yaml_text
 from yunikorn.simulation.workload import NodeEvent, NodeEventKind, WorkloadNode

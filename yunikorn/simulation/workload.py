@@ -13,7 +13,7 @@ import attrs
 
 from yunikorn.objects.gang import ATOMIC
 from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
-from yunikorn.simulation.reloads import ConfigEvent
+from yunikorn.simulation.config_events import ConfigEvent
 
 FOREVER = INT64_MAX
 """Run time of a task that does not end by itself."""

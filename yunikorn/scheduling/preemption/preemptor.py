@@ -20,8 +20,8 @@ from yunikorn.scheduling.preemption.evictor import Evictor
 from yunikorn.scheduling.preemption.precheck import PreemptionPrecheck
 from yunikorn.scheduling.preemption.required_node import victims_on
 from yunikorn.scheduling.preemption.schedule import NEVER, RETRY_INTERVAL, PreemptionSchedule, ScheduleEntry
-from yunikorn.scheduling.preemption.search import PreemptionPlan, Search, least, youngest
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, guarantees, quotas
+from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search, least, youngest
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:

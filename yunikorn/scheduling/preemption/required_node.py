@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from yunikorn.resources import grow
 from yunikorn.scheduling.preemption.candidate_pool import shortage
 from yunikorn.scheduling.preemption.candidates import may_go, uses_any_of
-from yunikorn.scheduling.preemption.search import least
+from yunikorn.scheduling.preemption.victim_search import least
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation

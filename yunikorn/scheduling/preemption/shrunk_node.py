@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from yunikorn.resources import Tally, grow
 from yunikorn.scheduling.preemption.candidates import may_go
-from yunikorn.scheduling.preemption.search import least
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
+from yunikorn.scheduling.preemption.victim_search import least
 
 if TYPE_CHECKING:
     from yunikorn.objects.allocation import Allocation

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.objects.ask_spec import DEFAULT_SPEC, AskSpec
-from yunikorn.objects.foreign import ForeignAllocation
+from yunikorn.objects.foreign_allocations import ForeignAllocation
 from yunikorn.objects.outbox import Refusal
 from yunikorn.objects.queue import RECOVERY
 from yunikorn.resources import Resource, has_negative, is_zero
-from yunikorn.scheduling.awaited import AwaitedAllocations
+from yunikorn.scheduling.awaited_allocations import AwaitedAllocations
 from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import FAILING
 

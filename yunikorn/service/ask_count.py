@@ -11,7 +11,7 @@ from yunikorn.objects import allocation as objects
 from yunikorn.objects.application import Application
 from yunikorn.objects.ask import Ask
 from yunikorn.scheduling.ask_admission import asks_of
-from yunikorn.scheduling.existing import FOREIGN_TAG
+from yunikorn.scheduling.existing_allocations import FOREIGN_TAG
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler, ended_by
 
 

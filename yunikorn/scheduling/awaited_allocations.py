@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.objects.foreign import ForeignAllocation
+from yunikorn.objects.foreign_allocations import ForeignAllocation
 from yunikorn.objects.unknown_releases import UnknownRelease
 
 if TYPE_CHECKING:
     from yunikorn.objects.node import Node
     from yunikorn.objects.partition import Partition
-    from yunikorn.scheduling.existing import ExistingAllocation
+    from yunikorn.scheduling.existing_allocations import ExistingAllocation
 
 MARK = "\0awaited "
 """Prefix of the keys of such allocations among the foreign ones; RMs cannot use control characters."""
