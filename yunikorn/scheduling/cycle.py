@@ -64,7 +64,7 @@ class Cycle:
         self.backoff = AppBackoff(partition)
         partition.queues.put_in_order = self.resort
         self._stop_starts = 0
-        """Value of `Cluster.stop_starts` that this cycle has applied."""
+        """Value of `ClusterSize.stop_starts` that this cycle has applied."""
         self._stopped = False
         """True if the partition or the root queue is stopped."""
 

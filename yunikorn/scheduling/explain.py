@@ -80,8 +80,8 @@ class Explanation:
 
 POSITION = Reason(
     "order",
-    "nothing: it is tried at the next decision",
-    "nothing stops it: it is tried at the next decision",
+    "not blocked: the request is tried at the next decision",
+    "the request is not blocked and is tried at the next decision",
 )
 
 

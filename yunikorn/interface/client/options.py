@@ -40,7 +40,7 @@ class ClientTls:
     def credentials(self) -> grpc.ChannelCredentials:
         """Return the credentials for gRPC; raise `UsageError` for an unreadable file, or half a key pair."""
         if (self.certificate is None) != (self.key is None):
-            raise UsageError("Tls: certificate and key belong together: give both, or neither")
+            raise UsageError("ClientTls: certificate and key belong together: give both, or neither")
         return grpc.ssl_channel_credentials(
             _pem("authority", self.authority), _pem("key", self.key), _pem("certificate", self.certificate)
         )
@@ -52,9 +52,9 @@ def _pem(field: str, path: Path | None) -> bytes | None:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise UsageError(f"Tls.{field}: {path} cannot be read: {error.strerror or error}") from error
+        raise UsageError(f"ClientTls.{field}: {path} cannot be read: {error.strerror or error}") from error
     if b"-----BEGIN" not in data:
-        raise UsageError(f"Tls.{field}: {path} is not in PEM form (-----BEGIN ...)")
+        raise UsageError(f"ClientTls.{field}: {path} is not in PEM form (-----BEGIN ...)")
     return data
 
 
