@@ -16,27 +16,25 @@ SWITCH = "YUNIKORN_COMPILE"
 COMPILER = ["mypy >= 1.18", "types-PyYAML"]
 
 HOT = {
-    "yunikorn/objects": (
+    "yunikorn/index": ("sorted_members",),
+    "yunikorn/model": (
         "allocation",
         "usage_tracker",
         "application",
         "ask",
-        "atomic_gang",
-        "pending_accounting",
+        "gang",
         "pending_class",
-        "allocation_extras",
-        "event_recorder",
-        "node_reservations",
-        "allocation_accounting",
-        "sorted_members",
-        "ask_batch",
         "node",
-        "ask_extras",
         "queue",
         "app_requests",
         "ask_class",
-        "ask_spec",
-        "fit_index",
+    ),
+    "yunikorn/accounting": (
+        "pending_accounting",
+        "event_recorder",
+        "node_reservations",
+        "allocation_accounting",
+        "ask_batch",
         "user_group_usage",
     ),
     "yunikorn/scheduling": (

@@ -8,6 +8,7 @@ from benchmarks import extension
 from benchmarks.failure import BenchmarkFailure
 from benchmarks.workload import RM, Workload
 from yunikorn.clock import ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AllocationRelease,
     AllocationReleasesRequest,
@@ -18,7 +19,6 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import BATCH
-from yunikorn.registry import Registry
 
 IN_TWO_STEPS = (TerminationType.PLACEHOLDER_REPLACED, TerminationType.PREEMPTED_BY_SCHEDULER)
 """Terminations that are final only after the resource manager confirms them."""

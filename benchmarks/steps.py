@@ -35,7 +35,7 @@ PARTS = (
         "telling the resource manager",
         ("interface/delivery.py", "outbox.py", "client_session.py", "stand.py", "<attrs"),
     ),
-    ("accounting", ("yunikorn/objects/",)),
+    ("accounting", ("yunikorn/model/", "yunikorn/accounting/")),
     ("the cycle itself", ("yunikorn/",)),
 )
 """Purposes of code by file name; the first match counts."""

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from tests.audit import AuditedSimulation
 from tests.costs import Bill, Meter
 from tests.markers import mark
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.simulation import run
 
 CHECKOUT = Path(__file__).parent.parent

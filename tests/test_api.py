@@ -9,8 +9,9 @@ from pathlib import Path
 import attrs
 import pytest
 
-from yunikorn import api, hookspecs, testing
-from yunikorn.registry import KINDS
+from yunikorn import api, testing
+from yunikorn.framework import hookspecs
+from yunikorn.framework.registry import KINDS
 
 VIEWS = {
     "Queue": "allocated fair_max guaranteed max parent path pending priority properties recent",

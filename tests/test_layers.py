@@ -17,18 +17,19 @@ ROOTS = {
     "yunikorn_policies": CHECKOUT / "policies" / "yunikorn_policies",
 }
 
-FOUNDATION = {"yunikorn.errors", "yunikorn.clock", "yunikorn.resources", "yunikorn.suggestions", "yunikorn"}
-FRAMEWORK = {
+FOUNDATION = {
+    "yunikorn",
+    "yunikorn.errors",
+    "yunikorn.clock",
+    "yunikorn.resources",
+    "yunikorn.text",
     "yunikorn.api",
-    "yunikorn.hookspecs",
-    "yunikorn.kinds",
-    "yunikorn.offers",
-    "yunikorn.defaults",
-    "yunikorn.registry",
 }
-BASE = FOUNDATION | FRAMEWORK | {"yunikorn.config", "yunikorn.states"}
-OBJECTS = BASE | {"yunikorn.objects"}
-SCHEDULING = OBJECTS | {"yunikorn.scheduling"}
+"""Parts without policies or state, which every other part may import."""
+FRAMEWORK = FOUNDATION | {"yunikorn.states", "yunikorn.framework", "yunikorn.config"}
+MODEL = FRAMEWORK | {"yunikorn.index", "yunikorn.model"}
+ACCOUNTING = MODEL | {"yunikorn.accounting"}
+SCHEDULING = ACCOUNTING | {"yunikorn.scheduling"}
 INTERFACE = SCHEDULING | {"yunikorn.interface"}
 WIRE = INTERFACE | {"yunikorn.interface.wire"}
 DOORS = WIRE | {
@@ -46,18 +47,16 @@ MAY_IMPORT = {
     "yunikorn": set(),
     "yunikorn.errors": set(),
     "yunikorn.clock": {"yunikorn.errors"},
-    "yunikorn.suggestions": set(),
+    "yunikorn.text": set(),
     "yunikorn.build": set(),
     "yunikorn.resources": {"yunikorn.errors"},
-    "yunikorn.api": FOUNDATION,
-    "yunikorn.hookspecs": {"yunikorn.api"},
-    "yunikorn.kinds": {"yunikorn.api"},
-    "yunikorn.offers": FOUNDATION | {"yunikorn.kinds"},
-    "yunikorn.defaults": set(),
-    "yunikorn.registry": FOUNDATION | FRAMEWORK | {"yunikorn.config"},
+    "yunikorn.api": {"yunikorn.resources"},
     "yunikorn.states": FOUNDATION,
-    "yunikorn.config": BASE,
-    "yunikorn.objects": OBJECTS,
+    "yunikorn.framework": FOUNDATION,
+    "yunikorn.config": FOUNDATION | {"yunikorn.framework"},
+    "yunikorn.index": {"yunikorn.errors", "yunikorn.resources"},
+    "yunikorn.model": MODEL,
+    "yunikorn.accounting": ACCOUNTING,
     "yunikorn.scheduling": SCHEDULING,
     "yunikorn.interface": INTERFACE,
     "yunikorn.interface.wire": WIRE,
@@ -66,7 +65,7 @@ MAY_IMPORT = {
     "yunikorn.service": WIRE | {"yunikorn.recording"},
     "yunikorn.simulation": INTERFACE,
     "yunikorn.reporting": INTERFACE | {"yunikorn.simulation"},
-    "yunikorn.reference": OBJECTS,
+    "yunikorn.reference": ACCOUNTING,
     "yunikorn.testing": INTERFACE,
     "yunikorn.pytest_plugin": {"yunikorn.testing"},
     "yunikorn.cli": DOORS,

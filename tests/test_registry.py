@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import attrs
 import pytest
 
-from yunikorn import api, hookspecs
+from yunikorn import api
 from yunikorn.api import (
     Application,
     AppSortPolicy,
@@ -24,7 +24,8 @@ from yunikorn.api import (
     hookimpl,
 )
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
-from yunikorn.registry import (
+from yunikorn.framework import hookspecs
+from yunikorn.framework.registry import (
     APP_SORT,
     DEFAULT_PLUGINS,
     KINDS,

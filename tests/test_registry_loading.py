@@ -12,7 +12,7 @@ import pytest
 
 from yunikorn.api import Ask, Node, Predicate, hookimpl
 from yunikorn.errors import UnknownPlugin
-from yunikorn.registry import KINDS, PREDICATE, Registry
+from yunikorn.framework.registry import KINDS, PREDICATE, Registry
 
 
 @attrs.frozen

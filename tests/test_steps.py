@@ -22,12 +22,12 @@ from benchmarks.workload import Workload  # noqa: E402
 from tests.core.kit import RM, configuration, document, partition, queue  # noqa: E402
 from yunikorn.build import PURE, kind_of_build  # noqa: E402
 from yunikorn.config.load import check_config  # noqa: E402
+from yunikorn.framework.registry import Registry  # noqa: E402
 from yunikorn.interface.messages import (  # noqa: E402
     AllocationAskRelease,
     AllocationReleasesRequest,
     UpdateRequest,
 )
-from yunikorn.registry import Registry  # noqa: E402
 
 pytestmark = pytest.mark.skipif(kind_of_build() != PURE, reason="compiled code has no steps to count")
 

@@ -44,7 +44,8 @@ __all__ = [
 ]
 
 hookimpl = pluggy.HookimplMarker("yunikorn")
-"""Decorator that marks a function of a plugin as the implementation of a hook; see `yunikorn.hookspecs`."""
+"""Decorator that marks a function of a plugin as the implementation of a hook; see
+`yunikorn.framework.hookspecs`."""
 
 
 # -- views handed to plugins --------------------------------------------------------------------------

@@ -9,10 +9,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+import attrs
+
 from yunikorn.errors import StateError
 
 if TYPE_CHECKING:
     from transitions import Machine
+
 
 Table = tuple[tuple[str, tuple[str, ...], str], ...]
 """Rows of an event, the states in which the event is allowed, and the resulting state."""
@@ -236,3 +239,12 @@ SESSION = Lifecycle(
 )
 
 LIFECYCLES = (APPLICATION, QUEUE, PARTITION, NODE, ASK, ALLOCATION, SESSION)
+
+
+@attrs.define(slots=True)
+class StateLogEntry:
+    """A state, the time of its entry (ns), and the reason."""
+
+    state: str
+    time: int
+    reason: str

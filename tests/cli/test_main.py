@@ -88,7 +88,7 @@ def test_every_command_exists_and_has_help(name: str, capsys: pytest.CaptureFixt
 def test_help_imports_no_command() -> None:
     code = (
         "import sys; from yunikorn.cli.main import main; main(['--help'])\n"
-        "heavy = {'rich', 'pluggy', 'cattrs', 'yaml', 'yunikorn.registry'} & set(sys.modules)\n"
+        "heavy = {'rich', 'pluggy', 'cattrs', 'yaml', 'yunikorn.framework.registry'} & set(sys.modules)\n"
         "sys.exit(f'imported: {heavy}' if heavy else 0)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

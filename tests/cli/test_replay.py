@@ -12,9 +12,9 @@ import pytest
 from tests.core.kit import RM, configuration, queue
 from yunikorn.cli.main import main
 from yunikorn.clock import ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_writer import RecordingWriter
-from yunikorn.registry import Registry
 
 Call = Callable[..., tuple[int, str, str]]
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.client.shim import Shim, holds
 from tests.service.stand import Stand, serve
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.client import AsyncClient, ClientOptions
 from yunikorn.interface.messages import AllocationAsk, RegisterResourceManagerRequest, UpdateRequest
-from yunikorn.registry import Registry
 
 RM = RegisterResourceManagerRequest("rm")
 LARGE = UpdateRequest("", asks=[AllocationAsk("x", "app", tags={"padding": "x" * (1 << 20)})])

@@ -11,6 +11,7 @@ from tests.client.shim import Shim, ask, holds
 from tests.core.kit import configuration
 from tests.service.kit import CONFIG
 from tests.service.stand import Stand, serve
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.client import AsyncClient, CallFailed
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
@@ -25,7 +26,6 @@ from yunikorn.interface.messages import (
     UpdateContainerSchedulingStateRequest,
     UpdateRequest,
 )
-from yunikorn.registry import Registry
 
 RM = RegisterResourceManagerRequest("rm")
 CONFIGURABLE = Configurations({"": CONFIG}, allow_rm_config=True)

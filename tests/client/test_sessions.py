@@ -15,6 +15,7 @@ from tests.service.kit import CONFIG
 from tests.service.stand import Stand, serve
 from yunikorn.clock import Clock, SystemClock
 from yunikorn.errors import UsageError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.client import (
     BY_SUBJECT,
@@ -39,7 +40,6 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
 from yunikorn.interface.wire.malformed import MalformedMessage
-from yunikorn.registry import Registry
 from yunikorn.service.call_refusals import CallRefusal
 from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings

@@ -9,7 +9,7 @@ import pytest
 
 from yunikorn.config.load import Outcome, check_config
 from yunikorn.config.schema import PartitionConfig, QueueConfig, SchedulerConfig
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 
 Check = Callable[[str], Outcome]
 

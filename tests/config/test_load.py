@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from yunikorn.config.load import DEFAULT_TEXT, Outcome, check_config, checksum_of, load_config
 from yunikorn.config.schema import PluginRef, SchedulerConfig
 from yunikorn.errors import ConfigError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 
 Check = Callable[[str], Outcome]
 MINIMAL = "partitions: [{name: default, queues: []}]\n"

@@ -10,7 +10,7 @@ import pytest
 from yunikorn.api import Application, AppSortPolicy, hookimpl
 from yunikorn.config.load import Outcome, check_config
 from yunikorn.config.properties import DEFAULTS, QueueSettings, effective_properties, read_settings
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 
 Check = Callable[[str], Outcome]
 SECOND = 1_000_000_000

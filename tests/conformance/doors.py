@@ -11,6 +11,7 @@ from typing import Self
 
 from tests.service.kit import PATIENCE
 from yunikorn.clock import Clock, ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.client import BY_SUBJECT, ONE_STREAM, Client, ClientOptions
@@ -27,7 +28,6 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
-from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings

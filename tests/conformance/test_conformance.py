@@ -9,7 +9,7 @@ import pytest
 from tests.conformance.doors import DOORS
 from tests.conformance.scenarios import SCENARIOS, Scenario
 from tests.conformance.story import History, Story
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 
 
 def history_of(registry: Registry, story: Scenario, door: str) -> History:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tests.core.kit import RM
 from tests.core.reference import App, Reference, total_of
-from yunikorn.objects.partition import Partition
+from yunikorn.accounting.partition import Partition
 
 
 def plain(amount: Mapping[str, int]) -> dict[str, int]:

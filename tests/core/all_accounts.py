@@ -13,12 +13,12 @@ from tests.core.accounts import plain
 from tests.core.machine import REQUIRED
 from tests.core.predicates import DISK, ZONE
 from tests.core.strict import StrictRM
+from yunikorn.accounting.partition import Partition
 from yunikorn.interface.messages import Allocation as Placed
-from yunikorn.objects.allocation import Allocation
-from yunikorn.objects.application import Application
-from yunikorn.objects.ask import INT32_MIN, Ask
-from yunikorn.objects.partition import Partition
-from yunikorn.objects.queue import Queue
+from yunikorn.model.allocation import Allocation
+from yunikorn.model.application import Application
+from yunikorn.model.ask import INT32_MIN, Ask
+from yunikorn.model.queue import Queue
 from yunikorn.resources import sum_of
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import STOPPED

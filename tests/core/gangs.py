@@ -15,7 +15,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
     UserGroupInformation,
 )
-from yunikorn.objects.gang import TaskGroup
+from yunikorn.model.gang import TaskGroup
 from yunikorn.resources import Resource
 
 IN_TWO_STEPS = (TerminationType.PLACEHOLDER_REPLACED, TerminationType.TIMEOUT)

@@ -20,6 +20,7 @@ import attrs
 
 from yunikorn.api import hookimpl
 from yunikorn.clock import ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -39,11 +40,10 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.objects.application import Application
-from yunikorn.objects.node import Node
-from yunikorn.objects.queue import Queue
-from yunikorn.objects.timeouts import Timeouts
-from yunikorn.registry import Registry
+from yunikorn.model.application import Application
+from yunikorn.model.context import Timeouts
+from yunikorn.model.node import Node
+from yunikorn.model.queue import Queue
 from yunikorn.resources import Resource
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 

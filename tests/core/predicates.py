@@ -7,7 +7,7 @@ from functools import cache
 from tests.core.kit import with_plugins
 from tests.core.reference import Ask, Node
 from yunikorn import api
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 
 ZONE, DISK, SHY = "zone", "disk", "shy"
 CROWD = 3

@@ -11,6 +11,7 @@ from tests.core.gangs import GangRM
 from tests.core.kit import Decision
 from yunikorn.clock import ManualClock
 from yunikorn.errors import ConfigError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     Allocation,
     AllocationRelease,
@@ -21,8 +22,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.objects.timeouts import Timeouts
-from yunikorn.registry import Registry
+from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource, fits, sum_of
 
 IN_TWO_STEPS = (

@@ -9,8 +9,8 @@ import pytest
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.clock import SECOND
 from yunikorn.errors import StateError
-from yunikorn.objects.application import LOG_LENGTH
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.application import LOG_LENGTH
+from yunikorn.model.context import Timeouts
 from yunikorn.states import APPLICATION
 
 MINUTE = 60

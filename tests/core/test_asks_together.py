@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.core.ear import Ear
 from tests.core.kit import RM, partition, queue
+from yunikorn.accounting.partition import Partition
 from yunikorn.interface.messages import Allocation, AllocationAsk, PreemptionPolicy
-from yunikorn.objects.partition import Partition
 from yunikorn.resources import Resource, without_zeros
 
 SIZES = [

@@ -12,7 +12,7 @@ from tests.core.kit import configuration, document, partition, queue, with_plugi
 from yunikorn import api
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation, NodeAction
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
 from yunikorn.scheduling.explain import why
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
-from yunikorn.kinds import KINDS
+from yunikorn.framework.kinds import KINDS
 
 Answer = Callable[[], Any]
 ORIGIN = "bad of test-plugin (yunikorn-test 1.0)"

@@ -38,6 +38,7 @@ from tests.core.everything import (
 )
 from tests.core.predicates import plugins
 from tests.core.strict import StrictRM, Submitted, replay
+from yunikorn.accounting.partition import Partition
 from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError
 from yunikorn.interface.messages import (
@@ -50,8 +51,7 @@ from yunikorn.interface.messages import (
     TerminationType,
     UserGroupInformation,
 )
-from yunikorn.objects.partition import Partition
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
 from yunikorn.scheduling.explain import POSITION, first_reasons
 from yunikorn.states import STOPPED

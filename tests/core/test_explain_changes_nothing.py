@@ -13,7 +13,7 @@ from tests.core.kit import configuration, queue, with_plugins
 from tests.core.predicates import Crowd, Disk, Zone
 from yunikorn import api
 from yunikorn.interface.messages import NodeAction, UpdateResponse
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 
 STEPS = 60
 LEAVES = ["root.a", "root.b", "root.p.c", "root.p.d"]

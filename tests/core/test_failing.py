@@ -11,8 +11,8 @@ from tests.core.kit import document, partition, queue
 from tests.shim_plugins.shim import Listening
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import TerminationType
-from yunikorn.objects.application import Application
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.application import Application
+from yunikorn.model.context import Timeouts
 from yunikorn.states import APPLICATION, FINAL_STATES
 
 TWO = document(partition(queue("a")), partition(queue("a"), name="other"))

@@ -12,8 +12,8 @@ from tests.core.kit import document, partition, queue, with_plugins
 from tests.core.test_atomic_gangs import PATIENCE, ClassedZone, cluster, end, fill, gang
 from yunikorn import api
 from yunikorn.clock import SECOND
-from yunikorn.objects.node import Node
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
+from yunikorn.model.node import Node
 
 PERIODS = Timeouts(gang_patience=PATIENCE * SECOND, reservation=None)
 LIMITS = [{"limit": "all", "users": ["*"], "maxresources": {"vcore": "8m"}}]

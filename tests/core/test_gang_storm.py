@@ -12,10 +12,10 @@ import pytest
 from tests.core.gangs import GangRM
 from tests.core.kit import partition, queue, with_plugins
 from yunikorn import api
+from yunikorn.accounting.partition import Partition
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation, NodeAction, TerminationType
-from yunikorn.objects.partition import Partition
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 
 SEEDS = int(os.environ.get("YUNIKORN_STORMS", "12"))
 STEPS = 150

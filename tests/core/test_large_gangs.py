@@ -11,8 +11,8 @@ from tests.core.gangs import GangRM
 from tests.core.kit import partition, queue
 from tests.core.test_atomic_gangs import cluster
 from yunikorn.interface.messages import NodeAction
-from yunikorn.objects import atomic_gang
-from yunikorn.objects.node import Node
+from yunikorn.model import gang as atomic_gang
+from yunikorn.model.node import Node
 from yunikorn.resources import Resource
 from yunikorn.scheduling.explain import why
 from yunikorn.scheduling.suggested_fixes import suggested_fixes

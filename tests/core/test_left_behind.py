@@ -12,7 +12,7 @@ from tests.core.kit import RM, configuration, queue, with_plugins
 from tests.core.test_machine import BOUNDS
 from yunikorn import api
 from yunikorn.interface.messages import Allocation, NodeAction
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
 from yunikorn.scheduling.explain import POSITION, first_reasons, why
 

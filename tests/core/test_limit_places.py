@@ -10,7 +10,7 @@ from tests.core.gangs import GangRM
 from tests.core.kit import configuration, queue
 from tests.core.test_limits import end_one, limit, limited, names, rm_with, submit, used
 from yunikorn.interface.messages import Allocation
-from yunikorn.objects.usage_tracker import GROUP
+from yunikorn.model.usage_tracker import GROUP
 from yunikorn.resources import Resource
 
 LIMITS = [limit(users=["ann"], apps=1), limit(users=["*"], apps=1), limit(groups=["dev"], apps=1)]

@@ -11,8 +11,8 @@ import pytest
 from tests.core.ear import Ear
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.interface.messages import Allocation
-from yunikorn.objects.application import Application
-from yunikorn.objects.usage_tracker import GROUP, USER, UsageTracker
+from yunikorn.model.application import Application
+from yunikorn.model.usage_tracker import GROUP, USER, UsageTracker
 from yunikorn.resources import Resource
 
 

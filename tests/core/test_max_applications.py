@@ -8,7 +8,7 @@ import pytest
 
 from tests.core.kit import RM, configuration, document, queue
 from yunikorn.interface.messages import Allocation, NodeAction
-from yunikorn.objects.application import Application
+from yunikorn.model.application import Application
 from yunikorn.resources import Resource
 
 

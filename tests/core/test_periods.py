@@ -7,8 +7,8 @@ import pytest
 from tests.core.kit import RM, configuration, queue
 from yunikorn.clock import SECOND
 from yunikorn.config.load import check_config
-from yunikorn.objects.timeouts import Timeouts
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
+from yunikorn.model.context import Timeouts
 
 
 def run_one_task(rm: RM) -> None:

@@ -11,7 +11,7 @@ from yunikorn_policies import shares
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
-from yunikorn.objects.queue import ClusterSize, Queue
+from yunikorn.model.queue import ClusterSize, Queue
 from yunikorn.resources import Resource
 
 

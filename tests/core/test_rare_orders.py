@@ -10,7 +10,7 @@ from yunikorn.interface.messages import (
     Allocation,
     UserGroupInformation,
 )
-from yunikorn.objects.execution_timeout import ExecutionTimeout
+from yunikorn.model.application import ExecutionTimeout
 from yunikorn.resources import Resource
 
 

@@ -12,8 +12,8 @@ import pytest
 from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
 from yunikorn import api
 from yunikorn.errors import ConfigError, UsageError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import AllocationAsk
-from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 
 

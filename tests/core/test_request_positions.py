@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.clock import ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation, NodeAction, PreemptionPolicy
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 
 

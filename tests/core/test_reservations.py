@@ -11,8 +11,8 @@ from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation, NodeAction
-from yunikorn.objects.ask import Ask
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.ask import Ask
+from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
 
 

@@ -15,7 +15,7 @@ from yunikorn.interface.messages import (
     PredicatesArgs,
     UpdateContainerSchedulingStateRequest,
 )
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 
 NO_NODE = "request is waiting for cluster resources become available"
 Said = tuple[str, str]

@@ -10,7 +10,7 @@ import pytest
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import Queue, QueueSortPolicy
 from yunikorn.clock import SECOND, ManualClock
-from yunikorn.objects.usage_history import UsageHistory
+from yunikorn.model.usage_history import UsageHistory
 
 HOUR = 3600.0
 

@@ -13,7 +13,7 @@ from tests.core.reference import Ask, Node, Reference
 from yunikorn.config.load import check_config
 from yunikorn.errors import ConfigError
 from yunikorn.interface.messages import Allocation, NodeAction, PreemptionPolicy
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
 
 Amounts = Mapping[str, int]

@@ -9,7 +9,7 @@ import yaml
 
 from yunikorn.config.load import check_config
 from yunikorn.errors import YunikornError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.simulation.reader import read_workload
 
 Tree = dict[str, Any]

@@ -33,7 +33,7 @@ from tests.documentation.frames import faults_of_configuration, faults_of_worklo
 from tests.documentation.pages import CHECKOUT, PAGES, Block, blocks_of, shown
 from tests.documentation.sandbox import Said, Sandbox, agrees, includes
 from yunikorn.cli.states import diagram
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.states import LIFECYCLES
 
 SHOWN_PLUGINS = "yunikorn_"

@@ -13,10 +13,19 @@ import pytest
 import yaml
 
 from tests.documentation.pages import CHECKOUT, blocks_of
-from yunikorn import api, hookspecs, testing
+from yunikorn import api, testing
 from yunikorn.config.load import check_config
-from yunikorn.kinds import APP_SORT, EVENT_SINK, NODE_SORT, PLACEMENT, PREDICATE, QUEUE_SORT, RESOLVER
-from yunikorn.registry import KINDS, Kind, Registry
+from yunikorn.framework import hookspecs
+from yunikorn.framework.kinds import (
+    APP_SORT,
+    EVENT_SINK,
+    NODE_SORT,
+    PLACEMENT,
+    PREDICATE,
+    QUEUE_SORT,
+    RESOLVER,
+)
+from yunikorn.framework.registry import KINDS, Kind, Registry
 
 DOCS = CHECKOUT / "docs"
 OVERVIEW = (DOCS / "plugins.md").read_text("utf-8")

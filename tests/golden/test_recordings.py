@@ -14,9 +14,9 @@ import pytest
 
 from tests.golden.record import RECORDINGS, recorders
 from tests.recording.listening import Ear
+from yunikorn.framework.registry import Registry
 from yunikorn.recording.recording_reader import parse_recording
 from yunikorn.recording.replayer import Replay
-from yunikorn.registry import Registry
 
 
 def test_every_scenario_has_its_recording_and_no_recording_is_left_over() -> None:

@@ -11,8 +11,8 @@ import pytest
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
 from yunikorn.clock import SECOND, ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.registry import Registry
 
 MINUTE = 60 * SECOND
 SEEDS = range(12)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.core.kit import RM, configuration, queue
 from yunikorn.clock import ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -21,7 +22,6 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 
 REGISTRY = Registry.load(third_party=False)

@@ -10,6 +10,7 @@ import pytest
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.clock import ManualClock
 from yunikorn.errors import ConfigError, UsageError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -18,7 +19,6 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.registry import Registry
 
 OLD, NEW = configuration(queue("a")), configuration(queue("a"), queue("b"))
 SAVED = UpdateConfigurationResponse(True)

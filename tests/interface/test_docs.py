@@ -11,7 +11,7 @@ from yunikorn.interface import constants
 from yunikorn.interface.checks import LONGEST_NAME
 from yunikorn.interface.paused_state import KEPT
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 from yunikorn.states import SESSION
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sessions.md").read_text("utf-8")

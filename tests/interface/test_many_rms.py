@@ -13,13 +13,13 @@ import pytest
 from tests.core.kit import configuration
 from tests.service.kit import Ears, work
 from yunikorn.clock import ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AllocationAsk,
     RegisterResourceManagerRequest,
     UpdateRequest,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 
 FEW, MANY = 4, 64

@@ -20,7 +20,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
 
 RESYNC = SchedulerAction.RESYNC

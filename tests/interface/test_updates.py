@@ -8,6 +8,7 @@ import pytest
 from tests.core.kit import RM, document, partition, queue
 from yunikorn.clock import ManualClock
 from yunikorn.errors import UsageError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -23,7 +24,6 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 
 STOPPED = TerminationType.STOPPED_BY_RM

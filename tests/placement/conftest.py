@@ -12,7 +12,7 @@ from yunikorn.api import Queue
 from yunikorn.config.acl import EVERYBODY, NOBODY, Acl
 from yunikorn.config.filters import FilterConfig
 from yunikorn.config.schema import RuleConfig
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.resources import NOTHING
 from yunikorn.scheduling.placement import PlacementChain, PlacementResult
 

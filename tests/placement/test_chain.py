@@ -9,7 +9,7 @@ import pytest
 from yunikorn.api import Application, PlacementRule, hookimpl
 from yunikorn.config.schema import RuleConfig
 from yunikorn.errors import OptionError, UnknownPlugin
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.scheduling.placement import NO_MATCH, PlacementChain
 from yunikorn.scheduling.plugin_failures import PluginFailures
 

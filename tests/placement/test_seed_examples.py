@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from yunikorn.clock import ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     RegisterResourceManagerRequest,
@@ -16,7 +17,6 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.registry import Registry
 
 
 class ResourceManager:

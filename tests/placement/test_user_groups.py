@@ -10,7 +10,7 @@ from yunikorn.api import UserGroupResolver, hookimpl
 from yunikorn.clock import ManualClock
 from yunikorn.config.schema import PluginRef
 from yunikorn.errors import UnknownPlugin
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.scheduling.user_groups import UserGroups
 

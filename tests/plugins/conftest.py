@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from yunikorn.api import Queue
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.resources import NOTHING, Resource
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from yunikorn.api import Context, Event
 from yunikorn.errors import OptionError
-from yunikorn.registry import EVENT_SINK, Registry
+from yunikorn.framework.registry import EVENT_SINK, Registry
 from yunikorn.resources import Resource
 
 NEW = Event("APP", "app-1", change="ADD", detail="APP_NEW", timestamp=1)

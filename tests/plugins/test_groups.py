@@ -8,7 +8,7 @@ import pwd
 
 import pytest
 
-from yunikorn.registry import RESOLVER, Registry
+from yunikorn.framework.registry import RESOLVER, Registry
 
 
 @pytest.fixture

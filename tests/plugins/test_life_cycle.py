@@ -28,7 +28,7 @@ from yunikorn.api import (
     UserGroupResolver,
 )
 from yunikorn.errors import ConfigError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 
 HEARD: list[str] = []
 """Life-cycle calls of the plugins, in order."""

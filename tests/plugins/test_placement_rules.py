@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from yunikorn.errors import OptionError
-from yunikorn.registry import PLACEMENT, Registry
+from yunikorn.framework.registry import PLACEMENT, Registry
 
 
 def place(registry: Registry, rule: str, app: Any, **options: str) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yunikorn.registry import PREDICATE, Registry
+from yunikorn.framework.registry import PREDICATE, Registry
 
 SELECTOR = "yunikorn.apache.org/node-selector"
 TOLERATIONS = "yunikorn.apache.org/tolerations"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from yunikorn.clock import ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     AllocationAsk,
@@ -23,7 +24,6 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 
 SELECTOR = "yunikorn.apache.org/node-selector"

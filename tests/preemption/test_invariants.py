@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.core.kit import RM, configuration, queue
 from yunikorn.interface.messages import PreemptionPolicy
-from yunikorn.objects.allocation import Allocation
-from yunikorn.objects.ask import Ask
-from yunikorn.objects.queue import Queue
+from yunikorn.model.allocation import Allocation
+from yunikorn.model.ask import Ask
+from yunikorn.model.queue import Queue
 
 UNITS = {"memory": "", "vcore": "m"}
 LEAVES = ["root.a", "root.b", "root.p.c", "root.p.d"]

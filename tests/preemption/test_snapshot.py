@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.core.kit import RM, configuration, queue
-from yunikorn.objects.queue import Queue
+from yunikorn.model.queue import Queue
 from yunikorn.scheduling.preemption.fence import fence_root, reaches
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, guarantees
 

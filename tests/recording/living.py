@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.core.kit import configuration, queue
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.errors import YunikornError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     AddApplicationRequest,
@@ -37,9 +38,8 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.recording_scheduler import RecordingScheduler
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 from yunikorn.recording.recording_writer import RecordingWriter
-from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 
 CONFIRMED = (

@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.core.kit import configuration, queue
 from tests.recording.listening import Ear
+from yunikorn.framework.registry import Registry
 from yunikorn.recording.recording_reader import parse_recording
 from yunikorn.recording.replayer import Replay
-from yunikorn.registry import Registry
 
 TWO_QUEUES = configuration(queue("a"), queue("b"))
 

@@ -10,11 +10,11 @@ from tests.core.kit import RM
 from tests.recording.listening import Ear
 from tests.recording.living import Life
 from yunikorn.clock import SECOND, ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_reader import read_recording
 from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.recording.replayer import Replay
-from yunikorn.registry import Registry
 
 
 @pytest.mark.parametrize("seed", range(8))

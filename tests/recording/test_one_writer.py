@@ -14,10 +14,10 @@ from tests.recording.listening import Ear
 from tests.recording.test_recorder import recorded, silent
 from yunikorn.cli.main import main
 from yunikorn.errors import UsageError
+from yunikorn.framework.registry import Registry
 from yunikorn.recording.recording_reader import parse_recording
 from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.recording.replayer import Replay
-from yunikorn.registry import Registry
 
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs locks and permissions of files")
 

@@ -17,6 +17,7 @@ from tests.core.kit import RM
 from tests.recording.listening import Ear
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.errors import UsageError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     AllocationAsk,
@@ -26,11 +27,10 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn.interface.recording_scheduler import RecordingScheduler
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 from yunikorn.recording.recording_reader import read_recording
 from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.recording.replayer import Replay
-from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 
 
@@ -83,7 +83,7 @@ def test_a_process_that_is_killed_loses_the_last_line_at_most(
         "from pathlib import Path\n"
         "from tests.core.kit import RM\n"
         "from tests.recording.test_recorder import recorded\n"
-        "from yunikorn.registry import Registry\n"
+        "from yunikorn.framework.registry import Registry\n"
         "rm, _ = recorded(Path(sys.argv[1]), Registry.load(third_party=False))\n"
         "rm.node(memory=10**9)\n"
         "rm.app()\n"

@@ -12,11 +12,11 @@ from yunikorn.config import limits, load, partitions, properties, queues, rules
 from yunikorn.config.load import check_config
 from yunikorn.config.periods import FIELDS
 from yunikorn.config.schema import PluginRef
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.framework.registry import Registry
+from yunikorn.model.context import Timeouts
 from yunikorn.reference.key_sections import SECTIONS
 from yunikorn.reference.keys import Key, KeySection
 from yunikorn.reference.top_level import OF_THE_WHOLE_SCHEDULER, PERIODS, TOP
-from yunikorn.registry import Registry
 
 BY_NAME = {section.name: section for section in SECTIONS}
 READ: dict[str, set[str]] = {

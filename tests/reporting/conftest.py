@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from yunikorn.clock import SECOND
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.simulation.scenario import read_scenario

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.group_counts import GroupReport

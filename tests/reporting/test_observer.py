@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yunikorn.clock import SECOND
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.reporting.observer import Observer
 from yunikorn.reporting.quota_source import CoreQuotaSource
 from yunikorn.simulation.run import simulate

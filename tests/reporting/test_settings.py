@@ -10,7 +10,7 @@ import pytest
 from yunikorn.config.load import check_config, load_config
 from yunikorn.config.schema import PartitionConfig
 from yunikorn.errors import UsageError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.reporting.variant_settings import Setting, change, check_change, parse_settings
 
 CHECKOUT = Path(__file__).parent.parent.parent

@@ -14,6 +14,7 @@ import grpc.aio
 
 from tests.service.kit import CONFIG, PATIENCE
 from yunikorn.clock import Clock, SystemClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
@@ -21,8 +22,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.methods import REGISTER, SCHEDULER, UPDATE, path
-from yunikorn.objects.timeouts import Timeouts
-from yunikorn.registry import Registry
+from yunikorn.model.context import Timeouts
 from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings
 

@@ -11,6 +11,7 @@ import pytest
 from tests.service.kit import CONFIG, PATIENCE, work
 from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.callback import implements
 from yunikorn.interface.loop_callback import LoopCallback
@@ -22,7 +23,6 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
-from yunikorn.registry import Registry
 
 
 def play(registry: Registry, story: Callable[[AsyncScheduler], Awaitable[None]], capacity: int = 64) -> None:

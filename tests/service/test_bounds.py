@@ -12,6 +12,7 @@ from grpc_health.v1 import health_pb2
 
 from tests.service.kit import work
 from tests.service.stand import HERE, Ended, Stand, Stream, serve
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AcceptedApplication,
     AcceptedNode,
@@ -23,7 +24,6 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
-from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.service.response_parts import entries_of, pieces
 from yunikorn.service.settings import Limits, Patience, Settings

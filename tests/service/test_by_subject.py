@@ -6,6 +6,7 @@ import grpc
 
 from tests.service.kit import work
 from tests.service.stand import Stand, Stream, serve
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import UpdateRequest, UpdateResponse
 from yunikorn.interface.wire import current
 from yunikorn.interface.wire.methods import (
@@ -15,7 +16,6 @@ from yunikorn.interface.wire.methods import (
     UPDATE_NODE,
     path,
 )
-from yunikorn.registry import Registry
 
 Code = grpc.StatusCode
 

@@ -14,12 +14,12 @@ import pytest
 from tests.core.kit import configuration
 from tests.service.kit import CONFIG, work
 from tests.service.stand import HERE, Ended, Stand, serve
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.wire.generated import callbacks_pb2 as wire
 from yunikorn.interface.wire.generated import si_v0_11_pb2 as si
 from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, path
-from yunikorn.registry import Registry
 from yunikorn.service.settings import Limits, Patience, Settings
 
 Code = grpc.StatusCode

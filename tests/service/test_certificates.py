@@ -24,7 +24,7 @@ from tests.service.process import Service, Start
 from tests.service.stand import HERE, Stand, serve
 from tests.service.test_server import Certificates, register_over
 from yunikorn.errors import UsageError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.service.certificates import ServerCertificates
 from yunikorn.service.handshakes import Handshakes
 from yunikorn.service.settings import ServerTls, Settings

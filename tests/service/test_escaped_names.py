@@ -9,8 +9,8 @@ import pytest
 
 from tests.service.stand import Ended, Stand, serve
 from tests.service.test_callbacks import connect
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import UpdateRequest
-from yunikorn.registry import Registry
 from yunikorn.service.logs import logging_to
 
 HOSTILE = "rm\n2026-01-01T00:00:00Z CRITICAL core: forged\x1b[2J\r\u2028\u202e"

@@ -16,10 +16,10 @@ from tests.service.test_callbacks import connect
 from tests.service.test_server import health_of
 from yunikorn.config.load import load_config
 from yunikorn.config.schema import SchedulerConfig
+from yunikorn.framework.registry import Registry
 from yunikorn.interface import loaded_ahead, scheduler
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.wire.generated import si_v0_11_pb2 as si
-from yunikorn.registry import Registry
 from yunikorn.service.decoding import LARGE
 
 OPEN = Configurations({"": CONFIG}, allow_rm_config=True)

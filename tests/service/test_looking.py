@@ -11,11 +11,11 @@ import pytest
 
 from tests.service.kit import PATIENCE
 from yunikorn.clock import SystemClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import CallbackAdapter
 from yunikorn.interface.core_activity import core_activity
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
-from yunikorn.registry import Registry
 from yunikorn.service.budgets import Budgets, keep_budgets
 from yunikorn.service.settings import Budget
 from yunikorn.service.watchdog import Watchdog, keep_watch

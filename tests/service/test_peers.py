@@ -15,11 +15,11 @@ from tests.service.kit import work
 from tests.service.stand import HERE, Ended, Stand, Stream, serve
 from tests.service.test_callbacks import Callbacks
 from yunikorn.cli.main import main
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.generated import callbacks_pb2 as wire
 from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
-from yunikorn.registry import Registry
 from yunikorn.service.settings import ServerTls, Settings
 
 Code = grpc.StatusCode

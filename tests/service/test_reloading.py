@@ -11,7 +11,7 @@ from tests.core.kit import configuration, document, partition
 from tests.service.kit import work
 from tests.service.stand import Stand, serve
 from yunikorn.errors import UsageError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.service.config_files import ConfigFiles, LoadedConfigurations
 from yunikorn.service.config_reload import Reloading
 from yunikorn.service.file_watch import FileWatch

@@ -11,7 +11,9 @@ import pytest
 from tests.core.kit import configuration
 from tests.service.kit import work
 from tests.service.stand import HERE, Stand, serve
+from yunikorn.accounting.partition import Partition
 from yunikorn.cli.main import main
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     AddApplicationRequest,
@@ -26,8 +28,6 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.objects.partition import Partition
-from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.service.settings import Limits, RMLimits, Settings
 

@@ -19,12 +19,12 @@ from tests.service.kit import CONFIG, work
 from tests.service.stand import HERE, Ended, Stand, serve
 from yunikorn.clock import Clock
 from yunikorn.errors import UsageError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.wire import v0_11
 from yunikorn.interface.wire.methods import CALLBACKS, REGISTER, SCHEDULER, path
-from yunikorn.registry import Registry
 from yunikorn.service.address import Address
 from yunikorn.service.call_refusals import CallRefusal
 from yunikorn.service.certificates import ServerCertificates

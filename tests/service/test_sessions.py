@@ -8,10 +8,10 @@ import pytest
 from tests.service.kit import CONFIG, work
 from tests.service.stand import HERE, Ended, Stand, serve
 from yunikorn.clock import ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import AllocationAsk, SchedulerAction, UpdateRequest
-from yunikorn.objects.timeouts import Timeouts
-from yunikorn.registry import Registry
+from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
 from yunikorn.service import registrations
 from yunikorn.service.settings import Patience, Settings

@@ -9,7 +9,7 @@ import grpc.aio
 
 from tests.service.kit import work
 from tests.service.stand import HERE, Stand, serve
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.service.settings import Patience, Settings
 
 

@@ -15,7 +15,7 @@ import pytest
 from tests.service.process import Service, Shim, Start
 from tests.service.stand import Stand, serve
 from yunikorn.errors import UsageError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.service.settings import Settings
 from yunikorn.service.unix_socket import SocketLock
 

@@ -11,10 +11,10 @@ from tests.core.kit import configuration, with_plugins
 from tests.service.kit import PATIENCE, Ears, work
 from yunikorn.api import Ask, Node, Predicate
 from yunikorn.clock import SystemClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
-from yunikorn.registry import Registry
 from yunikorn.service.watchdog import Watchdog
 
 HANGING, RELEASE = threading.Event(), threading.Event()

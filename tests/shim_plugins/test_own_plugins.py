@@ -12,7 +12,7 @@ from tests.shim_plugins.shim import Asked
 from yunikorn import api
 from yunikorn.api import hookimpl
 from yunikorn.errors import ConfigError, UsageError
-from yunikorn.registry import PREDICATE
+from yunikorn.framework.registry import PREDICATE
 
 
 class Quarantine:

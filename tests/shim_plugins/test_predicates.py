@@ -11,7 +11,7 @@ from tests.core.kit import RM, Decision, configuration, document, partition, que
 from tests.shim_plugins.shim import Asked, AskedAtOnce, Rule
 from yunikorn.errors import ConfigError
 from yunikorn.interface.messages import PredicatesArgs, TerminationType
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 
 PERIODS = Timeouts(reservation=0)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from yunikorn.config.load import check_config
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 
 Tree = dict[str, Any]
 

@@ -8,8 +8,8 @@ import attrs
 import pytest
 
 from tests.audit import AuditedSimulation
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation
-from yunikorn.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.simulation import run
 from yunikorn.simulation.engine import Simulation

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from yunikorn.clock import SECOND
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.drawn import Rng
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.registry import Registry
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate
 

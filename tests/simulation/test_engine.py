@@ -309,7 +309,7 @@ def draw_workload(draw: Any, make: Any) -> Workload:
     ]
     if draw(st.booleans()):
         events.append(NodeEvent(30 * SECOND, NodeEventKind.REMOVE, nodes[0]))
-    return cast(Workload, make.workload(nodes, applications, sorted(events, key=lambda event: event.at)))
+    return cast("Workload", make.workload(nodes, applications, sorted(events, key=lambda event: event.at)))
 
 
 @given(data=st.data(), until=st.one_of(st.none(), st.integers(0, 40)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.simulation.test_replay import Replay
 from yunikorn.clock import SECOND
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.simulation.decisions import FolderRecorder
 from yunikorn.simulation.report import Report

@@ -14,7 +14,7 @@ from yunikorn.cli.main import main
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration, spell_duration
 from yunikorn.errors import UsageError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.simulation.explain_answers import ExplainAnswer
 from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.reader import read_workload

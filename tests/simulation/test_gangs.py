@@ -10,7 +10,7 @@ import pytest
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.recorder import Recorder

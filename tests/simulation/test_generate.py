@@ -12,7 +12,7 @@ import pytest
 from tests.simulation.test_replay import Replay, check, conserved, play
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.scenario import read_cluster, read_scenario
 from yunikorn.simulation.workload import FOREVER, NodeEventKind, Workload, WorkloadApplication

@@ -10,7 +10,7 @@ import pytest
 from tests.simulation.test_replay import conserved, play
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import study
 from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.input_error import InputError

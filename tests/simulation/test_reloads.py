@@ -9,7 +9,7 @@ import pytest
 
 from tests.simulation.test_replay import Replay, conserved
 from yunikorn.clock import SECOND
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.simulation.config_events import Reloaded, ReloadReport
 from yunikorn.simulation.decisions import FolderRecorder
 from yunikorn.simulation.input_error import InputError

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yunikorn.clock import SECOND
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.simulation.decisions import FolderRecorder
 from yunikorn.simulation.reader import read_workload

@@ -10,7 +10,7 @@ from yunikorn.api import Application, AppSortPolicy, hookimpl
 from yunikorn.clock import SECOND
 from yunikorn.config.quantities import in_words
 from yunikorn.errors import ConfigError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario import read_scenario

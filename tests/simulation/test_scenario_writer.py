@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.simulation.test_everything import workloads
 from tests.simulation.test_generate import CONFIG, FAILURES, WEEK
 from tests.simulation.test_replay import play
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.reader import read_workload

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.simulation.test_replay import conserved
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.simulation.decisions import FolderRecorder
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.job_table import JobTable
@@ -68,7 +68,7 @@ COUNTED = {
     "yunikorn.simulation.workload.WorkloadApplication",
     "yunikorn.simulation.rm_state.Submitted",
     "yunikorn.simulation.rm_state.Running",
-    "yunikorn.objects.application.Application",
+    "yunikorn.model.application.Application",
     "yunikorn.interface.messages.Allocation",
 }
 

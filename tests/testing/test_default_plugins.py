@@ -13,7 +13,7 @@ from yunikorn_plugins.predicates import NodeSelector, Taints
 from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
 from yunikorn_policies import app_sort, node_sort, queue_sort
 
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.testing import (
     AppSortPolicyContract,
     EventSinkContract,

@@ -23,7 +23,7 @@ from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.simulate import parse_until, read_config
 from yunikorn.cli.workload_source import FILE, WorkloadSource, workload_options
 from yunikorn.errors import UsageError, printable
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.reporting.comparing import Drawn, compare
 from yunikorn.reporting.comparison import Comparison
 from yunikorn.reporting.comparison_files import PAGE, PICTURES, outdated_runs, write_comparison

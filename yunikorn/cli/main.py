@@ -18,7 +18,7 @@ import click
 from yunikorn import __version__
 from yunikorn.cli.collector import settle_collector
 from yunikorn.errors import YunikornError
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 UNUSABLE = 2
 BUG = 70

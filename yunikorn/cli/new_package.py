@@ -17,8 +17,8 @@ import click
 
 from yunikorn import __version__, api
 from yunikorn.errors import UsageError, printable
-from yunikorn.kinds import KINDS, Kind
-from yunikorn.registry import Registry
+from yunikorn.framework.kinds import KINDS, Kind
+from yunikorn.framework.registry import Registry
 
 PREFIX = "yunikorn-"
 LONGEST = 50

@@ -127,8 +127,8 @@ def _read_tags(tags: Iterable[str]) -> dict[str, str]:
 
 def _open_dry_run(file: str) -> PlacementDryRun:
     # Imported here, so that an invalid call is reported without loading the scheduler.
+    from yunikorn.framework.registry import Registry
     from yunikorn.interface.placement_dry_run import PlacementDryRun
-    from yunikorn.registry import Registry
 
     text = _read(file)
     try:

@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from yunikorn.config.converter import UNKNOWN_KEY, faults, make_converter, show
 from yunikorn.errors import ConfigError, Problem
-from yunikorn.suggestions import suggest
+from yunikorn.framework.options import UNKNOWN_KEY, faults, make_converter, show
+from yunikorn.text import suggest
 
 
 @attrs.frozen

@@ -13,7 +13,7 @@ import click
 
 from yunikorn.cli.new_package import new
 from yunikorn.cli.plugin_faults import faults_as_json, faults_as_text, read_faults
-from yunikorn.registry import KINDS, Broken, Kind, Offer, Option, Registry
+from yunikorn.framework.registry import KINDS, Broken, Kind, Offer, Option, Registry
 
 BROKEN = 1
 UNLIMITED = 10_000

@@ -16,7 +16,7 @@ import click
 from yunikorn.config.document import decode
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 
 if TYPE_CHECKING:
     from yunikorn.interface.messages import UpdateResponse

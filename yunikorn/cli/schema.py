@@ -6,9 +6,9 @@ import json
 
 import click
 
+from yunikorn.framework.registry import Registry
 from yunikorn.reference.json_schema import json_schema
 from yunikorn.reference.markdown import markdown
-from yunikorn.registry import Registry
 
 
 @click.command()

@@ -20,7 +20,7 @@ from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration
 from yunikorn.config.quantities import parse_quantity
 from yunikorn.errors import QuantityError, UsageError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.descriptors import raise_descriptor_limit
 from yunikorn.service.handshakes import VERBOSITY, handshakes_logged

@@ -23,7 +23,7 @@ from yunikorn.cli.workload_source import FILE, WorkloadSource, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, UsageError, printable
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.sections import sections

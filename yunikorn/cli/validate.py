@@ -10,7 +10,7 @@ import click
 
 from yunikorn.config.load import Outcome, check_config
 from yunikorn.errors import Problem
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 
 INVALID = 1
 UNUSABLE = 2

@@ -16,9 +16,9 @@ from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
 from yunikorn.config.reading import Findings, Spot, Table
 from yunikorn.config.schema import PluginRef, SchedulerConfig
 from yunikorn.errors import ConfigError, Problem
-from yunikorn.kinds import EVENT_SINK
-from yunikorn.registry import Registry
-from yunikorn.suggestions import suggest
+from yunikorn.framework.kinds import EVENT_SINK
+from yunikorn.framework.registry import Registry
+from yunikorn.text import suggest
 
 OWN_KEYS = ("events", "plugins", "priorityclasses", SAME_HIERARCHY)
 """Keys that YuniKorn 1.9 does not have; see `docs/decisions/0004`."""

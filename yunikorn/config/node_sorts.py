@@ -11,7 +11,7 @@ from yunikorn.config.document import Scalar, show
 from yunikorn.config.plugin_refs import PluginCheck, note_if_ours
 from yunikorn.config.reading import Table
 from yunikorn.config.schema import PluginRef
-from yunikorn.kinds import NODE_SORT
+from yunikorn.framework.kinds import NODE_SORT
 
 DEFAULT = "fair"
 WEIGHTS = "resourceweights"

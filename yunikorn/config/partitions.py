@@ -16,7 +16,7 @@ from yunikorn.config.reading import Table
 from yunikorn.config.rules import RuleDraft, check_paths, read_rules
 from yunikorn.config.schema import PartitionConfig, PluginRef, PreemptionConfig
 from yunikorn.errors import UnknownPlugin
-from yunikorn.kinds import PREDICATE, RESOLVER
+from yunikorn.framework.kinds import PREDICATE, RESOLVER
 
 DEFAULT_NAME = "default"
 OWN_KEYS = ("predicates", "nodesortpolicies", PERIODS)

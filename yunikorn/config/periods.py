@@ -14,7 +14,7 @@ FIELDS = {
     "gangpatience": "gang_patience",
     "cleanup": "cleanup",
 }
-"""Fields of `yunikorn.objects.timeouts.Timeouts`, by key."""
+"""Fields of `yunikorn.model.context.Timeouts`, by key."""
 NEVER = "never"
 MAY_BE_NEVER = ("reservation",)
 

@@ -16,9 +16,9 @@ from yunikorn.config.document import Scalar, show
 from yunikorn.config.reading import Findings, Spot, Table, descend, plain_data
 from yunikorn.config.schema import PluginRef
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
-from yunikorn.kinds import NODE_SORT, PLACEMENT, RESOLVER, Kind
-from yunikorn.registry import Registry
-from yunikorn.suggestions import suggest
+from yunikorn.framework.kinds import NODE_SORT, PLACEMENT, RESOLVER, Kind
+from yunikorn.framework.registry import Registry
+from yunikorn.text import suggest
 
 ORIGINAL: Mapping[str, frozenset[str]] = {
     NODE_SORT.id: frozenset({"fair", "binpacking"}),

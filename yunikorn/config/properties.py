@@ -15,7 +15,7 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 APP_SORT = "application.sort.policy"
 QUEUE_SORT = "queue.sort.policy"

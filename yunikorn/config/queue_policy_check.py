@@ -19,9 +19,9 @@ from yunikorn.config.properties import (
 )
 from yunikorn.config.queues import QueueDraft
 from yunikorn.config.reading import Spot, descend
-from yunikorn.kinds import APP_SORT as APP_SORT_KIND
-from yunikorn.kinds import QUEUE_SORT as QUEUE_SORT_KIND
-from yunikorn.kinds import Kind
+from yunikorn.framework.kinds import APP_SORT as APP_SORT_KIND
+from yunikorn.framework.kinds import QUEUE_SORT as QUEUE_SORT_KIND
+from yunikorn.framework.kinds import Kind
 
 _KINDS: tuple[tuple[str, Kind, str], ...] = (
     (APP_SORT, APP_SORT_KIND, DEFAULTS.app_sort),

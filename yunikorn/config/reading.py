@@ -13,7 +13,7 @@ import attrs
 
 from yunikorn.config.document import NULLS, Listing, Mapping, Scalar, YamlNode, quote, show
 from yunikorn.errors import Problem, printable
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 UINT64_MAX = 2**64 - 1
 _TRUE = frozenset({"true", "True", "TRUE"})

@@ -17,7 +17,7 @@ from yunikorn.config.plugin_refs import PluginCheck, note_if_ours
 from yunikorn.config.queues import QueueDraft
 from yunikorn.config.reading import Findings, Spot, Table
 from yunikorn.config.schema import PluginRef, RuleConfig
-from yunikorn.kinds import PLACEMENT
+from yunikorn.framework.kinds import PLACEMENT
 
 KEYS = ("name", "create", "filter", "parent")
 VALUE = "value"

@@ -134,7 +134,7 @@ class PartitionConfig:
     """Resolver of groups; if None, each user is the only member of a group of the same name."""
     predicates: tuple[PluginRef, ...] = ()
     periods: Mapping[str, int | None] = attrs.field(factory=dict)
-    """Delays other than the defaults, by field of `yunikorn.objects.timeouts.Timeouts` (ns)."""
+    """Delays other than the defaults, by field of `yunikorn.model.context.Timeouts` (ns)."""
 
 
 @attrs.frozen

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from yunikorn.interface.checks import LONGEST_NAME, amount_fault
 from yunikorn.interface.messages import AllocationAsk
-from yunikorn.objects.ask import INT32_MAX, INT32_MIN
+from yunikorn.model.ask import INT32_MAX, INT32_MIN
 from yunikorn.resources import above_zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from yunikorn.accounting.ask_batch import AskBatch
     from yunikorn.interface.messages import Allocation
     from yunikorn.interface.session import Session
-    from yunikorn.objects.ask_batch import AskBatch
     from yunikorn.resources import Resource
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 

@@ -21,7 +21,7 @@ from yunikorn.interface.messages import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from yunikorn.objects.outbox import Outbox
+    from yunikorn.accounting.outbox import Outbox
 
 
 def cache_changes(outboxes: Iterable[Outbox]) -> ReSyncSchedulerCacheArgs | None:

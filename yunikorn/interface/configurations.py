@@ -14,7 +14,7 @@ import attrs
 
 from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError, printable
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 if TYPE_CHECKING:
     from yunikorn.interface.messages import RegisterResourceManagerRequest

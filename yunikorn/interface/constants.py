@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from yunikorn.objects.gang import CREATION_TAG as CREATION_TAG_OF_APPLICATION
+from yunikorn.model.gang import CREATION_TAG as CREATION_TAG_OF_APPLICATION
 from yunikorn.scheduling.ask_admission import REQUIRED_NODE_TAG as REQUIRED_NODE_TAG
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG as FOREIGN_TAG
 from yunikorn.scheduling.namespace_quota import APPS_TAG as NAMESPACE_MAX_APPS_TAG

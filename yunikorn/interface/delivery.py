@@ -22,9 +22,9 @@ from yunikorn.interface.messages import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from yunikorn.objects.allocation import Allocation as Placed
-    from yunikorn.objects.ask_spec import AskSpec
-    from yunikorn.objects.outbox import Outbox, Release
+    from yunikorn.accounting.outbox import Outbox, Release
+    from yunikorn.model.allocation import Allocation as Placed
+    from yunikorn.model.ask import AskSpec
 
 
 def collect(outboxes: Iterable[tuple[str, Outbox]]) -> UpdateResponse | None:

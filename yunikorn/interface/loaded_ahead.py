@@ -5,7 +5,7 @@ from __future__ import annotations
 from yunikorn.config.load import load_config
 from yunikorn.config.schema import SchedulerConfig
 from yunikorn.errors import ConfigError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 
 KEPT = 4
 """Maximum number of configurations that wait for the call that uses them; the oldest one is dropped."""

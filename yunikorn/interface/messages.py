@@ -12,7 +12,7 @@ import enum
 
 import attrs
 
-from yunikorn.objects.termination import TerminationType as TerminationType
+from yunikorn.model.allocation import TerminationType as TerminationType
 from yunikorn.resources import NOTHING, Resource
 
 

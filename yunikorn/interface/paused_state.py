@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import attrs
 
+from yunikorn.accounting.outbox import Outbox
 from yunikorn.clock import Timer
-from yunikorn.objects.outbox import Outbox
 
 KEPT = 10_000
 """Maximum number of response entries that are kept for a paused RM.

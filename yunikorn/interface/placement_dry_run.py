@@ -22,13 +22,13 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.session import Session
-from yunikorn.objects.core_context import CoreContext
+from yunikorn.model.context import CoreContext
 from yunikorn.scheduling.placement import PlacementResult, Step
 from yunikorn.scheduling.plugin_failures import PluginFailures
 
 if TYPE_CHECKING:
     from yunikorn.api import Application
-    from yunikorn.registry import Registry
+    from yunikorn.framework.registry import Registry
 
 RM_ID = "place"
 

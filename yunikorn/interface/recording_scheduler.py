@@ -19,7 +19,7 @@ from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateResponse
 from yunikorn.interface.recording_sink import CALLS, RecordingSink, offered
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 
 PREDICATES = ("predicates", "node_predicates")
 ASKING = (*PREDICATES, "update_configuration")

@@ -14,7 +14,7 @@ from typing import Protocol
 from yunikorn.interface.callback import OPTIONAL, implements
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateResponse
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 
 CALLS = (
     "register_resource_manager",

@@ -15,7 +15,7 @@ import attrs
 
 from yunikorn.config.schema import PluginRef, SchedulerConfig
 from yunikorn.errors import UsageError
-from yunikorn.registry import EVENT_SINK, PREDICATE, Kind, Registry, describe_origin
+from yunikorn.framework.registry import EVENT_SINK, PREDICATE, Kind, Registry, describe_origin
 
 if TYPE_CHECKING:
     from yunikorn.interface.callback import CallbackAdapter
@@ -44,7 +44,7 @@ def add_plugin(plugin: object, name: str, rm_id: str, registry: Registry, failur
 
 
 def registry_for(rm_id: str, callback: object, registry: Registry, failures: PluginFailures) -> Registry:
-    """Return the plugins of an RM: those of `registry`, and the `plugins` of its callback.
+    """Return the plugins of an RM: those of `framework.registry`, and the `plugins` of its callback.
 
     Raises `UsageError` if `plugins` is no list.
     """

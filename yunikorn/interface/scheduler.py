@@ -15,10 +15,12 @@ from operator import attrgetter
 
 import attrs
 
+from yunikorn.accounting.partition import Partition
 from yunikorn.clock import MICROSECOND, Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.schema import SchedulerConfig
 from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin, UsageError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.checks import check_registration
@@ -38,17 +40,14 @@ from yunikorn.interface.rm_plugins import plugin_name, registry_for
 from yunikorn.interface.session import Session
 from yunikorn.interface.session_status import SessionStatus
 from yunikorn.interface.sinks import Buffer
-from yunikorn.objects.application import Application
-from yunikorn.objects.core_context import CoreContext
-from yunikorn.objects.partition import Partition
-from yunikorn.objects.timeouts import Timeouts
-from yunikorn.registry import Registry
+from yunikorn.model.application import Application
+from yunikorn.model.context import CoreContext, Timeouts
 from yunikorn.scheduling.explain import Explanation, Reason, explain, first_reasons
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.scheduling.queue_admin import start_partition, start_queue, stop_partition, stop_queue
 from yunikorn.states import STOPPED
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 BEGINNING = (0, 0)
 """A position before all others."""

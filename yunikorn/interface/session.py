@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from yunikorn.accounting.event_recorder import EventRecorder
+from yunikorn.accounting.outbox import Outbox
 from yunikorn.api import Event
 from yunikorn.config.load import load_config
 from yunikorn.errors import (
@@ -37,18 +39,16 @@ from yunikorn.interface.rm_plugins import add_plugin, with_rm
 from yunikorn.interface.session_status import SessionStatus
 from yunikorn.interface.sinks import Buffer, Sinks
 from yunikorn.interface.update_handler import UpdateHandler
-from yunikorn.objects.event_recorder import EventRecorder
-from yunikorn.objects.outbox import Outbox
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.reload import Reload
 from yunikorn.states import SESSION, STOPPED
 
 if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig, SchedulerConfig
+    from yunikorn.framework.registry import Registry
     from yunikorn.interface.messages import UpdateRequest
-    from yunikorn.objects.core_context import CoreContext
-    from yunikorn.objects.node import Node
-    from yunikorn.registry import Registry
+    from yunikorn.model.context import CoreContext
+    from yunikorn.model.node import Node
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.api import Context, Event, EventSink, ResourceManager
+from yunikorn.framework.registry import EVENT_SINK
 from yunikorn.interface.rm_plugins import RM
-from yunikorn.registry import EVENT_SINK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from yunikorn.clock import Clock
     from yunikorn.config.schema import PluginRef
-    from yunikorn.registry import Registry
+    from yunikorn.framework.registry import Registry
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 

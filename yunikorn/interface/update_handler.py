@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from yunikorn.accounting.event_recorder import shortened
+from yunikorn.accounting.outbox import Refusal
 from yunikorn.clock import MILLISECOND
 from yunikorn.interface.ask_batcher import AskBatcher, ask_of
 from yunikorn.interface.checks import (
@@ -22,9 +24,7 @@ from yunikorn.interface.checks import (
 )
 from yunikorn.interface.constants import DEFAULT_PARTITION, NODE_PARTITION
 from yunikorn.interface.messages import AllocationAsk, NodeAction
-from yunikorn.objects.event_recorder import shortened
-from yunikorn.objects.gang import ATOMIC, style_named
-from yunikorn.objects.outbox import Refusal
+from yunikorn.model.gang import ATOMIC, style_named
 from yunikorn.resources import is_zero
 from yunikorn.scheduling.ask_admission import NewAsk
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG, ExistingAllocation
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         UpdateRequest,
     )
     from yunikorn.interface.session import Session
-    from yunikorn.objects.node import Node
+    from yunikorn.model.node import Node
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 NO_SIZE = "an Atomic gang needs a placeholderAsk: the total resources of its members"

@@ -7,15 +7,15 @@ from typing import Any
 
 import attrs
 
-from yunikorn.config.converter import faults, make_converter
 from yunikorn.config.durations import parse_duration
 from yunikorn.errors import Problem
+from yunikorn.framework.options import faults, make_converter
 from yunikorn.interface.callback import OPTIONAL
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.wire import callbacks, current, v0_11
 from yunikorn.interface.wire.generated import si_current_pb2, si_v0_11_pb2
 from yunikorn.interface.wire.json_form import from_json
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 from yunikorn.recording.recording_entries import (
     VERSION,
     Beginning,
@@ -27,7 +27,7 @@ from yunikorn.recording.recording_entries import (
     RecordedAnswer,
 )
 from yunikorn.recording.timestamps import read_date, read_seconds
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 Report = Callable[[Problem], None]
 Reading = Callable[[object, str, Report], Any]

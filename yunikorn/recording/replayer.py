@@ -16,6 +16,7 @@ import attrs
 from yunikorn.clock import ManualClock
 from yunikorn.config.durations import parse_duration
 from yunikorn.errors import YunikornError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import OPTIONAL
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
@@ -25,7 +26,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.model.context import Timeouts
 from yunikorn.recording.recorded_answers import (
     OneConfiguration,
     RaisedThen,
@@ -38,7 +39,6 @@ from yunikorn.recording.recording_entries import Beginning, RecordedAnswer
 from yunikorn.recording.replay_comparison import ReplayComparison
 from yunikorn.recording.replayed_rm import ReplayedRM
 from yunikorn.recording.timestamps import read_date
-from yunikorn.registry import Registry
 
 OWN = "update_configuration", "reload"
 """Kinds that bring a configuration, which a what-if ignores."""

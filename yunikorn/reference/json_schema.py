@@ -14,14 +14,14 @@ import yaml
 
 from yunikorn.config.node_sorts import DEFAULT as DEFAULT_ORDER
 from yunikorn.config.partitions import NO_RESOLVER
-from yunikorn.kinds import RESOLVER, Kind
-from yunikorn.offers import Offer, Option
+from yunikorn.framework.kinds import RESOLVER, Kind
+from yunikorn.framework.offers import Offer, Option
+from yunikorn.framework.registry import Registry
 from yunikorn.reference.key_sections import SECTIONS
 from yunikorn.reference.keys import Key, KeySection
 from yunikorn.reference.option_schemas import option_schema
-from yunikorn.reference.plain_text import plain_text
 from yunikorn.reference.values import TEXT, Schema, any_of, in_any_case, pattern
-from yunikorn.registry import Registry
+from yunikorn.text import plain_text
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 OPTION = ".OPTION"
@@ -30,7 +30,7 @@ NOTHING: Schema = {"type": "null"}
 
 
 def json_schema(registry: Registry) -> Schema:
-    """Return the schema of a queues.yaml that may name the plugins of `registry`."""
+    """Return the schema of a queues.yaml that may name the plugins of `framework.registry`."""
     whole, *others = SECTIONS
     return {
         "$schema": DRAFT,

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from yunikorn.kinds import Kind
+from yunikorn.framework.kinds import Kind
 from yunikorn.reference.values import TEXT, Value
 
 UNSAID = object()

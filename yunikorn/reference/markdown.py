@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from yunikorn.offers import Option
+from yunikorn.framework.offers import Option
+from yunikorn.framework.registry import KINDS, Registry
 from yunikorn.reference.key_sections import SECTIONS
 from yunikorn.reference.keys import Key, KeySection
 from yunikorn.reference.rule_keys import NAMED_NODE_ORDER
-from yunikorn.registry import KINDS, Registry
 
 HEAD = """\
 # Reference of queues.yaml
@@ -24,7 +24,7 @@ Schema of [`yunikorn schema`](configuration.md#in-the-editor).
 
 
 def markdown(registry: Registry) -> str:
-    """Return the page, including the options of the plugins in `registry`."""
+    """Return the page, including the options of the plugins in `framework.registry`."""
     parts = [HEAD, _contents()]
     parts += [_section(section) for section in SECTIONS if section is not NAMED_NODE_ORDER]
     parts.append(_options(registry))

@@ -1,4 +1,4 @@
-"""JSON Schema of plugin options, by their types (see `yunikorn.config.converter`)."""
+"""JSON Schema of plugin options, by their types (see `yunikorn.framework.options`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 
 import attrs
 
-from yunikorn.config.converter import FALSE, TRUE
+from yunikorn.framework.options import FALSE, TRUE
 from yunikorn.reference.values import Schema, any_of, in_any_case, pattern
 
 _TEXT: Schema = {"type": ["string", "number", "boolean"]}

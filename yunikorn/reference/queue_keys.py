@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from yunikorn.config.properties import QueueSettings
 from yunikorn.config.schema import LimitConfig, QueueConfig, TemplateConfig
-from yunikorn.kinds import APP_SORT, QUEUE_SORT
+from yunikorn.framework.kinds import APP_SORT, QUEUE_SORT
 from yunikorn.reference.keys import Key, KeySection
 from yunikorn.reference.values import (
     ACL,

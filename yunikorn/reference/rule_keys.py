@@ -6,7 +6,7 @@ import attrs
 
 from yunikorn.config.node_sorts import DEFAULT as DEFAULT_ORDER
 from yunikorn.config.schema import PluginRef, RuleConfig
-from yunikorn.kinds import NODE_SORT, PLACEMENT
+from yunikorn.framework.kinds import NODE_SORT, PLACEMENT
 from yunikorn.reference.keys import Key, KeySection
 from yunikorn.reference.values import NAMES, TRUE_OR_FALSE, WEIGHTS, one_of
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from yunikorn.config.schema import PartitionConfig, PreemptionConfig, SchedulerConfig
-from yunikorn.kinds import EVENT_SINK, PREDICATE, RESOLVER
-from yunikorn.objects.timeouts import Timeouts
+from yunikorn.framework.kinds import EVENT_SINK, PREDICATE, RESOLVER
+from yunikorn.model.context import Timeouts
 from yunikorn.reference.keys import Key, KeySection
 from yunikorn.reference.values import BOOLEAN, DURATION, DURATION_OR_NEVER, NAMES, PRIORITIES
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from yunikorn.clock import SECOND
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.figures import Account, Figures, make_account
 from yunikorn.reporting.observer import Observer

@@ -21,7 +21,7 @@ from typing import Protocol
 import attrs
 
 from yunikorn.errors import YunikornError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.reporting.decision_log import DecisionLog
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles

@@ -17,8 +17,8 @@ from yunikorn.config.document import Listing, Mapping, Scalar, YamlNode, compose
 from yunikorn.config.load import check_config
 from yunikorn.config.properties import KNOWN, POLICIES
 from yunikorn.errors import ConfigError, UsageError
-from yunikorn.registry import Registry
-from yunikorn.suggestions import suggest
+from yunikorn.framework.registry import Registry
+from yunikorn.text import suggest
 
 FREE = ("properties", "guaranteed", "max", "maxresources", "resourceweights", "priorityclasses")
 """Mappings with arbitrary keys: the rest of a path below them is one key, including dots."""

@@ -11,7 +11,7 @@ import attrs
 
 from yunikorn.config.load import check_config
 from yunikorn.errors import UsageError
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.reporting.variant_settings import Setting, change, check_change
 from yunikorn.simulation.input_error import InputError
 

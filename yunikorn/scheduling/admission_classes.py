@@ -14,14 +14,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.errors import CONTAINED
-from yunikorn.objects.sorted_members import SortedKeys
+from yunikorn.index.sorted_members import SortedKeys
 from yunikorn.scheduling.member_order import behind
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.queue import Queue
-    from yunikorn.objects.sorted_members import SortKey
+    from yunikorn.index.sorted_members import SortKey
+    from yunikorn.model.application import Application
+    from yunikorn.model.queue import Queue
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 

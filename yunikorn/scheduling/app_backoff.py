@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from yunikorn.config.durations import describe_duration
 
 if TYPE_CHECKING:
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.partition import Partition
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.model.application import Application
 
 
 class AppBackoff:

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.objects.ask import INT32_MAX, INT32_MIN, Ask
-from yunikorn.objects.ask_batch import AskBatch
-from yunikorn.objects.ask_index import AskIndex
-from yunikorn.objects.ask_spec import AskSpec
-from yunikorn.objects.outbox import AskRelease, Refusal
-from yunikorn.objects.termination import TerminationType, is_own
+from yunikorn.accounting.ask_batch import AskBatch
+from yunikorn.accounting.key_indexes import AskIndex
+from yunikorn.accounting.outbox import AskRelease, Refusal
+from yunikorn.model.allocation import TerminationType, is_own
+from yunikorn.model.ask import INT32_MAX, INT32_MIN, Ask, AskSpec
 from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.states import ACCEPTED, ACTIVE, FAILING, RUNNING, STARTING
 
 if TYPE_CHECKING:
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.ask_class import AskClass
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask_class import AskClass
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 AS_REQUESTED = "ask released as per RM request"

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.objects.foreign_allocations import ForeignAllocation
-from yunikorn.objects.unknown_releases import UnknownRelease
+from yunikorn.accounting.foreign_allocations import ForeignAllocation
+from yunikorn.accounting.outbox import UnknownRelease
 
 if TYPE_CHECKING:
-    from yunikorn.objects.node import Node
-    from yunikorn.objects.partition import Partition
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.model.node import Node
     from yunikorn.scheduling.existing_allocations import ExistingAllocation
 
 MARK = "\0awaited "

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from yunikorn.objects.ask_class import NOTHING_REFUSED
+from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.resources import describe
 from yunikorn.scheduling.app_backoff import AppBackoff
 from yunikorn.scheduling.atomic_gangs import AtomicGangs
@@ -23,15 +23,14 @@ from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.ask_extras import AskExtras
-    from yunikorn.objects.node import Node
-    from yunikorn.objects.partition import Partition
-    from yunikorn.objects.queue import Queue
-    from yunikorn.objects.sorted_members import QueueMember
-    from yunikorn.objects.usage_tracker import UsageTracker
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.index.sorted_members import QueueMember
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask, AskExtras
+    from yunikorn.model.node import Node
+    from yunikorn.model.queue import Queue
+    from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.scheduling.member_order import MemberOrder
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.predicate_chain import PredicateChain

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.objects.ask_spec import DEFAULT_SPEC, AskSpec
-from yunikorn.objects.foreign_allocations import ForeignAllocation
-from yunikorn.objects.outbox import Refusal
-from yunikorn.objects.queue import RECOVERY
+from yunikorn.accounting.foreign_allocations import ForeignAllocation
+from yunikorn.accounting.outbox import Refusal
+from yunikorn.model.ask import DEFAULT_SPEC, AskSpec
+from yunikorn.model.queue import RECOVERY
 from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.scheduling.awaited_allocations import AwaitedAllocations
 from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import FAILING
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.node import Node
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.application import Application
+    from yunikorn.model.node import Node
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 FOREIGN_TAG = "foreign"

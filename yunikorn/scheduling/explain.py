@@ -14,7 +14,7 @@ import attrs
 
 from yunikorn.config.durations import describe_duration
 from yunikorn.config.quantities import in_words
-from yunikorn.objects.application import max_apps_message
+from yunikorn.model.application import max_apps_message
 from yunikorn.resources import INT64_MIN, sum_of
 from yunikorn.scheduling.node_fit import count_fitting, summarise_fit
 from yunikorn.scheduling.request_position import request_positions
@@ -24,9 +24,9 @@ from yunikorn.states import ACTIVE, STOPPED
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.atomic_gang import AtomicGang
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.gang import AtomicGang
     from yunikorn.resources import Resource
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
     from yunikorn.scheduling.request_position import RequestPosition

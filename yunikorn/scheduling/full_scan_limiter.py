@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from yunikorn.clock import SECOND
 
 if TYPE_CHECKING:
-    from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.partition import Partition
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.model.ask_class import AskClass
 
 PAUSE = SECOND // 100_000
 """Pause (ns) per scanned node: several times the duration of the scan itself."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.objects.atomic_gang import AtomicGang
-from yunikorn.objects.gang import ATOMIC, SOFT, STYLES, Gang, placeholder_timeout
+from yunikorn.model.gang import ATOMIC, SOFT, STYLES, AtomicGang, Gang, placeholder_timeout
 from yunikorn.resources import Resource, describe, fits, fits_quota, has_negative, smaller_of
 
 if TYPE_CHECKING:
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.partition import Partition
-    from yunikorn.objects.queue import Queue
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.model.application import Application
+    from yunikorn.model.queue import Queue
 
 GANG_POLICIES = ("fifo", "stateaware")
 """Sort policies that allow placeholders; under others, two gangs could each hold half of theirs."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.objects.usage_tracker import UsageTracker
+from yunikorn.model.usage_tracker import UsageTracker
 
 if TYPE_CHECKING:
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.partition import Partition
-    from yunikorn.objects.queue import Queue
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.model.application import Application
+    from yunikorn.model.queue import Queue
 
 SLACK = 64
 """Number of started applications that may remain in `_free` before it is cleaned up."""

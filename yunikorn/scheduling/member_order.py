@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import CONTAINED
-from yunikorn.objects.ask import INT32_MIN as NO_PRIORITY
+from yunikorn.model.ask import INT32_MIN as NO_PRIORITY
 from yunikorn.scheduling.plugin_timing import read_seconds
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, QueueSortPolicy
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.sorted_members import QueueMember, SortedMembers, SortKey
+    from yunikorn.index.sorted_members import QueueMember, SortedMembers, SortKey
+    from yunikorn.model.application import Application
     from yunikorn.scheduling.admission_classes import AdmissionGate
     from yunikorn.scheduling.plugin_failures import PluginFailures
 

@@ -14,7 +14,7 @@ from yunikorn.resources import INT64_MAX, Resource, above_zero
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.queue import Queue
 
 _log = logging.getLogger("yunikorn.placement")
 

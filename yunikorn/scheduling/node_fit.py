@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from yunikorn.api import Predicate
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.atomic_gang import Members
-    from yunikorn.objects.node import Node
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.gang import Members
+    from yunikorn.model.node import Node
     from yunikorn.resources import Tally
     from yunikorn.scheduling.predicate_chain import PredicateChain
 

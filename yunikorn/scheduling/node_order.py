@@ -18,9 +18,9 @@ from yunikorn.scheduling.plugin_timing import read_seconds
 
 if TYPE_CHECKING:
     from yunikorn.api import NodeSortPolicy
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.ask_class import AskClass, AskClasses
-    from yunikorn.objects.node import Node
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.ask_class import AskClass, AskClasses
+    from yunikorn.model.node import Node
     from yunikorn.scheduling.plugin_failures import PluginFailures
     from yunikorn.scheduling.predicate_chain import PredicateChain
 

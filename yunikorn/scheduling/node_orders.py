@@ -14,11 +14,11 @@ from yunikorn.scheduling.node_order import Change, NodeOrder
 from yunikorn.states import REMOVED, SCHEDULABLE
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.allocation_accounting import AllocationAccounting
     from yunikorn.clock import Clock
-    from yunikorn.objects.allocation_accounting import AllocationAccounting
-    from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.node import Node
-    from yunikorn.objects.pending_class import PendingClasses
+    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.node import Node
+    from yunikorn.model.pending_class import PendingClasses
     from yunikorn.scheduling.named_policy import NamedPolicy
     from yunikorn.scheduling.plugin_failures import PluginFailures
 

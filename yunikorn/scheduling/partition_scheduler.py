@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from yunikorn.accounting.outbox import Refusal
+from yunikorn.accounting.partition import Partition
 from yunikorn.api import Context, ResourceManager
 from yunikorn.clock import SECOND
 from yunikorn.errors import StateError
-from yunikorn.objects.application import Application
-from yunikorn.objects.execution_timeout import ExecutionTimeout
-from yunikorn.objects.gang import SOFT, TIME_DIGITS, style_named
-from yunikorn.objects.node import Node
-from yunikorn.objects.outbox import Refusal
-from yunikorn.objects.partition import Partition
-from yunikorn.objects.termination import TerminationType, is_own
+from yunikorn.model.allocation import TerminationType, is_own
+from yunikorn.model.application import Application, ExecutionTimeout
+from yunikorn.model.gang import SOFT, TIME_DIGITS, style_named
+from yunikorn.model.node import Node
 from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
@@ -35,11 +34,10 @@ from yunikorn.states import ACTIVE, PARTITION
 
 if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.core_context import CoreContext
-    from yunikorn.objects.timeouts import Timeouts
-    from yunikorn.registry import Registry
+    from yunikorn.framework.registry import Registry
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.context import CoreContext, Timeouts
     from yunikorn.scheduling.placement import PlacementChain
     from yunikorn.scheduling.plugin_failures import PluginFailures
 

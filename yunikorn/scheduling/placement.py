@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from yunikorn.api import Application
-    from yunikorn.registry import Registry
+    from yunikorn.framework.registry import Registry
 
 __all__ = ["PlacedQueue", "PlacementChain", "PlacementResult", "PlacementTree", "Step"]
 

@@ -11,14 +11,14 @@ import attrs
 
 from yunikorn.config.names import ROOT, is_queue_name
 from yunikorn.errors import CONTAINED
-from yunikorn.registry import PLACEMENT, Registry
+from yunikorn.framework.registry import PLACEMENT, Registry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from yunikorn.api import Application, PlacementRule
     from yunikorn.config.schema import RuleConfig
-    from yunikorn.registry import Offer
+    from yunikorn.framework.registry import Offer
     from yunikorn.scheduling.plugin_failures import PluginFailures
     from yunikorn.scheduling.plugin_objects import PluginObjects
 

@@ -14,7 +14,7 @@ import attrs
 
 if TYPE_CHECKING:
     from yunikorn.api import Context, Plugin
-    from yunikorn.registry import Kind, Registry
+    from yunikorn.framework.registry import Kind, Registry
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 

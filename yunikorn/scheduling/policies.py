@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.registry import NODE_SORT, PREDICATE, Registry
+from yunikorn.framework.registry import NODE_SORT, PREDICATE, Registry
 from yunikorn.scheduling.named_policy import NamedPolicy
 from yunikorn.scheduling.node_orders import DEFAULT
 from yunikorn.scheduling.placement import PlacementChain
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from yunikorn.api import Context
     from yunikorn.clock import Clock
     from yunikorn.config.schema import PartitionConfig, PluginRef
-    from yunikorn.objects.queue_tree import QueueTree
+    from yunikorn.model.queue_tree import QueueTree
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 

@@ -21,8 +21,8 @@ from yunikorn.scheduling.asked_ahead import AskedAhead
 from yunikorn.scheduling.plugin_timing import read_seconds
 
 if TYPE_CHECKING:
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.node import Node
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.node import Node
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 

@@ -13,8 +13,8 @@ from yunikorn.errors import StateError, UsageError
 from yunikorn.states import PARTITION, QUEUE
 
 if TYPE_CHECKING:
-    from yunikorn.objects.partition import Partition
-    from yunikorn.objects.queue import Queue
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.model.queue import Queue
     from yunikorn.states import Lifecycle
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from yunikorn.api import AppSortPolicy, Context
 from yunikorn.config.properties import InForce, QueueSettings
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
-from yunikorn.objects.queue import RECOVERY
-from yunikorn.objects.usage_history import UsageHistory
-from yunikorn.registry import APP_SORT, QUEUE_SORT, Registry
+from yunikorn.framework.registry import APP_SORT, QUEUE_SORT, Registry
+from yunikorn.model.queue import RECOVERY
+from yunikorn.model.usage_history import UsageHistory
 from yunikorn.scheduling.admission_classes import AdmissionGate
 from yunikorn.scheduling.member_order import MemberOrder
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from yunikorn.config.schema import QueueConfig
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.queue import Queue
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 FALLBACK = "fifo"

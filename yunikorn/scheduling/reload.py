@@ -15,8 +15,8 @@ from yunikorn.scheduling.policies import Policies
 
 if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig, QueueConfig, SchedulerConfig
-    from yunikorn.objects.queue import Queue
-    from yunikorn.registry import Registry
+    from yunikorn.framework.registry import Registry
+    from yunikorn.model.queue import Queue
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
     from yunikorn.scheduling.queue_policies import Made
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.objects.termination import TerminationType
+from yunikorn.model.allocation import TerminationType
 from yunikorn.resources import describe, fits
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.gang import TaskGroup
-    from yunikorn.objects.node import Node
-    from yunikorn.objects.partition import Partition
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.gang import TaskGroup
+    from yunikorn.model.node import Node
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.predicate_chain import PredicateChain
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue

@@ -17,10 +17,10 @@ from yunikorn.scheduling.member_order import behind
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.queue import Queue
-    from yunikorn.objects.sorted_members import SortKey
+    from yunikorn.index.sorted_members import SortKey
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.queue import Queue
 
 
 @attrs.frozen

@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from yunikorn.objects.atomic_gang import GangClass
+from yunikorn.model.gang import GangClass
 from yunikorn.scheduling.full_scan_limiter import FullScanLimiter
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.node import Node
-    from yunikorn.objects.partition import Partition
-    from yunikorn.objects.queue import Queue
-    from yunikorn.objects.usage_tracker import UsageTracker
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.node import Node
+    from yunikorn.model.queue import Queue
+    from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.resources import Tally
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.predicate_chain import PredicateChain

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from yunikorn.accounting.event_recorder import shortened
 from yunikorn.clock import SECOND
-from yunikorn.objects.event_recorder import shortened
-from yunikorn.objects.queue import Queue
+from yunikorn.model.queue import Queue
 from yunikorn.resources import NOTHING, Tally, grow
 from yunikorn.scheduling.explain import of_application
 from yunikorn.scheduling.predicate_chain import counted
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from yunikorn.clock import Timer
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.node import Node
-    from yunikorn.objects.usage_tracker import UsageTracker
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.node import Node
+    from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 SKIPPED, SCHEDULED, RESERVED, FAILED = "SKIPPED", "SCHEDULED", "RESERVED", "FAILED"

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from yunikorn.api import Predicate
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.atomic_gang import AtomicGang
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.gang import AtomicGang
+    from yunikorn.model.queue import Queue
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 

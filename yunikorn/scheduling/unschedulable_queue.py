@@ -15,13 +15,13 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from yunikorn.clock import SECOND
-from yunikorn.objects.ask import Ask
+from yunikorn.model.ask import Ask
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.allocation_accounting import AllocationAccounting
     from yunikorn.clock import Timer, Timers
-    from yunikorn.objects.allocation_accounting import AllocationAccounting
-    from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.pending_class import PendingClasses
+    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.pending_class import PendingClasses
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 LONGEST = 16

@@ -14,7 +14,7 @@ import attrs
 from yunikorn.clock import SECOND, Clock
 from yunikorn.config.names import is_user_name
 from yunikorn.errors import CONTAINED, UnknownPlugin
-from yunikorn.registry import RESOLVER, Registry
+from yunikorn.framework.registry import RESOLVER, Registry
 from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.scheduling.plugin_objects import PluginObjects
 

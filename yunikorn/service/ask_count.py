@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from yunikorn.interface.messages import Allocation, AllocationAsk, UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.objects import allocation as objects
-from yunikorn.objects.application import Application
-from yunikorn.objects.ask import Ask
+from yunikorn.model import allocation as objects
+from yunikorn.model.application import Application
+from yunikorn.model.ask import Ask
 from yunikorn.scheduling.ask_admission import asks_of
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler, ended_by

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from yunikorn.config.load import check_config
 from yunikorn.errors import UsageError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
-from yunikorn.registry import Registry
 
 SUFFIXES = (".yaml", ".yml")
 DEFAULT_GROUP = ""

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Mapping
 
 from yunikorn.errors import UsageError, YunikornError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.registry import Registry
 from yunikorn.service.config_files import ConfigFiles, LoadedConfigurations
 
 Texts = Mapping[str, str | bytes]

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from yunikorn.errors import UsageError, printable
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 ROOT = "yunikorn"
 AREAS = ("core", "sessions", "config", "plugins", "grpc", "service", "demo")

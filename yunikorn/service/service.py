@@ -16,13 +16,13 @@ import attrs
 from yunikorn.clock import Clock, SystemClock
 from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
-from yunikorn.objects.timeouts import Timeouts
-from yunikorn.registry import Registry
+from yunikorn.model.context import Timeouts
 from yunikorn.service import demo
 from yunikorn.service.budgets import Budgets, keep_budgets
 from yunikorn.service.config_files import DEFAULT_GROUP, ConfigFiles, LoadedConfigurations

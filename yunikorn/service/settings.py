@@ -9,7 +9,7 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 DEFAULT_ADDRESS = "127.0.0.1:3333"
 NONE = "none"

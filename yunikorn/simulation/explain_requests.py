@@ -23,7 +23,7 @@ from yunikorn.simulation.rm_state import Running, Submitted
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.statistics import seconds
 from yunikorn.simulation.workload import Workload, WorkloadApplication
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 if TYPE_CHECKING:
     from yunikorn.clock import ManualClock

@@ -17,10 +17,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 
 import attrs
 
-from yunikorn.objects.application import Application
-from yunikorn.objects.gang import ATOMIC
-from yunikorn.objects.queue import Queue
-from yunikorn.objects.usage_tracker import UsageTracker
+from yunikorn.model.application import Application
+from yunikorn.model.gang import ATOMIC
+from yunikorn.model.queue import Queue
+from yunikorn.model.usage_tracker import UsageTracker
 from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.rm_state import SentAsk, Submitted
 from yunikorn.simulation.statistics import Waits, WaitSummary, seconds

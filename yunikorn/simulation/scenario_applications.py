@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import attrs
 
 from yunikorn.config.reading import Table
-from yunikorn.objects.gang import HARD, SOFT, STYLES
+from yunikorn.model.gang import HARD, SOFT, STYLES
 from yunikorn.simulation.machines import numbered
 from yunikorn.simulation.scenario_values import (
     read_count,

@@ -25,7 +25,7 @@ from yunikorn.simulation.generator import Amounts
 from yunikorn.simulation.machines import numbered
 from yunikorn.simulation.scenario_values import ALWAYS, parse_time, read_resources
 from yunikorn.simulation.workload import FOREVER
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 T = TypeVar("T")
 

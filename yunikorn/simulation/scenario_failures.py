@@ -11,7 +11,7 @@ from yunikorn.simulation.rng import Streams
 from yunikorn.simulation.scenario_draws import TIME, read_amounts
 from yunikorn.simulation.scenario_values import read_name, read_time
 from yunikorn.simulation.workload import NodeEvent, NodeEventKind, WorkloadNode
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 KEYS = ("nodes", "every", "down", "until")
 MANY = 200_000

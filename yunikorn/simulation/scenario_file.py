@@ -19,7 +19,7 @@ import attrs
 
 from yunikorn.config.quantities import parse_quantity
 from yunikorn.errors import Problem, QuantityError
-from yunikorn.objects.gang import STYLES
+from yunikorn.model.gang import STYLES
 from yunikorn.resources import Resource
 from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.input_error import InputError

@@ -34,7 +34,7 @@ from yunikorn.simulation.scenario_draws import (
     read_sizes,
 )
 from yunikorn.simulation.scenario_values import read_count, read_time
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 ENTRY_KEYS = (*(key for key in APPLICATION_KEYS if key != "every"), "arrivals", "during")
 GROUP_KEYS = (*TASK_KEYS, "sizes")

@@ -17,7 +17,7 @@ from yunikorn.simulation.machines import MAX_NODES, numbered
 from yunikorn.simulation.scenario_values import read_count, read_name, read_resources, read_time
 from yunikorn.simulation.source import read_content, yaml_text
 from yunikorn.simulation.workload import NodeEvent, NodeEventKind, WorkloadNode
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 NODE_KEYS = ("name", "count", "resources", "attributes", "partition")
 CONFIG_KEYS = ("at", "config")

@@ -13,7 +13,7 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
-from yunikorn.objects.gang import ATOMIC
+from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import Resource
 from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.input_error import InputError, remarks_on

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from yunikorn.objects.gang import ATOMIC
+from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
 from yunikorn.simulation.config_events import ConfigEvent
 

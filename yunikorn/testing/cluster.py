@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 import attrs
 
+from yunikorn.accounting.partition import Partition
 from yunikorn.clock import SECOND, ManualClock
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.constants import NODE_PARTITION
 from yunikorn.interface.messages import (
     AddApplicationRequest,
@@ -26,14 +28,12 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.objects.application import Application
-from yunikorn.objects.partition import Partition
-from yunikorn.objects.timeouts import Timeouts
-from yunikorn.registry import Registry
+from yunikorn.model.application import Application
+from yunikorn.model.context import Timeouts
 from yunikorn.scheduling.explain import Explanation
 from yunikorn.scheduling.plugin_failures import PluginFailure
-from yunikorn.suggestions import suggest
 from yunikorn.testing.samples import ApplicationSample, AskSample, NodeSample
+from yunikorn.text import suggest
 
 RM_ID = "test"
 TO_CONFIRM = (TerminationType.PREEMPTED_BY_SCHEDULER, TerminationType.TIMEOUT)

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Literal, Protocol
 
 from yunikorn.api import Plugin
-from yunikorn.registry import Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.testing.cluster import Cluster
 from yunikorn.testing.offering import registry_with
 from yunikorn.testing.samples import NodeSample

@@ -7,8 +7,8 @@ from types import ModuleType
 from typing import Any
 
 from yunikorn.api import Plugin, hookimpl
-from yunikorn.kinds import KINDS, Kind
-from yunikorn.registry import Registry
+from yunikorn.framework.kinds import KINDS, Kind
+from yunikorn.framework.registry import Registry
 
 UNDER_TEST = "under-test"
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from yunikorn.api import PlacementRule
 from yunikorn.config.names import is_queue_name
-from yunikorn.kinds import PLACEMENT
+from yunikorn.framework.kinds import PLACEMENT
 from yunikorn.testing.answers_contract import AnswersContract, Question
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import ApplicationSample, application

@@ -12,10 +12,10 @@ import attrs
 
 from yunikorn.api import Context, Plugin
 from yunikorn.clock import ManualClock
-from yunikorn.kinds import Kind
-from yunikorn.objects.timeouts import Timeouts
-from yunikorn.offers import check_class
-from yunikorn.registry import Registry
+from yunikorn.framework.kinds import Kind
+from yunikorn.framework.offers import check_class
+from yunikorn.framework.registry import Registry
+from yunikorn.model.context import Timeouts
 from yunikorn.testing.cluster import Cluster, Placement
 from yunikorn.testing.offering import registry_with
 from yunikorn.testing.option_texts import options_as_text, options_of

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import attrs
 
 from yunikorn.api import Predicate
-from yunikorn.kinds import PREDICATE
+from yunikorn.framework.kinds import PREDICATE
 from yunikorn.resources import Resource
 from yunikorn.testing.answers_contract import AnswersContract, Question
 from yunikorn.testing.plugin_contract import Yaml

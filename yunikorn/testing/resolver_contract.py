@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from yunikorn.api import UserGroupResolver
-from yunikorn.kinds import RESOLVER
+from yunikorn.framework.kinds import RESOLVER
 from yunikorn.testing.answers_contract import AnswersContract, Question
 from yunikorn.testing.plugin_contract import Yaml
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import attrs
 
 from yunikorn.api import Event, EventSink
-from yunikorn.kinds import EVENT_SINK
+from yunikorn.framework.kinds import EVENT_SINK
 from yunikorn.resources import Resource
 from yunikorn.testing.answers_contract import SLACK
 from yunikorn.testing.operations import count_operations

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from yunikorn.api import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
 from yunikorn.clock import ManualClock
-from yunikorn.kinds import APP_SORT, NODE_SORT, QUEUE_SORT
+from yunikorn.framework.kinds import APP_SORT, NODE_SORT, QUEUE_SORT
 from yunikorn.resources import INT64_MAX, Resource
 from yunikorn.testing.answers_contract import SLACK, AnswersContract, Question
 from yunikorn.testing.operations import count_operations

@@ -13,7 +13,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from yunikorn.errors import Problem
-from yunikorn.suggestions import suggest
+from yunikorn.text import suggest
 
 Wire = TypeVar("Wire", bound=Message)
 

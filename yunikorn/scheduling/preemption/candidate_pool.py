@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from yunikorn.resources import Tally, grow
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.node import Node
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.node import Node
+    from yunikorn.model.queue import Queue
 
 Order = Callable[["Allocation"], tuple[int, ...]]
 """Sort key of victims; the smallest is preempted first."""

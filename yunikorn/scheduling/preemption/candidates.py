@@ -9,9 +9,9 @@ from yunikorn.scheduling.ask_admission import REQUIRED_NODE_TAG
 from yunikorn.scheduling.preemption.fence import fence_root, reaches
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.queue import Queue
     from yunikorn.scheduling.preemption.candidate_pool import EligibleLeaves
     from yunikorn.scheduling.preemption.entitlement import Entitlement
     from yunikorn.scheduling.preemption.snapshot import Pairs, PreemptionSnapshot

@@ -14,8 +14,8 @@ import attrs
 from yunikorn.scheduling.preemption.snapshot import Bound, guarantees
 
 if TYPE_CHECKING:
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.queue import Queue
     from yunikorn.scheduling.preemption.snapshot import Pairs, PreemptionSnapshot
 
 

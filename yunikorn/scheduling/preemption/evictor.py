@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from yunikorn.objects.eviction import Eviction
-from yunikorn.objects.outbox import Release
-from yunikorn.objects.termination import TerminationType
+from yunikorn.accounting.outbox import Release
+from yunikorn.model.allocation import Eviction, TerminationType
 from yunikorn.resources import INT64_MIN
 from yunikorn.scheduling.preemption.schedule import NEVER, RETRY_INTERVAL
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.node import Node
-    from yunikorn.objects.partition import Partition
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.node import Node
 
 
 class Evictor:

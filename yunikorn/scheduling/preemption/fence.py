@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from yunikorn.resources import NOTHING, Resource, smaller_of
 
 if TYPE_CHECKING:
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.queue import Queue
     from yunikorn.scheduling.preemption.snapshot import Pairs, PreemptionSnapshot
 
 

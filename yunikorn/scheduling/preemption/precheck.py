@@ -14,8 +14,8 @@ from yunikorn.resources import NOTHING, Tally
 from yunikorn.scheduling.preemption.snapshot import guarantees
 
 if TYPE_CHECKING:
-    from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.queue import Queue
 
 
 class PreemptionPrecheck:

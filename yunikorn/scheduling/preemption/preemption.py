@@ -10,12 +10,12 @@ from yunikorn.scheduling.preemption.quota_change import PreviousQuota, QuotaChan
 from yunikorn.scheduling.preemption.shrunk_node import victims_of
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.partition import Partition
     from yunikorn.config.schema import PreemptionConfig
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.node import Node
-    from yunikorn.objects.partition import Partition
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.node import Node
+    from yunikorn.model.queue import Queue
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
 

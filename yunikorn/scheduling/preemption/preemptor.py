@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from yunikorn.clock import SECOND
-from yunikorn.objects.queue import Queue
+from yunikorn.model.queue import Queue
 from yunikorn.resources import INT64_MIN
 from yunikorn.scheduling.preemption.candidate_pool import Candidates, Pool
 from yunikorn.scheduling.preemption.candidates import across_queues, by_priority, candidates_on
@@ -25,12 +25,12 @@ from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search,
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.partition import Partition
     from yunikorn.config.schema import PreemptionConfig
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.ask_class import AskClass
-    from yunikorn.objects.node import Node
-    from yunikorn.objects.partition import Partition
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.node import Node
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.preemption.candidate_pool import EligibleLeaves, Entry

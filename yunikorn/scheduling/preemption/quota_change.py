@@ -16,9 +16,9 @@ from yunikorn.resources import NOTHING, Resource, Tally, describe
 from yunikorn.scheduling.preemption.quota_victims import select_for_quota
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.partition import Partition
     from yunikorn.clock import Timer
-    from yunikorn.objects.partition import Partition
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.queue import Queue
     from yunikorn.scheduling.preemption.evictor import Evictor
 
 

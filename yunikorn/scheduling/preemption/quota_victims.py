@@ -15,8 +15,8 @@ from yunikorn.scheduling.preemption.candidates import may_go
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.queue import Queue
 
 HOUR = 3600 * SECOND
 

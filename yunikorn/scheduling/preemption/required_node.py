@@ -15,9 +15,9 @@ from yunikorn.scheduling.preemption.candidates import may_go, uses_any_of
 from yunikorn.scheduling.preemption.victim_search import least
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.node import Node
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.node import Node
 
 
 def victims_on(node: Node, ask: Ask, rivals: Iterable[Ask] = ()) -> list[Allocation] | None:

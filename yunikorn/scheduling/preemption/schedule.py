@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.allocation_accounting import AllocationAccounting
     from yunikorn.clock import Timer, Timers
-    from yunikorn.objects.allocation_accounting import AllocationAccounting
 
 from yunikorn.clock import SECOND
 from yunikorn.resources import INT64_MAX

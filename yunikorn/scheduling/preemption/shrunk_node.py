@@ -14,8 +14,8 @@ from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
 from yunikorn.scheduling.preemption.victim_search import least
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.node import Node
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.node import Node
 
 
 def victims_of(node: Node) -> list[Allocation]:

@@ -15,10 +15,10 @@ import attrs
 from yunikorn.resources import NOTHING, Resource, Tally, grow, shrink, smaller_of
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.application import Application
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.queue import Queue
 
 Pairs = Sequence[tuple[str, int]]
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.objects.node import Node
+from yunikorn.model.node import Node
 from yunikorn.resources import Tally, shrink
 from yunikorn.scheduling.preemption.candidate_pool import shortage
 
 if TYPE_CHECKING:
-    from yunikorn.objects.allocation import Allocation
-    from yunikorn.objects.ask import Ask
-    from yunikorn.objects.queue import Queue
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.queue import Queue
     from yunikorn.scheduling.preemption.candidate_pool import Entry, Pool
     from yunikorn.scheduling.preemption.snapshot import Bound, PreemptionSnapshot
 

@@ -1,0 +1,1 @@
+"""Accounting: every change of the model, booked on all objects that it concerns."""

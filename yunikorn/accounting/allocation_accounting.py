@@ -1,0 +1,427 @@
+"""Accounting of allocations: how much each application, queue and node has allocated.
+
+Pending requests are accounted for in `pending_accounting`. Every change updates the application, its queue,
+all parent queues and the node together, and marks each changed object as dirty, so that the scheduling layer
+can update its orders.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.accounting.key_indexes import AllocationKeyIndex
+from yunikorn.accounting.node_reservations import NodeReservations
+from yunikorn.accounting.pending_accounting import PendingAccounting
+from yunikorn.model.allocation import ALLOCATION_EVENT, Allocation, TerminationType
+from yunikorn.model.application import COUNTED
+from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from yunikorn.accounting.event_recorder import EventRecorder
+    from yunikorn.accounting.partition_gangs import PartitionGangs
+    from yunikorn.accounting.user_group_usage import UserGroupUsage
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask, AskExtras, AskSpec
+    from yunikorn.model.ask_class import Pairs
+    from yunikorn.model.node import Node
+    from yunikorn.model.pending_class import PendingClasses
+    from yunikorn.resources import Resource, Tally
+
+_REMOVAL_DETAIL = {
+    TerminationType.UNKNOWN: "ALLOC_NODEREMOVED",
+    TerminationType.STOPPED_BY_RM: "ALLOC_CANCEL",
+    TerminationType.TIMEOUT: "ALLOC_TIMEOUT",
+    TerminationType.PREEMPTED_BY_SCHEDULER: "ALLOC_PREEMPT",
+    TerminationType.PLACEHOLDER_REPLACED: "ALLOC_REPLACED",
+}
+_PENDING_NEXT = ASK.moves["Pending", "allocate"]
+
+
+class AllocationAccounting:
+    """Accounting of the allocations of one partition."""
+
+    def __init__(
+        self,
+        pending_classes: PendingClasses,
+        usage: UserGroupUsage,
+        event_recorder: EventRecorder,
+        serial: Iterator[int],
+    ) -> None:
+        self.pending_classes = pending_classes
+        self.usage = usage
+        self.event_recorder = event_recorder
+        self._by_uuid: dict[str, Allocation] | None = None
+        """All allocations that have not ended by uuid; None until the first look-up without an application
+        (see `allocations`)."""
+        self._runs: AllocationKeyIndex | None = None
+        """Applications by allocation key; None until the first look-up without an application (see
+        `apps_with_key`)."""
+        self.awaited: set[str] = set()
+        """Uuids of recovered allocations whose application has not been reported yet."""
+        self.changed_nodes: list[Node] = []
+        """Nodes whose available resources changed since the node orders were last updated."""
+        self.node_reservations = NodeReservations(event_recorder, self.node_changed)
+        self.pending_accounting = PendingAccounting(
+            pending_classes, usage, self.node_reservations, event_recorder
+        )
+        self._serial = serial
+        self.gangs: PartitionGangs
+        """Set by the partition."""
+        self.applications: Mapping[str, Application]
+        """Applications that have not ended, by id; set by the partition."""
+        self.changes = 0
+        """Number of commits, releases, node changes, and stops and starts of queues so far.
+
+        Refused requests are worth retrying after this number has changed."""
+
+    # -- allocations --------------------------------------------------------------------------------
+
+    @property
+    def allocations(self) -> dict[str, Allocation]:
+        """All allocations that have not ended, by uuid.
+
+        The index is built on first use and maintained from then on: an RM that names allocations without
+        their application, or that recovers allocations, does so repeatedly. Without such an RM a decision
+        need not update the index.
+        """
+        if self._by_uuid is None:
+            apps = self.applications.values()
+            self._by_uuid = {uuid: one for app in apps for uuid, one in app.allocations.items()}
+        return self._by_uuid
+
+    def apps_with_key(self, key: str) -> list[Application]:
+        """Return the applications that have allocations with this key.
+
+        The index of keys is built on the first call, together with the index of uuids, and maintained from
+        then on. Until then a decision need not update either index.
+        """
+        if self._runs is None:
+            self._runs = AllocationKeyIndex(self.allocations.values())
+        return self._runs.find(key)
+
+    def _index(self, known: dict[str, Allocation], allocation: Allocation) -> None:
+        """Add an allocation to the indexes that are used when a caller does not name the application."""
+        known[allocation.uuid] = allocation
+        if self._runs is not None:
+            self._runs.add(allocation)
+
+    def new_uuid(self, key: str) -> str:
+        """Return a new uuid for an allocation of the ask with this key."""
+        known = self._by_uuid
+        if known is None:
+            # All uuids were generated here, and each ends with a different number.
+            return f"{key}#{next(self._serial)}"
+        while (uuid := f"{key}#{next(self._serial)}") in known or uuid in self.awaited:
+            # A recovering RM reports uuids that were generated before the restart.
+            pass
+        return uuid
+
+    def allocate(self, ask: Ask, node: Node, now: int) -> Allocation:
+        """Allocate one pending replica of the ask on `node`: commit a scheduling decision."""
+        app, spec, extras = ask.app, ask.spec, ask.extras
+        uuid = self.new_uuid(ask.key)
+        allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, spec, now)
+        if self._by_uuid is not None:
+            self._by_uuid[uuid] = allocation
+            if self._runs is not None:
+                self._runs.add(allocation)
+        if app.by_key is None:
+            app.allocations[uuid] = allocation
+        else:
+            app.obtain(allocation)
+        node.take(allocation)
+        self.changes += 1
+        if not node.is_dirty:
+            node.is_dirty = True
+            self.changed_nodes.append(node)
+        if extras is not None:
+            extras.made += 1
+            self._relieve(extras, allocation)
+        app.waiting_since = now
+        app.misses = 0
+        ask.live += 1
+        ask.pending -= 1
+        if not ask.pending:
+            ask.state = _PENDING_NEXT
+            self.pending_accounting.unqueue(ask)
+        self._count_as_allocated(app, ask.pending_class.ask_class.pairs)
+        if spec.placeholder:
+            self.gangs.placed(allocation)
+        elif app.state != RUNNING:
+            self.start(app)
+        if self.event_recorder.enabled:
+            self._record_allocation(allocation)
+        return allocation
+
+    def _relieve(self, extras: AskExtras, allocation: Allocation) -> None:
+        """Update the reservation and the gang of an ask with extras after an allocation."""
+        ask, node = allocation.ask, allocation.node
+        assert ask is not None
+        if extras.reserved is node:
+            self.node_reservations.unreserve(ask)
+        elif extras.reserved is not None:
+            self.node_reservations.inheritable[ask] = None
+        if extras.gang_blocked:
+            self.gangs.joined(allocation)
+
+    def make(self, ask: Ask, node: Node, now: int, uuid: str = "") -> Allocation:
+        """Return an allocation for `ask` on `node` that is not accounted for yet."""
+        uuid = uuid or self.new_uuid(ask.key)
+        return Allocation(uuid, ask.key, ask.app, ask, node, ask.resource, ask.priority, ask.spec, now)
+
+    def promise(self, ask: Ask, node: Node, now: int) -> Allocation:
+        """Remove one pending replica of the ask and return its allocation, to be passed to `enter` later."""
+        allocation = self.make(ask, node, now)
+        self._serve(ask)
+        return allocation
+
+    def _serve(self, ask: Ask) -> None:
+        """Subtract one replica of the ask from the pending requests."""
+        if ask.extras is not None:
+            ask.extras.made += 1
+        ask.live += 1
+        ask.pending -= 1
+        if not ask.pending:
+            ask.state = _PENDING_NEXT
+            self.pending_accounting.unqueue(ask)
+        self.pending_accounting.book(ask.app, ask.resource, -1)
+
+    def allocate_sized(self, ask: Ask, node: Node, now: int, uuid: str, resource: Resource) -> Allocation:
+        """Allocate one pending replica of the ask with a size, and optionally a `uuid`, chosen by the RM."""
+        allocation = self.make(ask, node, now, uuid)
+        allocation.resource = resource
+        self.enter(allocation, on_node=True)
+        if ask.extras is not None:
+            self._relieve(ask.extras, allocation)
+        self._serve(ask)
+        if allocation.placeholder:
+            self.gangs.placed(allocation)
+        elif ask.app.state != RUNNING:
+            self.start(ask.app)
+        return allocation
+
+    def enter(self, allocation: Allocation, *, on_node: bool) -> None:
+        """Account for an allocation made earlier, on its node as well if `on_node`."""
+        app, node = allocation.app, allocation.node
+        if self._by_uuid is not None:
+            self._index(self._by_uuid, allocation)
+        app.obtain(allocation)
+        if on_node:
+            node.take(allocation)
+            self.node_changed(node, gained=False)
+        app.waiting_since = allocation.placed
+        app.misses = 0
+        pairs = tuple(allocation.resource.items())
+        self._book_allocated(app, pairs)
+        self.usage.book(app, pairs)
+        if self.event_recorder.enabled:
+            self._record_allocation(allocation)
+
+    @staticmethod
+    def start(app: Application) -> None:
+        """Move an application to its next active state after a real allocation."""
+        if app.state == RESUMING:
+            app.run("allocation added")
+        app.run("allocation added")
+
+    def _count_as_allocated(self, app: Application, pairs: Pairs) -> None:
+        """Count pending resources as allocated in the application and its queues; `demand` is unchanged."""
+        allocated = app.allocated
+        if allocated:
+            try:
+                for name, amount in pairs:
+                    allocated[name] += amount
+            except KeyError:
+                _restart(allocated, pairs, name)
+        else:
+            allocated.update(pairs)
+        if not app.is_dirty:
+            app.mark_dirty()
+        for queue in app.chain:
+            allocated = queue.allocated
+            if queue.history is not None:
+                queue.history.note()
+            try:
+                for name, amount in pairs:
+                    allocated[name] += amount
+            except KeyError:
+                _restart(allocated, pairs, name)
+            if not queue.is_dirty:
+                queue.is_dirty = True
+                queue.parent.dirty.append(queue)  # type: ignore[union-attr]  # root is always dirty
+        if not app.usage_dirty or self.event_recorder.enabled:
+            self.usage.book(app, pairs)
+
+    def _record_allocation(self, allocation: Allocation) -> None:
+        resource, app, node = allocation.resource, allocation.app, allocation.node
+        self.event_recorder.record(
+            "APP", app.id, allocation.uuid, change="ADD", detail="APP_ALLOC", resource=resource
+        )
+        self.event_recorder.record(
+            "NODE", node.id, allocation.uuid, change="ADD", detail="NODE_ALLOC", resource=resource
+        )
+
+    def recover(
+        self,
+        app: Application,
+        node: Node,
+        uuid: str,
+        key: str,
+        resource: Resource,
+        priority: int,
+        spec: AskSpec,
+        now: int,
+    ) -> Allocation:
+        """Account for an allocation reported by an RM, regardless of quotas (recovery)."""
+        allocation = Allocation(uuid, key, app, None, node, resource, priority, spec, now)
+        if now < app.submitted:
+            app.submitted = now
+        self._index(self.allocations, allocation)
+        app.obtain(allocation)
+        node.take(allocation)
+        self.node_changed(node, gained=False)
+        pairs = tuple(resource.items())
+        self._book_allocated(app, pairs)
+        self.usage.book(app, pairs)
+        if app.state == NEW:
+            app.run("allocation recovered")
+        if allocation.placeholder:
+            self.gangs.found(allocation)
+        else:
+            self.gangs.joined(allocation)
+            if app.state == RESUMING:
+                app.run("allocation recovered")
+            app.run("allocation recovered")
+        if self.event_recorder.enabled:
+            self._record_allocation(allocation)
+        return allocation
+
+    def resize(self, allocation: Allocation, resource: Resource) -> None:
+        """Change the size of an allocation on its node, regardless of quotas."""
+        app, node, before = allocation.app, allocation.node, allocation.resource
+        if allocation.placeholder:
+            self.gangs.resized(allocation, resource)
+        if allocation.eviction is not None:
+            allocation.eviction.resized(allocation, resource)
+        node.give_back(allocation)
+        allocation.resource = resource
+        node.take(allocation)
+        self.node_changed(node, gained=True)
+        self._book_allocated(app, _less(before))
+        self.usage.unbook(app, tuple(before.items()))
+        self._book_allocated(app, resource.items())
+        self.usage.book(app, tuple(resource.items()))
+        for queue in app.chain:
+            if queue.over_quota:
+                queue.room_grew()
+
+    def release(self, allocation: Allocation, termination: TerminationType, message: str = "") -> None:
+        """End an allocation: free its resources on the node, in the application and in the queues."""
+        app, node = allocation.app, allocation.node
+        replaced = allocation.replacement is not None and self.gangs.conclude(allocation)
+        allocation.end(ALLOCATION_EVENT[termination])
+        if self._by_uuid is not None:
+            del self._by_uuid[allocation.uuid]
+            if self._runs is not None:
+                self._runs.remove(allocation)
+        app.lose(allocation)
+        node.give_back(allocation)
+        self.node_changed(node, gained=True)
+        self._book_allocated(app, _less(allocation.resource))
+        self.usage.unbook(app, tuple(allocation.resource.items()))
+        for queue in app.chain:
+            if queue.over_quota:
+                queue.room_grew()
+        if allocation.eviction is not None:
+            allocation.eviction.left(allocation)
+        self._forget_ask(allocation)
+        if allocation.placeholder:
+            self.gangs.ended(allocation, replaced=replaced)
+        if self.event_recorder.enabled:
+            detail = _REMOVAL_DETAIL[termination]
+            resource, uuid = allocation.resource, allocation.uuid
+            self.event_recorder.record(
+                "APP", app.id, uuid, change="REMOVE", detail=detail, message=message, resource=resource
+            )
+            self.event_recorder.record(
+                "NODE", node.id, uuid, change="REMOVE", detail="NODE_ALLOC", resource=resource
+            )
+        if app.gang is not None:
+            self.gangs.rest(app, allocation)
+        else:
+            app.conclude()
+
+    def _forget_ask(self, allocation: Allocation) -> None:
+        # An ask is complete when all its allocations have been made and have ended.
+        ask = allocation.ask
+        if ask is not None:
+            ask.live -= 1
+            if not ask.live and not ask.pending and ask.app.asks.get(ask.key) is ask:
+                del ask.app.asks[ask.key]
+
+    @staticmethod
+    def _book_allocated(app: Application, pairs: Iterable[tuple[str, int]]) -> None:
+        demand, allocated = app.demand, app.allocated
+        for name, amount in pairs:
+            demand[name] = demand.get(name, 0) + amount
+            allocated[name] = allocated.get(name, 0) + amount
+        for queue in app.chain:
+            demand, allocated = queue.demand, queue.allocated
+            if queue.history is not None:
+                queue.history.note()
+            for name, amount in pairs:
+                demand[name] = demand.get(name, 0) + amount
+                allocated[name] = allocated.get(name, 0) + amount
+            if not queue.is_dirty:
+                queue.mark_dirty()
+        app.mark_dirty()
+
+    # -- nodes and applications ---------------------------------------------------------------------
+
+    def node_changed(self, node: Node, *, gained: bool) -> None:
+        """Record a change of a node's available resources or state; `gained` if the node may fit more."""
+        self.changes += 1
+        if gained:
+            node.gained = True
+        if not node.is_dirty:
+            node.is_dirty = True
+            self.changed_nodes.append(node)
+
+    def recount(self, app: Application) -> None:
+        """Update the number of running applications of the queues (docs/states.md).
+
+        An application in Accepted or Resuming counts as running only while it has allocations: a gang with
+        some of its placeholders allocated.
+        """
+        counts = app.state in COUNTED or (app.state in (ACCEPTED, RESUMING) and bool(app.allocations))
+        if counts != app.counted:
+            app.counted = counts
+            for queue in app.chain:
+                queue.count_running(1 if counts else -1)
+        not_started = app.state == NEW or (app.state in (ACCEPTED, RESUMING) and not counts)
+        if not_started != app.not_started:
+            app.set_not_started(not_started)
+            if not app.usage_dirty:
+                self.usage.recount(app)
+
+    def stop_counting(self, app: Application) -> None:
+        """Stop counting an application as running when it leaves its queue, in any state."""
+        if app.counted:
+            app.counted = False
+            for queue in app.chain:
+                queue.count_running(-1)
+
+
+def _less(resource: Mapping[str, int]) -> list[tuple[str, int]]:
+    return [(name, -amount) for name, amount in resource.items()]
+
+
+def _restart(allocated: Tally, pairs: Pairs, stuck: str) -> None:
+    """Resume adding `pairs` at the resource type `stuck`, which `allocated` does not contain yet."""
+    behind = False
+    for name, amount in pairs:
+        behind = behind or name == stuck
+        if behind:
+            allocated[name] = allocated.get(name, 0) + amount

@@ -1,0 +1,77 @@
+"""Foreign allocations: usage of nodes by pods that are not scheduled here.
+
+They count as occupied resources of their node. Applications, queues and users do not include them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from yunikorn.accounting.allocation_accounting import AllocationAccounting
+    from yunikorn.accounting.event_recorder import EventRecorder
+    from yunikorn.model.node import Node
+    from yunikorn.resources import Resource
+
+
+@attrs.frozen(eq=False)
+class ForeignAllocation:
+    """Resources of a node used by a pod that is not scheduled here."""
+
+    key: str
+    node: Node
+    resource: Resource
+    fixed: bool
+    """True if the allocation belongs to the node, such as a static pod, and ends only with the node."""
+
+
+class ForeignAllocations:
+    """Foreign allocations of a partition by key."""
+
+    def __init__(self, accounting: AllocationAccounting, event_recorder: EventRecorder) -> None:
+        self._accounting = accounting
+        self._event_recorder = event_recorder
+        self._known: dict[str, ForeignAllocation] = {}
+
+    def __iter__(self) -> Iterator[ForeignAllocation]:
+        return iter(self._known.values())
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def put(self, one: ForeignAllocation) -> None:
+        """Add a foreign allocation, or update the size or the node of a known one."""
+        known = self._known.get(one.key)
+        if known is not None:
+            del known.node.foreign[one.key]
+            if known.node is not one.node:
+                self._changed(known.node)
+        self._known[one.key] = one.node.foreign[one.key] = one
+        self._changed(one.node)
+
+    def release(self, key: str) -> bool:
+        """Remove a foreign allocation; return False if the key is unknown."""
+        known = self._known.pop(key, None)
+        if known is None:
+            return False
+        del known.node.foreign[key]
+        self._changed(known.node)
+        return True
+
+    def forget(self, node: Node) -> None:
+        """Remove all foreign allocations of a node that is removed."""
+        for key in node.foreign:
+            del self._known[key]
+        node.foreign.clear()
+
+    def _changed(self, node: Node) -> None:
+        node.resize()
+        self._accounting.node_reservations.capacity_changed(node)
+        self._accounting.node_changed(node, gained=True)
+        self._event_recorder.record(
+            "NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied
+        )

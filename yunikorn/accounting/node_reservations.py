@@ -1,0 +1,93 @@
+"""Reservations: nodes that are held for one request each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from yunikorn.accounting.event_recorder import EventRecorder
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.node import Node
+
+
+class ReservationWatcher(Protocol):
+    """Observer of reservations."""
+
+    def reserved(self, ask: Ask, node: Node) -> None:
+        """Handle a new reservation."""
+        ...
+
+    def unreserved(self, ask: Ask) -> None:
+        """Handle the loss of the reservation of a request that still waits."""
+        ...
+
+
+class NodeChange(Protocol):
+    """Callback of the accounting for changes of a node."""
+
+    def __call__(self, node: Node, *, gained: bool) -> None:
+        """Record a change of a node's available resources or state."""
+        ...
+
+
+class NodeReservations:
+    """Reservations of one partition, and the follow-up work for the scheduling layer."""
+
+    def __init__(self, event_recorder: EventRecorder, changed: NodeChange) -> None:
+        self._event_recorder = event_recorder
+        self._changed = changed
+        self.watcher: ReservationWatcher | None = None
+        self.inheritable: dict[Ask, None] = {}
+        """Asks that no longer wait but whose reservation the next ask of the same class may inherit."""
+        self.lost: dict[AskClass, None] = {}
+        """Ask classes whose reserving ask still waits but lost its node."""
+        self.changed_hosts: dict[Node, None] = {}
+        """Nodes that are new or whose capacity for requests changed, so that reserving may make sense now."""
+        self.capacity_version = 0
+        """Incremented whenever the resources that nodes could offer without allocations change."""
+
+    def reserve(self, ask: Ask, node: Node) -> None:
+        """Reserve `node` for `ask`."""
+        ask.ensure_extras().reserved = node
+        ask.ask_class.reserving_ask = ask
+        if self.watcher is not None:
+            self.watcher.reserved(ask, node)
+        node.reservations[ask] = None
+        self.inheritable.pop(ask, None)
+        # The node may fit `ask` already, if a reservation for another ask or a quota prevented the placement.
+        self._changed(node, gained=ask.ask_class.fits(node))
+        self._event_recorder.record("NODE", node.id, ask.key, change="ADD", detail="NODE_RESERVATION")
+
+    def transfer(self, holder: Ask, ask: Ask) -> None:
+        """Transfer the reservation of `holder` to `ask`, which belongs to the same ask class."""
+        node = holder.reserved
+        if node is not None:
+            self._forget_reservation(holder, node)
+            self.reserve(ask, node)
+
+    def unreserve(self, ask: Ask) -> None:
+        """Cancel the reservation of `ask`, if there is one."""
+        node = ask.reserved
+        if node is not None:
+            self._forget_reservation(ask, node)
+            self._changed(node, gained=True)
+            if ask.pending:
+                self.lost[ask.ask_class] = None
+                if self.watcher is not None:
+                    self.watcher.unreserved(ask)
+
+    def _forget_reservation(self, ask: Ask, node: Node) -> None:
+        ask.ensure_extras().reserved = None
+        if ask.ask_class.reserving_ask is ask:
+            ask.ask_class.reserving_ask = None
+        del node.reservations[ask]
+        self.inheritable.pop(ask, None)
+        self._event_recorder.record("NODE", node.id, ask.key, change="REMOVE", detail="NODE_RESERVATION")
+
+    def capacity_changed(self, node: Node) -> None:
+        """Record a new node, or a change of the resources that a node could offer without allocations."""
+        self.capacity_version += 1
+        self.changed_hosts[node] = None
+        for ask in [ask for ask in node.reservations if not node.could_host(ask.ask_class.pairs)]:
+            self.unreserve(ask)

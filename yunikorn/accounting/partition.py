@@ -1,0 +1,427 @@
+"""A partition: a scheduling domain with its own queues, nodes and applications."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.accounting.allocation_accounting import AllocationAccounting
+from yunikorn.accounting.event_recorder import EventRecorder
+from yunikorn.accounting.foreign_allocations import ForeignAllocations
+from yunikorn.accounting.key_indexes import key_used_elsewhere
+from yunikorn.accounting.outbox import (
+    AskRelease,
+    Outbox,
+    Refusal,
+    Release,
+    UnknownRelease,
+    UnknownReleases,
+    unknown,
+)
+from yunikorn.accounting.partition_gangs import PartitionGangs
+from yunikorn.accounting.user_group_usage import UserGroupUsage
+from yunikorn.config.durations import describe_duration
+from yunikorn.model.allocation import TerminationType
+from yunikorn.model.application import COUNTED
+from yunikorn.model.ask_class import AskClasses
+from yunikorn.model.node import Node
+from yunikorn.model.pending_class import PendingClasses
+from yunikorn.model.queue import ClusterSize, Queue
+from yunikorn.model.queue_tree import QueueTree
+from yunikorn.resources import NOTHING, Resource, Tally, grow, saturate, shrink
+from yunikorn.states import COMPLETED, COMPLETING, EXPIRED, FAILING, NODE, PARTITION, REJECTED, STARTING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from yunikorn.config.schema import QueueConfig
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.application import Application, ExecutionTimeout
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.context import CoreContext
+
+_STATE_DETAIL = {"Rejected": "APP_REJECT"}
+
+
+class Partition:
+    """The objects of a partition, and operations on them."""
+
+    def __init__(self, name: str, root: QueueConfig, core_context: CoreContext) -> None:
+        self.name = name
+        self.clock = clock = core_context.clock
+        self.timers = core_context.timers
+        self.timeouts = core_context.timeouts
+        self.state = PARTITION.initial
+        self.event_recorder = EventRecorder(clock)
+        self.outbox = Outbox()
+        self.cluster = ClusterSize()
+        self._capacity: Tally = {}
+        """Exact sum of the capacities of all nodes."""
+        self.ask_classes = AskClasses()
+        self.pending_classes = PendingClasses(self.ask_classes)
+        self.usage = UserGroupUsage(self.pending_classes, self.event_recorder)
+        self.accounting = AllocationAccounting(
+            self.pending_classes, self.usage, self.event_recorder, core_context.serial
+        )
+        self.gangs = PartitionGangs(self.accounting, self.outbox, clock, self.timers)
+        self.accounting.gangs = self.accounting.pending_accounting.gangs = self.gangs
+        self.gangs.announce = self._announce
+        self.foreign = ForeignAllocations(self.accounting, self.event_recorder)
+        self.unknown_releases = UnknownReleases()
+        self.queues = QueueTree(root, self.cluster, self.event_recorder)
+        self.queues.on_empty = self._schedule_cleanup
+        self.usage.rebuild((), self.queues)
+        self.pending_classes.on_forget.append(self._forget_pending_classes)
+        self.nodes: dict[str, Node] = {}
+        self.applications: dict[str, Application] = {}
+        """Applications that have not ended, by id."""
+        self.accounting.applications = self.applications
+        self.ended: dict[str, Application] = {}
+        """Ended applications by id, until their retention is over; only the latest for each id."""
+        self.arrivals = 0
+        """Number of applications and asks that ever arrived; used as their arrival numbers."""
+
+    @property
+    def label(self) -> str:
+        """Name of the partition in messages."""
+        return f"partition {self.name}"
+
+    def on_state_change(self, before: str, reason: str) -> None:
+        """Count a stop or start; called by the state machine, and makes the cycle check the states again."""
+        self.cluster.stop_starts += 1
+
+    def _forget_pending_classes(self, bits: int) -> None:
+        for queue in self.queues:
+            queue.forget_pending_classes(bits)
+
+    def next_arrival(self) -> int:
+        """Return the next arrival number."""
+        self.arrivals += 1
+        return self.arrivals
+
+    # -- applications -------------------------------------------------------------------------------
+
+    def add_application(self, app: Application, queue: Queue) -> None:
+        """Add an application to the queue chosen by placement."""
+        self.applications[app.id] = app
+        app.enter(queue)
+        queue.applications[app.id] = app
+        self.usage.join(app)
+        app.mark_dirty()
+        self.outbox.accepted_applications.append(app.id)
+        self.event_recorder.record("QUEUE", queue.path, app.id, change="ADD", detail="QUEUE_APP")
+
+    def reject_application(self, app: Application, reason: str, *, answered: bool = True) -> None:
+        """Reject an application; `answered` sends a rejection to the RM."""
+        app.reason = reason
+        app.fire("reject", reason)
+        if answered:
+            self.outbox.rejected_applications.append(Refusal(app.id, reason))
+
+    def state_changed(self, app: Application, reason: str) -> None:
+        """Update log, timers and counts after a state change, and report the new state to the RM."""
+        if app.timer is not None:
+            app.timer.cancel()
+            app.timer = None
+        entry = app.log_state(self.clock.now(), reason)
+        self.accounting.recount(app)
+        if app.execution_timeout is not None:
+            self._watch(app, app.execution_timeout)
+        app.mark_dirty()
+        if app.state != REJECTED:
+            self.outbox.updated_applications.append((app.id, entry))
+        if self.event_recorder.enabled:
+            detail = _STATE_DETAIL.get(app.state) or f"APP_{app.state.upper()}"
+            self.event_recorder.record("APP", app.id, change="SET", detail=detail, message=reason)
+        self._set_timer(app)
+        if app.is_final and app.state != EXPIRED:
+            self._retire(app)
+
+    def _set_timer(self, app: Application) -> None:
+        after, timeouts = self.timers.after, self.timeouts
+        if app.state == STARTING:
+            app.timer = after(timeouts.starting, lambda: app.run("starting timed out"))
+        elif app.state == COMPLETING:
+            app.timer = after(timeouts.completing, lambda: self._complete(app))
+        elif app.is_final and app.state != EXPIRED:
+            app.timer = after(timeouts.retention, lambda: self._forget(app))
+
+    def _watch(self, app: Application, limit: ExecutionTimeout) -> None:
+        if app.state in COUNTED:
+            limit.start(self.timers, self.clock.now(), lambda: self._overrun(app, limit))
+        else:
+            limit.stop()
+
+    def _overrun(self, app: Application, limit: ExecutionTimeout) -> None:
+        time = describe_duration(limit.amount)
+        reason = f"application {app.id} has reached its execution timeout of {time}"
+        app.reason = reason
+        app.fire("fail", reason)
+        self._end_asks(app, TerminationType.TIMEOUT, reason)
+        for allocation in list(app.allocations.values()):
+            if allocation.releasing is None:
+                self.tell_to_go(allocation, TerminationType.TIMEOUT, reason)
+        app.conclude()
+
+    def _complete(self, app: Application) -> None:
+        if app.gang is not None and app.gang.placeholders:
+            self.gangs.end_all(app, "releasing placeholders on app complete")
+        else:
+            app.fire("complete", "completing timed out")
+
+    def _retire(self, app: Application) -> None:
+        app.finished = self.clock.now()
+        self._detach(app)
+        self.ended[app.id] = app
+
+    def _detach(self, app: Application, message: str = "") -> None:
+        if self.applications.get(app.id) is app:
+            del self.applications[app.id]
+        queue = app.queue
+        if queue is None:
+            return
+        for ask in list(app.asks.values()):
+            self.accounting.pending_accounting.drop(ask)
+        app.reprioritise()
+        self.accounting.stop_counting(app)
+        self.gangs.close(app)
+        if app.execution_timeout is not None:
+            app.execution_timeout.stop()
+        if app.backoff_timer is not None:
+            app.backoff_timer.cancel()
+            app.backoff_timer = None
+        del queue.applications[app.id]
+        app.mark_dirty()
+        app.queue_name = queue.path
+        self.event_recorder.record("APP", app.id, change="REMOVE", message=message)
+        self.event_recorder.record("QUEUE", queue.path, app.id, change="REMOVE", detail="QUEUE_APP")
+        self.usage.part(app)
+        app.leave()
+        if queue.is_cluttered:
+            self.queues.put_in_order(queue)
+        self.queues.check_empty(queue)
+
+    def _forget(self, app: Application) -> None:
+        if app.state == COMPLETED:
+            app.fire("expire", "the retention period has ended")
+        if self.ended.get(app.id) is app:
+            del self.ended[app.id]
+
+    def remove_application(self, app: Application, message: str) -> None:
+        """Remove an application on behalf of the RM, with all its allocations and asks."""
+        app.leaving = True
+        for allocation in list(app.allocations.values()):
+            self.release(allocation, TerminationType.STOPPED_BY_RM, message)
+        if app.timer is not None:
+            app.timer.cancel()
+            app.timer = None
+        self._detach(app, message)
+
+    def fail_application(self, app: Application, reason: str) -> None:
+        """Fail an application and end all its asks and allocations, without waiting for the RM.
+
+        An application that is Failing already keeps its reason; releases that the RM has not confirmed are
+        completed now.
+        """
+        if app.state != FAILING:
+            app.reason = reason
+            app.fire("fail", reason)
+        self._end_asks(app, TerminationType.STOPPED_BY_RM, reason)
+        for allocation in list(app.allocations.values()):
+            self.release(allocation, TerminationType.STOPPED_BY_RM, reason)
+        app.conclude()
+
+    def _end_asks(self, app: Application, termination: TerminationType, reason: str) -> None:
+        for ask in list(app.asks.values()):
+            # If there are no allocations, dropping the last pending ask ends the application, and thereby the
+            # other asks.
+            if app.asks.get(ask.key) is ask:
+                self.end_ask(ask, termination, reason)
+
+    def end_ask(self, ask: Ask, termination: TerminationType, message: str) -> None:
+        """End an ask, and report its release to the RM if allocations of the ask were outstanding."""
+        if ask.pending or self.gangs.promised(ask):
+            self.outbox.ask_releases.append(AskRelease(ask.app.id, ask.key, termination, message))
+        self.accounting.pending_accounting.drop(ask, termination, message)
+
+    # -- allocations --------------------------------------------------------------------------------
+
+    def place(self, ask: Ask, node: Node) -> Allocation:
+        """Carry out a scheduling decision."""
+        allocation = self.accounting.allocate(ask, node, self.clock.now())
+        self._announce(allocation)
+        return allocation
+
+    def place_sized(self, ask: Ask, node: Node, uuid: str, resource: Resource) -> None:
+        """Carry out a placement by the RM, with the RM's size and, optionally, `uuid` of the allocation."""
+        self._announce(self.accounting.allocate_sized(ask, node, self.clock.now(), uuid, resource))
+
+    def _announce(self, allocation: Allocation) -> None:
+        """Report a new allocation to the RM, and start its execution timeout if there is one."""
+        self.outbox.allocations.append(allocation)
+        if allocation.spec.execution_timeout:
+            self.watch(allocation)
+
+    def watch(self, allocation: Allocation) -> None:
+        """Start the execution timeout of an allocation."""
+        limit = allocation.spec.execution_timeout
+        allocation.ensure_extras().timer = self.timers.after(limit, lambda: self._expire(allocation, limit))
+
+    def _expire(self, allocation: Allocation, limit: int) -> None:
+        message = f"{allocation.label} has reached its execution timeout of {describe_duration(limit)}"
+        if allocation.releasing is None:
+            self.tell_to_go(allocation, TerminationType.TIMEOUT, message)
+
+    def tell_to_go(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
+        """Request the release of an allocation; its resources count as used until the RM confirms."""
+        allocation.ensure_extras().releasing = termination
+        self.outbox.releases.append(Release(allocation, termination, message))
+
+    def release(
+        self,
+        allocation: Allocation,
+        termination: TerminationType,
+        message: str,
+        cause: TerminationType | None = None,
+    ) -> None:
+        """End an allocation and report it to the RM; `cause` replaces `termination` in events."""
+        self.accounting.release(allocation, termination if cause is None else cause, message)
+        self.outbox.releases.append(Release(allocation, termination, message))
+
+    def answer_unknown_release(self, app_id: str, uuid: str, key: str, *, confirmed: bool) -> None:
+        """Answer a release, or a confirmation, of an allocation that is unknown or has already ended.
+
+        The answer has the type STOPPED_BY_RM, which no RM confirms.
+        """
+        self.unknown_releases.count(confirmed=confirmed)
+        other = self.accounting.allocations.get(uuid)
+        if other is not None:
+            # If the answer named this uuid, an RM that identifies allocations by uuid would drop a running
+            # allocation.
+            reason = f"allocation '{uuid}' belongs to application {other.app.id}: nothing was released"
+            self.outbox.rejected_asks.append(Refusal(other.key, reason, app_id))
+            return
+        if key and not uuid and not app_id and (apps := self.accounting.apps_with_key(key)):
+            # Likewise for an RM that identifies allocations by key. Foreign allocations are identified by key
+            # alone.
+            self.outbox.rejected_asks.append(Refusal(key, key_used_elsewhere(key, apps)))
+            return
+        message = unknown(app_id, uuid, key)
+        self.outbox.unknown_releases.append(UnknownRelease(app_id, uuid, key, message))
+
+    def answer_unknown_ask_release(self, app_id: str, key: str, *, confirmed: bool) -> None:
+        """Answer the release of an unknown or ended ask; see `answer_unknown_release`."""
+        self.unknown_releases.count(confirmed=confirmed)
+        message = unknown(app_id, "", key)
+        stopped = TerminationType.STOPPED_BY_RM
+        self.outbox.ask_releases.append(AskRelease(app_id, key, stopped, message))
+
+    # -- nodes --------------------------------------------------------------------------------------
+
+    def add_node(self, node: Node) -> None:
+        """Add a node."""
+        self.nodes[node.id] = node
+        self.accounting.node_reservations.capacity_changed(node)
+        self._resize(gained=node.capacity)
+        self.accounting.node_changed(node, gained=True)
+        self.outbox.accepted_nodes.append(node.id)
+        self.event_recorder.record("NODE", node.id, change="ADD", message="Node added to the scheduler")
+        self._record_schedulable(node)
+
+    def _resize(self, gained: Resource = NOTHING, lost: Resource = NOTHING) -> None:
+        # The sum is exact: a sum limited to 64 bits would be wrong after the removal of a node.
+        grow(self._capacity, gained)
+        shrink(self._capacity, lost)
+        self.cluster.set(Resource({name: saturate(amount) for name, amount in self._capacity.items()}))
+        self.queues.root.room_grew()
+
+    def _record_schedulable(self, node: Node) -> None:
+        message = f"schedulable: {str(node.schedulable).lower()}"
+        self.event_recorder.record("NODE", node.id, change="SET", detail="NODE_SCHEDULABLE", message=message)
+
+    def update_node(
+        self,
+        node: Node,
+        capacity: Resource | None,
+        occupied: Resource | None,
+        attributes: Mapping[str, str] | None,
+    ) -> None:
+        """Update a node; None leaves a value unchanged."""
+        before = node.capacity
+        if capacity is not None or occupied is not None:
+            node.resize(capacity, occupied)
+        if attributes is not None:
+            node.attributes = dict(attributes)
+            node.version += 1
+        self.accounting.node_reservations.capacity_changed(node)
+        if node.capacity != before:
+            self._resize(gained=node.capacity, lost=before)
+            self.event_recorder.record(
+                "NODE", node.id, change="SET", detail="NODE_CAPACITY", resource=node.capacity
+            )
+        if occupied is not None:
+            self.event_recorder.record(
+                "NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied
+            )
+        self.accounting.node_changed(node, gained=True)
+
+    def move_node(self, node: Node, event: str) -> None:
+        """Apply the event `drain` or `schedule`; raise `StateError` if the state does not permit it."""
+        before = node.state
+        NODE.fire(node, event)
+        if node.state != before:
+            self.accounting.node_reservations.capacity_changed(node)
+            if not node.schedulable:
+                for ask in [ask for ask in node.reservations if not ask.ask_class.required]:
+                    self.accounting.node_reservations.unreserve(ask)
+            self.accounting.node_changed(node, gained=node.schedulable)
+            self._record_schedulable(node)
+
+    def remove_node(self, node: Node) -> None:
+        """Decommission a node: end its allocations and report the releases to the RM, as in YuniKorn 1.9."""
+        NODE.fire(node, "decommission")
+        del self.nodes[node.id]
+        self.accounting.node_reservations.capacity_version += 1
+        for ask in list(node.reservations):
+            self.accounting.node_reservations.unreserve(ask)
+        for allocation in list(node.allocations.values()):
+            if allocation.replaces is not None:
+                self.gangs.undo(allocation)
+                continue
+            gone = f"Node {node.id} Removed"
+            self.release(allocation, TerminationType.STOPPED_BY_RM, gone, TerminationType.UNKNOWN)
+        self.foreign.forget(node)
+        # The capacity shrinks after the allocations end, so that no queue temporarily exceeds the cluster
+        # size.
+        self._resize(lost=node.capacity)
+        self.accounting.node_changed(node, gained=False)
+        self.event_recorder.record(
+            "NODE",
+            node.id,
+            change="REMOVE",
+            detail="NODE_DECOMISSION",
+            message="Node removed from the scheduler",
+        )
+
+    # -- queues -------------------------------------------------------------------------------------
+
+    def _schedule_cleanup(self, queue: Queue) -> None:
+        self.timers.after(self.timeouts.cleanup, lambda: self.queues.remove(queue))
+
+    def queue(self, path: str) -> Queue | None:
+        """Return the queue with this path, ignoring case."""
+        return self.queues.queue(path)
+
+    def reconsider(self) -> None:
+        """Make all requests schedulable again after policies or quotas changed."""
+        self.ask_classes.forget_verdicts()
+        self.pending_classes.reconsider()
+        self.cluster.version += 1
+        for queue in self.queues:
+            queue.reconsider()
+        for app in self.applications.values():
+            app.activate(app.requests.bits)
+
+    @property
+    def used(self) -> Mapping[str, int]:
+        """Allocated resources of the whole partition."""
+        return self.queues.root.allocated or NOTHING

@@ -1,0 +1,331 @@
+"""Gangs of a partition: placeholders, and their two-step replacement, as in YuniKorn 1.9.
+
+First, the scheduler decides that a real request replaces a placeholder, and the resource manager is asked to
+end the placeholder. Second, when the resource manager confirms, the real allocation is accounted for and
+announced. Until then quotas and limits count the placeholder. They never count both.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from yunikorn.accounting.outbox import AskRelease, Outbox, Release
+from yunikorn.model.allocation import TerminationType
+from yunikorn.model.gang import HARD, AtomicGang, Gang, TaskGroup, placeholder_timeout
+from yunikorn.resources import NOTHING, Resource, grow, shrink
+from yunikorn.states import (
+    ACCEPTED,
+    ASK,
+    COMPLETING,
+    FAILING,
+    REMOVED,
+    RESUMING,
+    RUNNING,
+    STARTING,
+    StateLogEntry,
+)
+
+if TYPE_CHECKING:
+    from yunikorn.accounting.allocation_accounting import AllocationAccounting
+    from yunikorn.clock import Clock, Timers
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.node import Node
+
+TIMED_OUT = "ResourceReservationTimeout"
+
+
+class PartitionGangs:
+    """State of the gangs of one partition."""
+
+    def __init__(
+        self, accounting: AllocationAccounting, outbox: Outbox, clock: Clock, timers: Timers
+    ) -> None:
+        self._accounting = accounting
+        self._outbox = outbox
+        self._clock = clock
+        self._timers = timers
+        self.ready: deque[TaskGroup] = deque()
+        """Task groups in which a request may be able to replace a placeholder."""
+        self.overdue: dict[str, AtomicGang] = {}
+        """Overdue atomic gangs, which hold back later requests, by application id."""
+        self.unformed: dict[str, AtomicGang] = {}
+        """Atomic gangs whose members must be chosen again before the next decision, by application id."""
+        self.announce: Callable[[Allocation], None]
+        """Callback for real allocations that replaced a placeholder; set by the partition."""
+
+    def form(self) -> None:
+        """Choose the members of the gangs that lost members."""
+        gangs, self.unformed = list(self.unformed.values()), {}
+        for gang in gangs:
+            gang.choose_members()
+
+    def report(self, app: Application, reason: str, message: str) -> None:
+        """Report a message about an application without a change of state, to the RM and the event sinks."""
+        entered = app.state_log[-1].time if app.state_log else self._clock.now()
+        self._outbox.updated_applications.append((app.id, StateLogEntry(app.state, entered, message)))
+        self._accounting.event_recorder.record("APP", app.id, message=message, reason=reason)
+
+    # -- asks ---------------------------------------------------------------------------------------
+
+    def is_gang_blocked(self, ask: Ask) -> bool:
+        """Return True if an ask of a task group must not be scheduled because of its gang."""
+        app = ask.app
+        if app.atomic is not None:
+            return not app.atomic.done
+        group = app.gang.groups.get(ask.task_group) if app.gang is not None else None
+        return group is not None and not ask.placeholder and group.is_replaceable
+
+    def waits(self, ask: Ask) -> None:
+        """Queue a gang-blocked ask to replace a placeholder."""
+        if ask.app.gang is not None:
+            group = ask.app.gang.groups[ask.task_group]
+            group.add(ask)
+            self._make_ready(group)
+
+    def _make_ready(self, group: TaskGroup) -> None:
+        if group.placeholders and not group.is_ready:
+            group.is_ready = True
+            self.ready.append(group)
+
+    def count(self, ask: Ask, difference: int, *, dropped: bool = False) -> None:
+        """Add `difference` to the pending replicas of an ask with a task group."""
+        app = ask.app
+        if app.atomic is not None:
+            app.atomic.count(ask, difference)
+        elif ask.placeholder:
+            group = self._group(app, ask)
+            before = group.is_replaceable
+            if dropped:
+                group.timed_out -= difference
+            else:
+                group.count += difference
+            self._block_or_unblock(app, group, before)
+
+    def _group(self, app: Application, one: Ask | Allocation) -> TaskGroup:
+        if app.gang is None:
+            app.gang = Gang(NOTHING, app.gang_style, placeholder_timeout(0, app.tags, self._clock.now()))
+        return app.gang.group(one.task_group, one.resource)
+
+    def _block_or_unblock(self, app: Application, group: TaskGroup, before: bool) -> None:
+        if group.is_replaceable == before:
+            return
+        for ask in list(app.asks.values()):
+            if ask.task_group == group.name and ask.pending and not ask.placeholder:
+                if before and ask.gang_blocked:
+                    self._accounting.pending_accounting.unblock_for_gang(ask)
+                elif not before and not ask.gang_blocked:
+                    self._accounting.pending_accounting.block_for_gang(ask)
+                    self.waits(ask)
+
+    @staticmethod
+    def promised(ask: Ask) -> list[Allocation]:
+        """Return the outstanding replacements for an ask, whose placeholders the RM has not ended yet."""
+        if ask.app.gang is None:
+            return []
+        coming = [placeholder.replacement for placeholder in ask.app.allocations.values()]
+        return [real for real in coming if real is not None and real.ask is ask]
+
+    def forget(self, ask: Ask) -> None:
+        """Undo the outstanding replacements for a dropped ask."""
+        for real in self.promised(ask):
+            self.undo(real)
+
+    # -- placeholders -------------------------------------------------------------------------------
+
+    def placed(self, placeholder: Allocation) -> None:
+        """Account for an allocated placeholder; after the last one the application starts."""
+        app = placeholder.app
+        group = self._group(app, placeholder)
+        gang = app.gang
+        assert gang is not None
+        group.placeholders[placeholder.uuid] = placeholder
+        gang.placeholders += 1
+        grow(gang.placed, placeholder.resource)
+        self._accounting.recount(app)
+        if gang.timer is None:
+            # The timeout also applies if real allocations run: nothing else would end unused placeholders.
+            gang.timer = self._timers.after(gang.timeout, lambda: self._time_out(app, gang))
+        if app.state == ACCEPTED and gang.is_complete and (gang.total or not gang.pending):
+            app.run("all placeholders are allocated")
+        self._make_ready(group)
+
+    def found(self, placeholder: Allocation) -> None:
+        """Account for a placeholder reported by a recovering RM."""
+        group = self._group(placeholder.app, placeholder)
+        before = group.is_replaceable
+        group.count += 1
+        self._block_or_unblock(placeholder.app, group, before)
+        self.placed(placeholder)
+
+    def resized(self, placeholder: Allocation, resource: Resource) -> None:
+        """Update the size of a placeholder that the RM resized."""
+        gang = placeholder.app.gang
+        assert gang is not None
+        shrink(gang.placed, placeholder.resource)
+        grow(gang.placed, resource)
+
+    @staticmethod
+    def joined(allocation: Allocation) -> None:
+        """Treat the rest of an atomic gang as ordinary asks when a member is found running."""
+        atomic = allocation.app.atomic
+        if atomic is not None and not atomic.done and allocation.task_group:
+            atomic.finish()
+            atomic.let_go()
+
+    def ended(self, placeholder: Allocation, *, replaced: bool) -> None:
+        """Account for the end of a placeholder."""
+        app = placeholder.app
+        group = self._group(app, placeholder)
+        gang = app.gang
+        assert gang is not None
+        gang.placeholders -= 1
+        shrink(gang.placed, placeholder.resource)
+        group.placeholders.pop(placeholder.uuid, None)
+        before = group.is_replaceable
+        if replaced:
+            group.replaced += 1
+        else:
+            group.timed_out += 1
+        if not gang.placeholders:
+            gang.stop_timer()
+        self._accounting.recount(app)
+        self._block_or_unblock(app, group, before)
+
+    def end(self, placeholder: Allocation, termination: TerminationType, message: str) -> None:
+        """Request the release of a placeholder; its resources count as used until the RM confirms."""
+        placeholder.ensure_extras().releasing = termination
+        self._group(placeholder.app, placeholder).placeholders.pop(placeholder.uuid, None)
+        self._outbox.releases.append(Release(placeholder, termination, message))
+
+    def end_all(self, app: Application, message: str) -> None:
+        """Request the release of all placeholders that are not being released already."""
+        for placeholder in list(app.allocations.values()):
+            if placeholder.placeholder and placeholder.releasing is None:
+                self.end(placeholder, TerminationType.TIMEOUT, message)
+
+    # -- replacement --------------------------------------------------------------------------------
+
+    def replace(self, placeholder: Allocation, ask: Ask, node: Node) -> Allocation:
+        """Start the replacement of a placeholder by one replica of `ask` on `node` (first step)."""
+        real = self._accounting.promise(ask, node, self._clock.now())
+        placeholder.ensure_extras().replacement, real.ensure_extras().replaces = real, placeholder
+        if node is not placeholder.node:
+            node.take(real)
+            self._accounting.node_changed(node, gained=False)
+        self.end(placeholder, TerminationType.PLACEHOLDER_REPLACED, f"replaced by {ask.key}")
+        return real
+
+    def conclude(self, placeholder: Allocation) -> bool:
+        """Finish the replacement when the placeholder ends (second step); return False if undone instead."""
+        real, app = placeholder.replacement, placeholder.app
+        assert real is not None
+        on_its_node = real.node is placeholder.node
+        lost = on_its_node and real.node.state == REMOVED
+        if lost or app.leaving or app.state == FAILING:
+            self.undo(real)
+            return False
+        placeholder.ensure_extras().replacement = real.ensure_extras().replaces = None
+        real.placed = self._clock.now()
+        self._accounting.enter(real, on_node=on_its_node)
+        gang = app.gang
+        assert gang is not None
+        # The last placeholder starts an application. The first real allocation does not, even while other
+        # placeholders are pending: as in YuniKorn 1.9 the application is Accepted until the second real
+        # allocation.
+        if app.state not in (ACCEPTED, STARTING, RUNNING) or len(app.allocations) > gang.placeholders + 1:
+            self._accounting.start(app)
+        self.announce(real)
+        return True
+
+    def undo(self, real: Allocation) -> None:
+        """Undo the first step of a replacement: the request waits again.
+
+        The placeholder still ends, because the RM has already been asked to end it.
+        """
+        placeholder, ask, node = real.replaces, real.ask, real.node
+        assert placeholder is not None
+        assert ask is not None
+        placeholder.ensure_extras().replacement = real.ensure_extras().replaces = None
+        if node is not placeholder.node:
+            node.give_back(real)
+            self._accounting.node_changed(node, gained=True)
+        ask.live -= 1
+        if ask.app.asks.get(ask.key) is ask and not ask.app.leaving:
+            self._accounting.pending_accounting.change_pending(ask, ask.pending + 1)
+        else:
+            ask.state = ASK.next(ask.label, ask.state, "ask")
+
+    # -- timeout and termination --------------------------------------------------------------------
+
+    def _time_out(self, app: Application, gang: Gang) -> None:
+        gang.timer = None
+        fails = False
+        if not self._has_worked(app, gang) and app.state in (ACCEPTED, STARTING, RUNNING):
+            fails = gang.style == HARD
+            if fails:
+                app.reason = TIMED_OUT
+                app.fire("fail", TIMED_OUT)
+            elif app.state == ACCEPTED:
+                app.fire("resume", TIMED_OUT)
+        elif app.state == ACCEPTED:
+            app.run("its real allocations continue without the gang")
+        self._drop_asks(app, placeholders_only=not fails)
+        self.end_all(app, "releasing allocated placeholders on placeholder timeout")
+
+    @staticmethod
+    def _has_worked(app: Application, gang: Gang) -> bool:
+        """Return True if an application has or had a real allocation.
+
+        In a gang whose placeholders were all allocated, an outstanding replacement counts as a real
+        allocation.
+        """
+        if gang.worked or len(app.allocations) > gang.placeholders:
+            return True
+        promised = any(placeholder.replacement is not None for placeholder in app.allocations.values())
+        return promised and app.state != ACCEPTED
+
+    def _drop_asks(self, app: Application, *, placeholders_only: bool) -> None:
+        for ask in list(app.asks.values()):
+            if placeholders_only and not ask.placeholder:
+                continue
+            if ask.placeholder:
+                termination = TerminationType.TIMEOUT
+                message = "releasing pending placeholders on placeholder timeout"
+            else:
+                # The ask itself did not time out: it ends because the application fails.
+                termination = TerminationType.STOPPED_BY_RM
+                message = f"application {app.id} failed: {TIMED_OUT}"
+            if ask.pending or self.promised(ask):
+                self._outbox.ask_releases.append(AskRelease(app.id, ask.key, termination, message))
+                self._accounting.pending_accounting.drop(ask, termination, message)
+
+    def rest(self, app: Application, gone: Allocation) -> None:
+        """Update the state of an application with a gang after an allocation ended."""
+        gang = app.gang
+        if app.leaving or gang is None:
+            return
+        if not gone.placeholder:
+            gang.worked = True
+            self._accounting.recount(app)
+        if app.state == FAILING:
+            app.conclude()
+        elif app.state == RESUMING:
+            if not gang.placeholders:
+                # Without real requests the application stays Accepted and waits for tasks.
+                app.run("all placeholders are released")
+        elif app.state == COMPLETING:
+            if not gang.placeholders and app.timer is not None and app.timer.call is None:
+                app.fire("complete", "all placeholders are released")
+        elif not gone.placeholder and len(app.allocations) == gang.placeholders and not app.has_waiting:
+            app.fire("complete", "no requests and no real allocations left")
+        else:
+            app.conclude()
+
+    def close(self, app: Application) -> None:
+        """Cancel the placeholder timeout of an application that leaves."""
+        if app.gang is not None:
+            app.gang.stop_timer()

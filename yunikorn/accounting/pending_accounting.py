@@ -1,0 +1,285 @@
+"""Pending accounting: requests that wait and their resources, per application and queue.
+
+Every change updates the application and all its queues together, and marks each changed object as dirty, so
+that the scheduling layer can update its orders.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from yunikorn.model.allocation import TerminationType
+from yunikorn.states import ASK, COMPLETING, NEW, PENDING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from yunikorn.accounting.event_recorder import EventRecorder
+    from yunikorn.accounting.key_indexes import AskIndex
+    from yunikorn.accounting.node_reservations import NodeReservations
+    from yunikorn.accounting.partition_gangs import PartitionGangs
+    from yunikorn.accounting.user_group_usage import UserGroupUsage
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.pending_class import PendingClass, PendingClasses
+
+
+class PendingWatcher(Protocol):
+    """Observer of requests."""
+
+    def waits(self, ask: Ask) -> None:
+        """Handle a request that starts to wait."""
+        ...
+
+    def leaves(self, ask: Ask) -> None:
+        """Handle a request that no longer waits, because it was allocated or dropped."""
+        ...
+
+
+class PendingAccounting:
+    """Waiting requests of one partition."""
+
+    def __init__(
+        self,
+        pending_classes: PendingClasses,
+        usage: UserGroupUsage,
+        node_reservations: NodeReservations,
+        event_recorder: EventRecorder,
+    ) -> None:
+        self.pending_classes = pending_classes
+        self.usage = usage
+        self.node_reservations = node_reservations
+        self.event_recorder = event_recorder
+        self.gangs: PartitionGangs
+        """Set by the partition."""
+        self.watcher: PendingWatcher | None = None
+        self.index: AskIndex | None = None
+        """Index of applications by ask key; None until the first look-up without an application."""
+
+    def add(self, ask: Ask) -> None:
+        """Add a new ask with its `pending` replicas."""
+        app = ask.app
+        ask.state = ASK.next(ask.label, ask.state, "ask")
+        app.asks[ask.key] = ask
+        if self.index is not None:
+            self.index.add(app, ask.key)
+        if ask.created < app.submitted:
+            app.submitted = ask.created
+        self._queue_up(ask)
+        self.book(app, ask.resource, ask.pending)
+        if ask.task_group:
+            self.gangs.count(ask, ask.pending)
+        if app.state in (NEW, COMPLETING):
+            app.run("ask added")
+        if self.event_recorder.enabled:
+            self.event_recorder.record(
+                "APP", app.id, ask.key, change="ADD", detail="APP_REQUEST", resource=ask.resource
+            )
+
+    def _queue_up(self, ask: Ask) -> None:
+        app = ask.app
+        if not app.has_waiting:
+            _count(app, 1)
+        if ask.task_group and self.gangs.is_gang_blocked(ask):
+            extras = ask.ensure_extras()
+            extras.gang_blocked = extras.unschedulable = True
+            app.requests.keep(ask)
+            self.gangs.waits(ask)
+        else:
+            app.requests.add(ask)
+        if not app.not_started and not app.counted_by_limits:
+            self.usage.recount(app)
+        self.pending_classes.wait(ask.pending_class)
+        if ask.priority > app.priority:
+            app.reprioritise()
+        if not ask.gang_blocked:
+            app.activate(ask.pending_class.bit)
+        if self.watcher is not None:
+            self.watcher.waits(ask)
+
+    @staticmethod
+    def queue_up_all(app: Application, asks: Sequence[Ask]) -> None:
+        """Add plain asks of one application to its waiting requests; the caller does the rest of `add`."""
+        if not app.has_waiting:
+            _count(app, 1)
+        app.requests.add_all(asks)
+
+    def unqueue(self, ask: Ask) -> None:
+        """Remove an ask from the waiting requests."""
+        app = ask.app
+        if self.watcher is not None:
+            self.watcher.leaves(ask)
+        extras = ask.extras
+        if extras is not None and extras.reserved is not None:
+            self.node_reservations.inheritable[ask] = None
+        if extras is not None and extras.unschedulable:
+            extras.unschedulable = extras.gang_blocked = False
+            app.requests.forget_unschedulable(ask)
+            follower = None
+        else:
+            follower = app.requests.remove(ask)
+        pending_class = ask.pending_class
+        if pending_class.asks > 1:
+            pending_class.asks -= 1
+        else:
+            self.pending_classes.leave(pending_class)
+        if follower is None:
+            app.learn_bits()
+            if ask.priority >= app.priority:
+                app.reprioritise()
+            if not app.has_waiting:
+                self._nothing_waits(app)
+        elif ask.priority >= app.priority and ask.priority != follower.priority:
+            app.reprioritise()
+
+    def _nothing_waits(self, app: Application) -> None:
+        """Update the counts of an application that has no waiting requests any more."""
+        _count(app, -1)
+        if app.counted_by_limits and not app.allocations:
+            self.usage.recount(app)
+
+    def mark_unschedulable(self, ask: Ask) -> None:
+        """Keep a waiting ask out of scheduling until `activate`."""
+        ask.ensure_extras().unschedulable = True
+        app = ask.app
+        app.requests.mark_unschedulable(ask)
+        app.learn_bits()
+        app.mark_dirty()
+
+    def activate(self, ask: Ask) -> None:
+        """Make an unschedulable ask schedulable again."""
+        if ask.gang_blocked:
+            self.gangs.waits(ask)
+        elif ask.unschedulable:
+            ask.ensure_extras().unschedulable = False
+            ask.app.requests.forget_unschedulable(ask)
+            ask.app.requests.add(ask)
+            ask.app.activate(ask.pending_class.bit)
+            ask.app.mark_dirty()
+
+    def block_for_gang(self, ask: Ask) -> None:
+        """Keep a waiting ask out of scheduling because of its gang, until `unblock_for_gang`."""
+        if not ask.unschedulable:
+            self.mark_unschedulable(ask)
+        ask.ensure_extras().gang_blocked = True
+        if ask.reserved is not None:
+            self.node_reservations.unreserve(ask)
+
+    def unblock_for_gang(self, ask: Ask) -> None:
+        """Make a gang-blocked ask an ordinary one again."""
+        ask.ensure_extras().gang_blocked = False
+        self.activate(ask)
+
+    def offer(self, request: Ask) -> None:
+        """Add a request that represents an atomic gang."""
+        app = request.app
+        if not app.has_waiting:
+            _count(app, 1)
+        app.requests.add(request)
+        self.pending_classes.wait(request.pending_class)
+        app.reprioritise()
+        app.activate(request.pending_class.bit)
+        app.mark_dirty()
+
+    def withdraw(self, request: Ask) -> None:
+        """Remove a request that represents an atomic gang."""
+        app = request.app
+        app.requests.remove(request)
+        if not app.has_waiting:
+            self._nothing_waits(app)
+        self.pending_classes.leave(request.pending_class)
+        app.reprioritise()
+        app.learn_bits()
+        app.mark_dirty()
+
+    def reshape(self, ask: Ask, pending_class: PendingClass) -> None:
+        """Move a waiting ask to another pending class, and make the ask schedulable."""
+        if ask.gang_blocked:
+            self.pending_classes.leave(ask.pending_class)
+            ask.pending_class = pending_class
+            self.pending_classes.wait(pending_class)
+            return
+        if ask.unschedulable:
+            self.activate(ask)
+        app = ask.app
+        app.requests.remove(ask)
+        if ask.reserved is not None:
+            self.node_reservations.unreserve(ask)
+        self.pending_classes.leave(ask.pending_class)
+        ask.pending_class = pending_class
+        app.requests.add(ask)
+        self.pending_classes.wait(pending_class)
+        app.learn_bits()
+        app.activate(pending_class.bit)
+        app.mark_dirty()
+
+    def change_pending(self, ask: Ask, pending: int) -> None:
+        """Set the number of pending replicas; existing allocations stay (docs/decisions/0028)."""
+        difference = pending - ask.pending
+        if not difference:
+            return
+        if not ask.pending:
+            ask.state = ASK.next(ask.label, ask.state, "ask")
+            ask.pending = pending
+            self._queue_up(ask)
+            if ask.app.can_wake:
+                ask.app.run("ask added")
+        elif not pending:
+            ask.pending = 0
+            self.unqueue(ask)
+        ask.pending = pending
+        self.book(ask.app, ask.resource, difference)
+        if ask.task_group:
+            self.gangs.count(ask, difference)
+
+    def drop(
+        self, ask: Ask, termination: TerminationType = TerminationType.STOPPED_BY_RM, message: str = ""
+    ) -> None:
+        """End an ask with all pending replicas; the state becomes Rejected if any was pending."""
+        app = ask.app
+        left, ask.pending = ask.pending, 0
+        if left:
+            self.unqueue(ask)
+            self.book(app, ask.resource, -left)
+        del app.asks[ask.key]
+        if ask.task_group:
+            if left:
+                self.gangs.count(ask, -left, dropped=True)
+            self.gangs.forget(ask)
+        if ask.state == PENDING:
+            ask.state = ASK.next(ask.label, ask.state, "reject")
+        if self.event_recorder.enabled:
+            timed_out = termination == TerminationType.TIMEOUT
+            detail = "REQUEST_TIMEOUT" if timed_out else "REQUEST_CANCEL"
+            self.event_recorder.record(
+                "APP",
+                app.id,
+                ask.key,
+                change="REMOVE",
+                detail=detail,
+                message=message,
+                resource=ask.resource,
+            )
+        app.conclude()
+
+    @staticmethod
+    def book(app: Application, resource: Mapping[str, int], times: int) -> None:
+        """Add `times` (may be negative) times `resource` to the demand of the application and its queues."""
+        pairs = resource.items()
+        tally = app.demand
+        for name, amount in pairs:
+            tally[name] = tally.get(name, 0) + amount * times
+        if not app.is_dirty:
+            app.mark_dirty()
+        for queue in app.chain:
+            tally = queue.demand
+            for name, amount in pairs:
+                tally[name] = tally.get(name, 0) + amount * times
+            if not queue.is_dirty:
+                queue.mark_dirty()
+
+
+def _count(app: Application, more: int) -> None:
+    """Add `more` to the number of applications with waiting requests in each queue of an application."""
+    for queue in app.chain:
+        queue.waiting += more

@@ -1,0 +1,265 @@
+"""Usage of users and groups in the queues, and the limits that apply to an application.
+
+A user's limit at a queue is the limit that names the user, else the wildcard limit, which grants each user
+the full amount. One group counts per application: the group with the first configured limit from the leaf
+queue upwards for one of the user's groups, else the group wildcard, whose users share one amount. Unlike
+YuniKorn 1.9, usage is tracked per partition and recomputed when a configuration is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from yunikorn.config.names import WILDCARD
+from yunikorn.model.usage_tracker import GROUP, USER, UsageTracker
+
+if TYPE_CHECKING:
+    from yunikorn.accounting.event_recorder import EventRecorder
+    from yunikorn.config.schema import LimitConfig
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask_class import Pairs
+    from yunikorn.model.pending_class import PendingClasses
+    from yunikorn.model.queue import Queue
+
+Declared = dict[tuple[str, str, str], "LimitConfig"]
+"""Configured limits by kind, name (or wildcard) and queue path."""
+
+
+class UserGroupUsage:
+    """All usage trackers of a partition."""
+
+    def __init__(self, pending_classes: PendingClasses, event_recorder: EventRecorder) -> None:
+        self._pending_classes = pending_classes
+        self._event_recorder = event_recorder
+        self._owners: dict[tuple[str, str], dict[str, UsageTracker]] = {}
+        self._usage_dirty: list[Application] = []
+        """Applications without limits whose usage has changed since the latest `flush`."""
+        self._declared: Declared = {}
+
+    # -- looking up ---------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[UsageTracker]:
+        for trackers in self._owners.values():
+            yield from trackers.values()
+
+    def of(self, kind: str, name: str, path: str) -> UsageTracker | None:
+        """Return the tracker of the user or group (`kind`) `name` in queue `path`; None if there is none."""
+        return self._owners.get((kind, name), {}).get(path)
+
+    def names(self, kind: str) -> list[str]:
+        """Return the sorted names of users, or of groups with limits, that have applications."""
+        return sorted(name for this, name in self._owners if this == kind)
+
+    def through(self, kind: str, name: str) -> list[UsageTracker]:
+        """Return the trackers of a user or group in all queues, sorted so that parents precede children."""
+        found = self._owners.get((kind, name), {})
+        return [found[path] for path in sorted(found, key=lambda path: path.split("."))]
+
+    # -- joining ------------------------------------------------------------------------------------
+
+    def join(self, app: Application) -> None:
+        """Assign the usage trackers of its user and group to an application that joins a queue."""
+        self._find(app)
+        self._record_link(app, app.group, "SET")
+
+    def _find(self, app: Application) -> None:
+        group = _group_of(app)
+        found = [self._enter(USER, app.user, queue) for queue in app.chain]
+        if group:
+            found += [self._enter(GROUP, group, queue) for queue in app.chain]
+        app.group = group
+        app.tracked = tuple(found)
+        app.owner = tuple(tracker for tracker in found if tracker.is_limited)
+
+    def _enter(self, kind: str, name: str, queue: Queue) -> UsageTracker:
+        trackers = self._owners.setdefault((kind, name), {})
+        tracker = trackers.get(queue.path)
+        if tracker is None:
+            tracker = trackers[queue.path] = UsageTracker(kind, name, queue.path, self.flush)
+            tracker.set_limit(_limit(queue.limits, kind, name))
+        tracker.members += 1
+        return tracker
+
+    def part(self, app: Application) -> None:
+        """Remove an application without allocations from its usage trackers."""
+        self.flush()
+        for tracker in app.tracked:
+            tracker.members -= 1
+            if not tracker.members:
+                owner = tracker.kind, tracker.name
+                del self._owners[owner][tracker.path]
+                if not self._owners[owner]:
+                    del self._owners[owner]
+        app.tracked = app.owner = ()
+        self._record_link(app, app.group, "REMOVE")
+
+    def _record_link(self, app: Application, group: str, change: str) -> None:
+        if group:
+            self._event_recorder.record("USERGROUP", group, app.id, change=change, detail="UG_APP_LINK")
+
+    # -- booking ------------------------------------------------------------------------------------
+
+    def book(self, app: Application, pairs: Pairs) -> None:
+        """Add allocated resources of an application.
+
+        Without a limit the usage may never be read. The application is then only marked, and booked by
+        `flush`.
+        """
+        if app.owner:
+            if not app.counted_by_limits:
+                self.recount(app)
+            for tracker in app.tracked:
+                tracker.book(pairs)
+        elif not app.usage_dirty:
+            app.usage_dirty = True
+            self._usage_dirty.append(app)
+        if self._event_recorder.enabled:
+            self._record_usage(app, "ADD")
+
+    def recount(self, app: Application) -> None:
+        """Count an application as running for its user and group, or stop counting.
+
+        It counts from its start until it has neither allocations nor requests. Without limits, the
+        application is only marked, and counted by `flush`.
+        """
+        if _runs(app) == app.counted_by_limits:
+            return
+        if app.owner:
+            self._count(app)
+        elif not app.usage_dirty:
+            app.usage_dirty = True
+            self._usage_dirty.append(app)
+
+    def _count(self, app: Application) -> None:
+        app.counted_by_limits = runs = _runs(app)
+        for tracker in app.tracked:
+            changed = tracker.start(app.id) if runs else tracker.stop(app.id)
+            if changed and tracker.max_applications:
+                self._pending_classes.count_changed(tracker)
+
+    def unbook(self, app: Application, pairs: Pairs) -> None:
+        """Subtract allocated resources of an application."""
+        if app.owner:
+            less = [(name, -amount) for name, amount in pairs]
+            for tracker in app.tracked:
+                tracker.book(less)
+                if tracker.over_limit:
+                    self._pending_classes.room_grew(tracker)
+            if not app.allocations:
+                self.recount(app)
+        elif not app.usage_dirty:
+            app.usage_dirty = True
+            self._usage_dirty.append(app)
+        if self._event_recorder.enabled:
+            self._record_usage(app, "REMOVE")
+
+    def flush(self) -> None:
+        """Book the usage of all marked applications."""
+        usage_dirty, self._usage_dirty = self._usage_dirty, []
+        for app in usage_dirty:
+            app.usage_dirty = False
+            known = app.booked
+            pairs = [(name, amount - known.get(name, 0)) for name, amount in app.allocated.items()]
+            app.booked = dict(app.allocated)
+            for tracker in app.tracked:
+                tracker.book(pairs)
+            if _runs(app) != app.counted_by_limits:
+                self._count(app)
+
+    def _record_usage(self, app: Application, change: str) -> None:
+        for tracker in app.tracked:
+            detail = "UG_USER_RESOURCE" if tracker.kind == USER else "UG_GROUP_RESOURCE"
+            self._event_recorder.record(
+                "USERGROUP",
+                tracker.name,
+                tracker.path,
+                change=change,
+                detail=detail,
+                resource=tracker.usage,
+            )
+
+    # -- configurations -----------------------------------------------------------------------------
+
+    def rebuild(self, apps: Iterable[Application], queues: Iterable[Queue]) -> None:
+        """Reassign trackers and recompute usage for every application, if any limit changed."""
+        self.flush()
+        if not self._declare(queues):
+            return
+        self._owners = {}
+        for app in apps:
+            before = app.group
+            self._find(app)
+            app.booked = dict(app.allocated)
+            app.counted_by_limits = _runs(app)
+            for tracker in app.tracked:
+                tracker.book(app.allocated.items())
+                if app.counted_by_limits:
+                    tracker.start(app.id)
+                tracker.full = tracker.is_full
+            if app.group != before:
+                self._record_link(app, before, "REMOVE")
+                self._record_link(app, app.group, "SET")
+
+    def _declare(self, queues: Iterable[Queue]) -> bool:
+        """Record the limits of these queues; return True if any limit changed."""
+        before, self._declared = self._declared, _declared(queues)
+        if self._declared == before:
+            return False
+        for key, limit in self._declared.items():
+            if before.get(key) != limit:
+                self._record_limit(*key, "SET", limit)
+        for key in before:
+            if key not in self._declared:
+                self._record_limit(*key, "REMOVE", None)
+        return True
+
+    def _record_limit(self, kind: str, name: str, path: str, change: str, limit: LimitConfig | None) -> None:
+        detail = "UG_USER_LIMIT" if kind == USER else "UG_GROUP_LIMIT"
+        self._event_recorder.record(
+            "USERGROUP",
+            name,
+            path,
+            change=change,
+            detail=detail,
+            resource=None if limit is None else limit.max_resources,
+        )
+
+
+def _runs(app: Application) -> bool:
+    """Return True if an application has started and still has allocations or requests."""
+    return not app.not_started and (bool(app.allocations) or app.has_waiting)
+
+
+def _declared(queues: Iterable[Queue]) -> Declared:
+    return {
+        (kind, name, queue.path): limit
+        for queue in queues
+        for limit in queue.limits
+        for kind, names in ((USER, limit.users), (GROUP, limit.groups))
+        for name in names
+    }
+
+
+def _limit(limits: Iterable[LimitConfig], kind: str, name: str) -> LimitConfig | None:
+    """Return the limit that names this user or group, else the wildcard limit of users."""
+    wildcard = None
+    for limit in limits:
+        names = limit.users if kind == USER else limit.groups
+        if name in names:
+            return limit
+        if WILDCARD in names and kind == USER:
+            wildcard = limit
+    return wildcard
+
+
+def _group_of(app: Application) -> str:
+    """Return the group that counts for an application; empty if no group limit applies."""
+    for queue in app.chain:
+        for limit in queue.limits:
+            for group in limit.groups:
+                if group in app.groups:
+                    return group
+        if any(WILDCARD in limit.groups for limit in queue.limits):
+            return WILDCARD
+    return ""

@@ -1,0 +1,1 @@
+"""Plugin machinery: the kinds of plugin, and how plugins are found, checked, named and made."""

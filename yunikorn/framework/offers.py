@@ -1,0 +1,228 @@
+"""Classes that plugins offer, with name, options and origin, and plugins that were left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+import typing
+from typing import Any, get_args, get_origin
+
+import attrs
+
+from yunikorn.errors import YunikornError
+from yunikorn.framework.kinds import Kind
+
+
+class InvalidOffer(YunikornError):
+    """Violation of the rules of a plugin's kind; the message names the class and the correction."""
+
+
+@attrs.frozen
+class Option:
+    """Option of a plugin class, declared as a typed attribute."""
+
+    name: str
+    type: str
+    default: Any = attrs.NOTHING
+    """Default value; `attrs.NOTHING` if the option is required."""
+    annotation: Any = attrs.field(default=None, eq=False, repr=False)
+    """Type object; `type` is its name."""
+
+    @property
+    def required(self) -> bool:
+        """True if a configuration must set the option."""
+        return self.default is attrs.NOTHING
+
+
+@attrs.frozen
+class Offer:
+    """Class that a plugin offers under a name."""
+
+    kind: Kind
+    name: str
+    cls: type[Any]
+    plugin: str
+    """Name of the plugin: that of its entry point, or of the module of a default plugin."""
+    distribution: str
+    version: str
+
+    @property
+    def origin(self) -> str:
+        """Name, plugin, distribution and version, as printed in errors."""
+        return f"{self.name} of {describe_origin(self.plugin, self.distribution, self.version)}"
+
+    @property
+    def summary(self) -> str:
+        """First line of the docstring of the class itself; empty if there is none."""
+        own = self.cls.__dict__.get("__doc__")
+        return inspect.cleandoc(own).partition("\n")[0] if own else ""
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """Typed attributes that a configuration may set, in the order of the class."""
+        return options_of(self.cls)
+
+
+@attrs.frozen
+class Broken:
+    """Plugin that was left out, and the reason."""
+
+    plugin: str
+    distribution: str
+    version: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"plugin {describe_origin(self.plugin, self.distribution, self.version)}: {self.reason}"
+
+
+def describe_origin(plugin: str, distribution: str, version: str) -> str:
+    """Return `NAME (DIST VERSION)`, or only the name if the plugin has no distribution."""
+    return f"{plugin} ({f'{distribution} {version}'.strip()})" if distribution else plugin
+
+
+def has_options(cls: type[Any]) -> bool:
+    """Return True if `cls` declares options, which needs an attrs class or a dataclass."""
+    return attrs.has(cls) or dataclasses.is_dataclass(cls)
+
+
+def options_of(cls: type[Any]) -> tuple[Option, ...]:
+    """Return the options of a plugin class, in the order of the class."""
+    if attrs.has(cls):
+        return tuple(
+            Option(
+                field.alias or field.name, type_name(field.type), _attrs_default(field.default), field.type
+            )
+            for field in attrs.fields(cls)
+            if field.init
+        )
+    if dataclasses.is_dataclass(cls):
+        return tuple(
+            Option(field.name, type_name(field.type), _dataclass_default(field), field.type)
+            for field in dataclasses.fields(cls)
+            if field.init
+        )
+    return ()
+
+
+def check_class(kind: Kind, cls: Any) -> str:
+    """Return the name under which `cls` is offered. Raises `InvalidOffer` if the class is not valid for its
+    kind.
+    """
+    if not isinstance(cls, type):
+        raise InvalidOffer(f"{kind.hook} returned {cls!r}, which is not a class; return the class itself")
+    if not issubclass(cls, kind.base):
+        raise InvalidOffer(
+            f"{cls.__qualname__} is not a subclass of {kind.base.__name__}, as {kind.hook} requires"
+        )
+    _check_name(kind, cls)
+    _check_method(kind, cls)
+    _check_options(kind, cls)
+    return kind.normal(cls.name)
+
+
+def _check_name(kind: Kind, cls: Any) -> None:
+    name = getattr(cls, "name", None)
+    form = kind.name_form
+    if isinstance(name, str) and form.pattern.match(name):
+        return
+    if isinstance(name, str) and name:
+        wrong = f"the name of {cls.__qualname__} is {name!r}: use {form.text}"
+        fitting = name.replace("-", "_")
+        wrong += f", for example {fitting!r}" if form.pattern.match(fitting) else ""
+    elif any(field.name == "name" for field in (attrs.fields(cls) if attrs.has(cls) else ())):
+        wrong = f"'name' of {cls.__qualname__} is an option: write it without a type, name = \"...\""
+    else:
+        wrong = f"{cls.__qualname__} has no name: set the class attribute 'name' to a text"
+    raise InvalidOffer(wrong)
+
+
+def _check_method(kind: Kind, cls: Any) -> None:
+    wanted = f"{kind.method}({', '.join(kind.arguments)})"
+    method = getattr(cls, kind.method, None)
+    if method is None or method is getattr(kind.base, kind.method, None):
+        raise InvalidOffer(f"{cls.__qualname__} lacks the method {wanted}")
+    if not callable(method):
+        raise InvalidOffer(f"{kind.method} of {cls.__qualname__} is not a method; expected {wanted}")
+    bound = isinstance(inspect.getattr_static(cls, kind.method), staticmethod | classmethod)
+    given = list(kind.arguments) if bound or not inspect.isfunction(method) else ["self", *kind.arguments]
+    try:
+        inspect.signature(method).bind(*given)
+    except TypeError:
+        # The request is an optional second argument: score(node, ask_class).
+        if kind.method == "score" and _binds(method, [*given, "ask_class"]):
+            return
+        signature = inspect.signature(method)
+        raise InvalidOffer(
+            f"{cls.__qualname__}.{kind.method}{signature} does not match: expected {wanted}"
+        ) from None
+    except ValueError:
+        return  # extension types may have no signature; wrong arguments show up at the first call
+
+
+def _binds(method: Any, given: list[str]) -> bool:
+    try:
+        inspect.signature(method).bind(*given)
+    except TypeError:
+        return False
+    return True
+
+
+def _check_options(kind: Kind, cls: Any) -> None:
+    try:
+        if attrs.has(cls):
+            attrs.resolve_types(cls, include_extras=True)
+        elif dataclasses.is_dataclass(cls):
+            hints = typing.get_type_hints(cls, include_extras=True)
+            for field in dataclasses.fields(cls):
+                field.type = hints[field.name]
+    except NameError as error:
+        raise InvalidOffer(
+            f"the types of {cls.__qualname__}'s options cannot be read: {error}; import the named types at "
+            "the top of the module, not under TYPE_CHECKING"
+        ) from error
+    for option in options_of(cls):
+        if option.name in kind.reserved:
+            raise InvalidOffer(
+                f"the option '{option.name}' of {cls.__qualname__} cannot be set: every {kind.title} "
+                "has a key of this name; rename the option"
+            )
+
+
+def type_name(annotation: Any) -> str:
+    """Return the name of a type for users, such as `str`, `list[str]`, `int | None` or `any`."""
+    if annotation is None or annotation is Any:
+        return "any"
+    if annotation is type(None):
+        return "None"
+    if isinstance(annotation, str):
+        return annotation
+    if isinstance(annotation, list):  # parameters of a callable
+        return f"[{', '.join(map(type_name, annotation))}]"
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is typing.Annotated:
+        return type_name(arguments[0])
+    if origin is typing.Literal:
+        return " | ".join(repr(argument) for argument in arguments)
+    if origin in (typing.Union, types.UnionType):
+        return " | ".join(type_name(argument) for argument in arguments)
+    if origin is not None:
+        inner = ", ".join("..." if part is Ellipsis else type_name(part) for part in arguments)
+        return f"{origin.__name__}[{inner}]"
+    return getattr(annotation, "__name__", str(annotation))
+
+
+def _attrs_default(default: Any) -> Any:
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        # A default computed from other attributes has no fixed value, but makes the option optional.
+        return None if default.takes_self else default.factory()
+    return default
+
+
+def _dataclass_default(field: dataclasses.Field[Any]) -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return attrs.NOTHING

@@ -1,0 +1,370 @@
+"""Registry of plugins: discovery, validation, and construction of plugin objects.
+
+A `Registry` is a plain value without global state. Default plugins are registered first, in the fixed
+order of `DEFAULT_PLUGINS`, then third-party plugins from the entry-point group `yunikorn`. A plugin that
+cannot be used is left out as a whole and listed in `broken`. A configuration that names such a plugin gets
+the reason; all other configurations are not affected.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from importlib import metadata
+from typing import Any
+
+import attrs
+import cattrs
+import pluggy
+
+from yunikorn import __version__
+from yunikorn.errors import OptionError, PluginError, UnknownPlugin
+from yunikorn.framework import hookspecs
+from yunikorn.framework.defaults import DEFAULT_PLUGINS, import_default
+from yunikorn.framework.kinds import (
+    APP_SORT,
+    EVENT_SINK,
+    KINDS,
+    NODE_SORT,
+    PLACEMENT,
+    PREDICATE,
+    QUEUE_SORT,
+    RESOLVER,
+    Kind,
+)
+from yunikorn.framework.offers import (
+    Broken,
+    InvalidOffer,
+    Offer,
+    Option,
+    check_class,
+    describe_origin,
+    has_options,
+    type_name,
+)
+from yunikorn.framework.options import UNKNOWN_KEY, faults, make_converter
+from yunikorn.text import suggest
+
+__all__ = [
+    "APP_SORT",
+    "DEFAULT_PLUGINS",
+    "EVENT_SINK",
+    "KINDS",
+    "NODE_SORT",
+    "PLACEMENT",
+    "PREDICATE",
+    "QUEUE_SORT",
+    "RESOLVER",
+    "Broken",
+    "Kind",
+    "Offer",
+    "Option",
+    "Registry",
+    "describe_origin",
+    "suggest",
+]
+
+DISTRIBUTION = "yunikorn"
+GROUP = "yunikorn"
+
+
+class Registry:
+    """Plugins by kind and name."""
+
+    def __init__(self) -> None:
+        self._pm = _plugin_manager()
+        self._beneath: Registry | None = None
+        """Registry that this one extends, or None."""
+        self._offers: dict[tuple[str, str], Offer] = {}
+        self._disabled: frozenset[str] = frozenset()
+        self._plain = make_converter()
+        self._comma = make_converter(comma_lists=True)
+        self.broken: list[Broken] = []
+
+    @classmethod
+    def load(cls, *, third_party: bool = True) -> Registry:
+        """Return a registry of the default plugins and the installed third-party plugins."""
+        registry = cls()
+        for module in DEFAULT_PLUGINS:
+            registry._load(module, DISTRIBUTION, __version__, partial(import_default, module))
+        if third_party:
+            for entry in sorted(metadata.entry_points(group=GROUP), key=_entry_order):
+                registry._load(entry.name, *_distribution_of(entry), entry.load)
+        return registry
+
+    def _load(self, name: str, distribution: str, version: str, load: Callable[[], object]) -> None:
+        try:
+            plugin = load()
+        except (Exception, SystemExit) as error:
+            self._blame(name, distribution, version, f"importing: {type(error).__name__}: {error}")
+            return
+        self.register(plugin, name, distribution, version)
+
+    # -- registration -------------------------------------------------------------------------------
+
+    def register(self, plugin: object, name: str, distribution: str = "", version: str = "") -> bool:
+        """Register all classes that `plugin`, a module or an object with hookimpls, offers, or none of them.
+
+        Returns False if the plugin is not usable; the reason is then the last entry of `broken`.
+        """
+        taken = self._pm.get_plugin(name)
+        try:
+            if self.has_plugin(name):
+                raise InvalidOffer("a plugin of this name is already registered")
+            if self._pm.is_registered(plugin):
+                raise InvalidOffer(f"the plugin is already registered as '{self._pm.get_name(plugin)}'")
+            self._pm.register(plugin, name)
+            self._check_hooks(plugin)
+            offers = self._collect(plugin, name, distribution, version)
+        except (Exception, SystemExit) as error:
+            if taken is None and self._pm.has_plugin(name):
+                self._pm.unregister(name=name)
+            what = str(error) if isinstance(error, InvalidOffer) else f"{type(error).__name__}: {error}"
+            self._blame(name, distribution, version, f"registering: {what}")
+            return False
+        self._offers.update({(offer.kind.id, offer.name): offer for offer in offers})
+        return True
+
+    def has_plugin(self, name: str) -> bool:
+        """Return True if a plugin of this name is registered, here or in the extended registry."""
+        return self._pm.has_plugin(name) or (self._beneath is not None and self._beneath.has_plugin(name))
+
+    def unregister(self, name: str) -> None:
+        """Remove a plugin and its classes; `name` must be registered in this registry."""
+        self._pm.unregister(name=name)
+        self._offers = {key: offer for key, offer in self._offers.items() if offer.plugin != name}
+
+    def _blame(self, name: str, distribution: str, version: str, reason: str) -> None:
+        self.broken.append(Broken(name, distribution, version, " ".join(reason.split())))
+
+    def _check_hooks(self, plugin: object) -> None:
+        known = [kind.hook for kind in KINDS]
+        callers = self._pm.get_hookcallers(plugin) or []
+        for caller in callers:
+            if not caller.has_spec():
+                raise InvalidOffer(f"unknown hook '{caller.name}'{suggest(caller.name, known)}")
+            for impl in caller.get_hookimpls():
+                if impl.plugin is plugin:
+                    _refuse_marks(caller.name, impl)
+        marked = {caller.name for caller in callers}
+        for name in sorted(vars(plugin)) if hasattr(plugin, "__dict__") else ():
+            if name.startswith("yunikorn_") and name not in marked and callable(getattr(plugin, name)):
+                hint = "" if name in known else suggest(name, known)
+                raise InvalidOffer(f"function '{name}' is not marked with @hookimpl{hint}")
+        if not marked:
+            raise InvalidOffer("it implements no hook; write a function such as yunikorn_placement_rules")
+
+    def _collect(self, plugin: object, name: str, distribution: str, version: str) -> list[Offer]:
+        offers: list[Offer] = []
+        for kind in KINDS:
+            for impl in getattr(self._pm.hook, kind.hook).get_hookimpls():
+                if impl.plugin is plugin:
+                    for cls in _classes(kind, impl.function()):
+                        offer = Offer(kind, check_class(kind, cls), cls, name, distribution, version)
+                        self._check_types(offer)
+                        self._refuse_taken(offer, offers)
+                        offers.append(offer)
+        return offers
+
+    def _check_types(self, offer: Offer) -> None:
+        fields: Iterable[Any] = ()
+        if attrs.has(offer.cls):
+            fields = attrs.fields(offer.cls)
+        elif dataclasses.is_dataclass(offer.cls):
+            fields = dataclasses.fields(offer.cls)
+        for field in fields:
+            try:
+                if field.init and field.type is not None:
+                    self._plain.get_structure_hook(field.type)
+            except cattrs.StructureHandlerNotFoundError:
+                raise InvalidOffer(
+                    f"the option '{field.name}' of {offer.cls.__qualname__} has the type "
+                    f"{type_name(field.type)}, which no configuration can give"
+                ) from None
+
+    def _refuse_taken(self, offer: Offer, siblings: list[Offer]) -> None:
+        key = (offer.kind.id, offer.name)
+        other = self._offers.get(key) or next((o for o in siblings if (o.kind.id, o.name) == key), None)
+        if other:
+            origin = describe_origin(other.plugin, other.distribution, other.version)
+            raise InvalidOffer(f"{offer.kind.title} '{offer.name}' is already offered by {origin}")
+
+    # -- look-up ------------------------------------------------------------------------------------
+
+    def extended(self) -> Registry:
+        """Return a registry with the same plugins, to which a resource manager's own plugins can be added."""
+        other = self.without(())
+        other._pm, other._beneath = _plugin_manager(), self
+        return other
+
+    def own_plugin(self, name: str) -> object | None:
+        """Return the plugin registered here under `name`; the extended registry is not searched."""
+        found: object | None = self._pm.get_plugin(name)
+        return found
+
+    def own_offers(self, kind: Kind) -> list[Offer]:
+        """Return the offers that the extended registry does not have; empty if there is no such registry."""
+        if self._beneath is None:
+            return []
+        return [offer for offer in self.offers(kind) if self._pm.has_plugin(offer.plugin)]
+
+    def without(self, names: Iterable[str]) -> Registry:
+        """Return a copy without the plugins called `names` (see `names_to_disable`)."""
+        other = Registry.__new__(Registry)
+        other._pm, other._plain, other._comma = self._pm, self._plain, self._comma
+        other._beneath = self._beneath
+        other._offers = dict(self._offers)
+        other._disabled = self._disabled | frozenset(names)
+        other.broken = [broken for broken in self.broken if broken.plugin not in other._disabled]
+        return other
+
+    def names_to_disable(self) -> list[str]:
+        """Return all names that `without` accepts, sorted.
+
+        A name is that of a plugin (`yunikorn_plugins.events`), of an offer of any kind (`fair`), or of an
+        offer of one kind (`app-sort:fair`). Broken plugins are included, so that their reports can be
+        silenced.
+        """
+        names = {broken.plugin for broken in self.broken}
+        for offer in self._offers.values():
+            names |= _disabling(offer)
+        return sorted(names)
+
+    def offers(self, kind: Kind | None = None) -> list[Offer]:
+        """Return the offers that are not disabled, in order of registration; of one kind if given."""
+        return [
+            offer
+            for offer in list(self._offers.values())
+            if (kind is None or offer.kind is kind) and not self._is_disabled(offer)
+        ]
+
+    def _is_disabled(self, offer: Offer) -> bool:
+        return bool(self._disabled) and not self._disabled.isdisjoint(_disabling(offer))
+
+    def find(self, kind: Kind, name: str) -> Offer:
+        """Return the offer called `name`. Raises `UnknownPlugin`."""
+        offer = self._offers.get((kind.id, kind.normal(name)))
+        if offer is None:
+            raise UnknownPlugin(self._unknown(kind, name))
+        if self._is_disabled(offer):
+            raise UnknownPlugin(f"{kind.title} '{name}' is disabled by plugins.disable")
+        return offer
+
+    def _unknown(self, kind: Kind, name: str) -> str:
+        known = sorted(offer.name for offer in self.offers(kind))
+        text = f"no {kind.title} is called '{name}'{suggest(name, known)}; known: {_listed(known)}"
+        elsewhere = [offer.kind.title for offer in self.offers() if offer.name == name]
+        if elsewhere:
+            text += f"; '{name}' is the name of another kind: {_listed(elsewhere)}"
+        if self.broken:
+            text += "; not loaded: " + "; ".join(str(broken) for broken in self.broken)
+        return text
+
+    # -- construction -------------------------------------------------------------------------------
+
+    def make(self, kind: Kind, name: str, options: Mapping[str, Any], *, comma_lists: bool = False) -> Any:
+        """Return a new object of the class called `name`, with options converted from text.
+
+        `comma_lists` splits texts at commas where an option is a list, as in queue properties. Raises
+        `UnknownPlugin`, `OptionError` (with paths below the options), or `PluginError` if the class raises
+        an unexpected exception.
+        """
+        offer = self.find(kind, name)
+        if not has_options(offer.cls):
+            if options:
+                raise OptionError((f".{key}", _no_options(offer)) for key in options)
+            return _make_plain(offer)
+        converter = self._comma if comma_lists else self._plain
+        try:
+            return converter.structure(dict(options), offer.cls)
+        except Exception as error:
+            if all(_is_option_fault(leaf) for leaf in _leaves(error)):
+                raise OptionError(
+                    (path, _explain(offer, path, message)) for path, message in faults(error)
+                ) from error
+            raise PluginError(offer.origin, "creating it", _leaves(error)[0]) from error
+
+
+def _plugin_manager() -> pluggy.PluginManager:
+    made = pluggy.PluginManager("yunikorn")
+    made.add_hookspecs(hookspecs)
+    return made
+
+
+def _entry_order(entry: metadata.EntryPoint) -> tuple[str, str, str]:
+    return entry.name, entry.value, _distribution_of(entry)[0]
+
+
+def _distribution_of(entry: metadata.EntryPoint) -> tuple[str, str]:
+    # Damaged metadata has no name and version, but the plugin may still work.
+    return (entry.dist.name or "", entry.dist.version or "") if entry.dist else ("", "")
+
+
+MARKS = ("wrapper", "hookwrapper", "tryfirst", "trylast", "optionalhook")
+"""Options of `@hookimpl` without effect here, because hooks are called for one plugin at a time."""
+
+
+def _refuse_marks(hook: str, impl: pluggy.HookImpl) -> None:
+    given = [mark for mark in MARKS if getattr(impl, mark)]
+    if given:
+        raise InvalidOffer(
+            f"{hook} is marked with {' and '.join(given)}, which {'is' if len(given) == 1 else 'are'}"
+            " not supported: each hook is called separately, in the order of registration;"
+            " write @hookimpl alone"
+        )
+
+
+def _classes(kind: Kind, answer: object) -> Iterable[Any]:
+    if isinstance(answer, (set, frozenset)):
+        # The order of a set depends on memory addresses.
+        return sorted(answer, key=lambda cls: (str(getattr(cls, "name", "")), repr(cls)))
+    if not isinstance(answer, (list, tuple)):
+        raise InvalidOffer(f"{kind.hook} returned {answer!r}; it must return a list of classes")
+    return answer
+
+
+def _disabling(offer: Offer) -> set[str]:
+    return {offer.plugin, offer.name, f"{offer.kind.id}:{offer.name}"}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _make_plain(offer: Offer) -> Any:
+    try:
+        return offer.cls()
+    except Exception as error:
+        raise PluginError(offer.origin, "creating it", error) from error
+
+
+def _no_options(offer: Offer) -> str:
+    text = f"{offer.kind.title} {offer.origin} takes no options"
+    if inspect.get_annotations(offer.cls):
+        text += f"; to make its typed attributes options, write @attrs.frozen above {offer.cls.__qualname__}"
+    return text
+
+
+def _explain(offer: Offer, path: str, message: str) -> str:
+    if message == UNKNOWN_KEY and path.count(".") == 1:
+        known = [option.name for option in offer.options]
+        asked = path.removeprefix(".")
+        message = f"unknown option '{asked}'{suggest(asked, known)}; known: {_listed(known)}"
+    return f"{offer.kind.title} {offer.origin}: {message}"
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
+    return [error]
+
+
+def _is_option_fault(error: BaseException) -> bool:
+    if isinstance(error, KeyError):
+        notes = getattr(error, "__notes__", ())
+        return any(
+            isinstance(note, cattrs.AttributeValidationNote) and error.args == (note.name,) for note in notes
+        )
+    return isinstance(error, (ValueError, TypeError)) or type(error).__module__.startswith("cattrs")

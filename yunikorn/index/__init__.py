@@ -1,0 +1,1 @@
+"""Data structures that know nothing of the domain."""

@@ -1,0 +1,207 @@
+"""Allocations, the reasons for their end, and evictions."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from yunikorn.model.ask import WithSpec
+from yunikorn.resources import grow, shrink
+from yunikorn.states import ALLOCATED, ALLOCATION
+
+if TYPE_CHECKING:
+    from yunikorn.clock import Timer
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask, AskSpec
+    from yunikorn.model.node import Node
+    from yunikorn.resources import Resource
+
+
+class TerminationType(enum.IntEnum):
+    """Reason for the end of an allocation or ask, numbered as in the current scheduler interface."""
+
+    UNKNOWN = 0
+    STOPPED_BY_RM = 1
+    TIMEOUT = 2
+    PREEMPTED_BY_SCHEDULER = 3
+    PLACEHOLDER_REPLACED = 4
+
+
+ALLOCATION_EVENT = {
+    TerminationType.UNKNOWN: "stop",
+    TerminationType.STOPPED_BY_RM: "stop",
+    TerminationType.TIMEOUT: "timeout",
+    TerminationType.PREEMPTED_BY_SCHEDULER: "preempt",
+    TerminationType.PLACEHOLDER_REPLACED: "stop",
+}
+"""Event of the allocation's state machine for each termination type."""
+
+
+def is_own(termination: TerminationType) -> bool:
+    """Return True if a release of this type is the RM's own decision rather than a confirmation."""
+    return termination in (TerminationType.STOPPED_BY_RM, TerminationType.UNKNOWN)
+
+
+class Eviction:
+    """Set of victims that end for a common purpose."""
+
+    __slots__ = ("ask", "made", "node", "outstanding", "started")
+
+    def __init__(self, ask: Ask | None, node: Node | None, started: int) -> None:
+        self.ask = ask
+        """The request that needs the room; None if a quota or a node became smaller."""
+        self.node = node
+        """The node reserved for the request; None if the request lacks room in a queue instead."""
+        self.made = ask.made if ask is not None else 0
+        """Value of `ask.made` at the start; the eviction has served its purpose when `ask.made` is larger."""
+        self.started = started
+        """Time of the decision (ns)."""
+        self.outstanding: dict[str, Resource] = {}
+        """Resources of the victims that have not ended yet, by uuid."""
+
+    def add(self, victims: Iterable[Allocation]) -> None:
+        """Add victims, and count their resources as `preempting` in their queues."""
+        for victim in victims:
+            victim.ensure_extras().eviction = self
+            self.outstanding[victim.uuid] = victim.resource
+            for queue in victim.app.chain:
+                grow(queue.preempting, victim.resource)
+
+    def left(self, victim: Allocation) -> None:
+        """Remove a victim that ended for any reason, while the victim is still in its queues."""
+        amount = self.outstanding.pop(victim.uuid)
+        for queue in victim.app.chain:
+            shrink(queue.preempting, amount)
+
+    def resized(self, victim: Allocation, resource: Resource) -> None:
+        """Update the size of a victim that has not ended yet."""
+        self.left(victim)
+        self.outstanding[victim.uuid] = resource
+        for queue in victim.app.chain:
+            grow(queue.preempting, resource)
+
+    @property
+    def waits(self) -> bool:
+        """True if the request still waits for the room that the eviction makes."""
+        ask = self.ask
+        return ask is not None and ask.eviction is self and ask.pending > 0 and ask.made == self.made
+
+
+class AllocationExtras:
+    """Termination state of an allocation that has not ended; created on first use."""
+
+    __slots__ = ("eviction", "releasing", "replacement", "replaces", "timer")
+
+    def __init__(self) -> None:
+        self.eviction: Eviction | None = None
+        """The eviction that this allocation is a victim of, if any."""
+        self.releasing: TerminationType | None = None
+        """Termination type of the release sent to the RM, until the RM confirms that release."""
+        self.replacement: Allocation | None = None
+        """The real allocation that replaces this placeholder once the RM confirms the release."""
+        self.replaces: Allocation | None = None
+        """The placeholder that this allocation will replace; until then only another node's usage includes
+        the allocation."""
+        self.timer: Timer | None = None
+        """Timer that ends the allocation when its execution timeout expires, if the allocation has one."""
+
+
+class Allocation(WithSpec):
+    """Resources of a node that are assigned to an application."""
+
+    __slots__ = (
+        "app",
+        "ask",
+        "extras",
+        "key",
+        "node",
+        "placed",
+        "priority",
+        "queue_name",
+        "resource",
+        "state",
+        "uuid",
+    )
+
+    def __init__(
+        self,
+        uuid: str,
+        key: str,
+        app: Application,
+        ask: Ask | None,
+        node: Node,
+        resource: Resource,
+        priority: int,
+        spec: AskSpec,
+        placed: int,
+    ) -> None:
+        self.uuid = uuid
+        self.key = key
+        self.app = app
+        self.ask = ask
+        """The ask that led to this allocation; None for an allocation reported by an RM (recovery)."""
+        self.node = node
+        self.queue_name = app.chain[0].path
+        """Path of the application's leaf queue at the time of placement."""
+        self.resource = resource
+        self.priority = priority
+        self.spec = spec
+        """Spec of the ask at the time of placement."""
+        self.placed = placed
+        """Time of placement (ns)."""
+        self.state = ALLOCATED
+        self.extras: AllocationExtras | None = None
+        """None for most allocations; read its fields through the properties below."""
+
+    @property
+    def label(self) -> str:
+        """Name of the allocation in messages."""
+        return f"allocation {self.uuid} of application {self.app.id}"
+
+    def end(self, event: str) -> None:
+        """Apply the event `stop`, `preempt` or `timeout`; raise `StateError` if the allocation has ended."""
+        self.state = ALLOCATION.next(self.label, self.state, event)
+        if self.extras is not None and self.extras.timer is not None:
+            self.extras.timer.cancel()
+            self.extras.timer = None
+
+    # -- termination --------------------------------------------------------------------------------
+
+    def ensure_extras(self) -> AllocationExtras:
+        """Return the extras for modification; create them on first use."""
+        if self.extras is None:
+            self.extras = AllocationExtras()
+        return self.extras
+
+    @property
+    def eviction(self) -> Eviction | None:
+        """The eviction that this allocation is a victim of, if any."""
+        return None if self.extras is None else self.extras.eviction
+
+    @property
+    def releasing(self) -> TerminationType | None:
+        """Termination type of the release sent to the RM, until the RM confirms that release."""
+        return None if self.extras is None else self.extras.releasing
+
+    @property
+    def replacement(self) -> Allocation | None:
+        """The real allocation that replaces this placeholder once the RM confirms the release."""
+        return None if self.extras is None else self.extras.replacement
+
+    @property
+    def replaces(self) -> Allocation | None:
+        """The placeholder that this allocation will replace.
+
+        Until then the allocation is not accounted for, except on its node if that differs from the
+        placeholder's.
+        """
+        return None if self.extras is None else self.extras.replaces
+
+    @property
+    def timer(self) -> Timer | None:
+        """Timer that ends the allocation when its execution timeout expires, if the allocation has one."""
+        return None if self.extras is None else self.extras.timer
+
+    def __repr__(self) -> str:
+        return f"<Allocation {self.uuid} on {self.node.id} {self.state}>"

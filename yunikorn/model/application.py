@@ -1,0 +1,389 @@
+"""Execution timeout: limit on the run time of an application (docs/decisions/0022)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from yunikorn.index.sorted_members import QueueMember
+from yunikorn.model.app_requests import Requests
+from yunikorn.model.ask import INT32_MIN, Ask
+from yunikorn.model.gang import SOFT
+from yunikorn.resources import NOTHING, Tally
+from yunikorn.states import (
+    ACCEPTED,
+    APPLICATION,
+    COMPLETING,
+    FAILING,
+    FINAL_STATES,
+    NEW,
+    RUNNING,
+    STARTING,
+    StateLogEntry,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from yunikorn.clock import Timer, Timers
+    from yunikorn.index.sorted_members import SortKey
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.gang import AtomicGang, Gang
+    from yunikorn.model.queue import Queue
+    from yunikorn.model.usage_tracker import UsageTracker
+
+
+class ExecutionTimeout:
+    """Time limit of an application (ns), counted from its first start."""
+
+    __slots__ = ("_timer", "amount", "deadline")
+
+    def __init__(self, amount: int) -> None:
+        self.amount = amount
+        self.deadline: int | None = None
+        """Time at which the limit is reached (ns); None until the application first runs."""
+        self._timer: Timer | None = None
+
+    def start(self, timers: Timers, now: int, expire: Callable[[], None]) -> None:
+        """Start the timer that calls `expire` at the deadline, when the application runs.
+
+        An application that ran before keeps its original deadline.
+        """
+        if self.deadline is None:
+            self.deadline = now + self.amount
+        if self._timer is None:
+            self._timer = timers.at(self.deadline, expire)
+
+    def stop(self) -> None:
+        """Stop the timer when the application no longer runs, temporarily or finally."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+COUNTED = frozenset({STARTING, RUNNING})
+"""States in which an application counts as running (docs/states.md)."""
+
+LOG_LENGTH = 128
+"""Maximum number of states kept in the log of an application: the first ones and the latest ones.
+
+The limit matters for an application that alternates between Running and Completing for months."""
+
+
+def max_apps_message(holder: Queue | UsageTracker) -> str:
+    """Return the message of a queue or limit that has reached its maximum of running applications."""
+    return f"{holder.label} runs {holder.count} of at most {holder.max_applications} applications"
+
+
+class Application(QueueMember):
+    """An application of a partition."""
+
+    __slots__ = (
+        "_queue",
+        "admission_class",
+        "admission_key",
+        "admitted",
+        "allocations",
+        "arrival",
+        "asks",
+        "atomic",
+        "backoff_timer",
+        "booked",
+        "by_key",
+        "chain",
+        "counted",
+        "counted_by_limits",
+        "execution_timeout",
+        "finished",
+        "forced",
+        "gang",
+        "gang_style",
+        "group",
+        "groups",
+        "id",
+        "leaving",
+        "listener",
+        "misses",
+        "node_order",
+        "not_started",
+        "owner",
+        "queue_name",
+        "reason",
+        "requests",
+        "state",
+        "state_log",
+        "submitted",
+        "tags",
+        "timer",
+        "tracked",
+        "usage_dirty",
+        "user",
+        "waiting_since",
+    )
+
+    def __init__(
+        self,
+        app_id: str,
+        user: str,
+        groups: Sequence[str],
+        queue_name: str,
+        tags: Mapping[str, str],
+        *,
+        submitted: int,
+        arrival: int,
+        listener: Callable[[Application, str], None],
+    ) -> None:
+        super().__init__(arrival, INT32_MIN)
+        # Attributes used by every decision come first: compiled builds store them next to each other.
+        self._queue: Queue | None = None
+        self.requests = Requests()
+        self.backoff_timer: Timer | None = None
+        """Timer that ends the back-off after requests that fit no node; None outside of a back-off."""
+        self.admitted = True
+        """False while the policy of its queue excludes the application from scheduling."""
+        self.not_started = True
+        """True until the application counts as running; to start, it must be within the limits on running
+        applications."""
+        self.usage_dirty = False
+        """True if `allocated` differs from `booked`."""
+        self.chain: tuple[Queue, ...] = ()
+        """The leaf queue and all its parents, leaf first."""
+        self.owner: tuple[UsageTracker, ...] = ()
+        """Usage trackers among `tracked` that have a limit."""
+        self.allocations: dict[str, Allocation] = {}
+        self.by_key: dict[str, list[Allocation]] | None = None
+        """Allocations by the key of their ask; None until the first look-up by key (see `of_key`)."""
+        self.state = NEW
+        self.waiting_since = submitted
+        self.misses = 0
+        """Number of consecutive requests that fit no node, if its queue has a back-off."""
+        self.id = app_id
+        self.submitted = submitted
+        # Attributes used only when the application is added, changed or removed.
+        self.user = user
+        self.groups: tuple[str, ...] = tuple(groups)
+        self.queue_name = queue_name
+        self.tags = tags
+        self.arrival = arrival
+        self.listener = listener
+        self.state_log: list[StateLogEntry] = []
+        self.reason = ""
+        """Reason for rejection or failure."""
+        self.forced = False
+        """True if the application must be accepted even if no placement rule matches (recovery)."""
+        self.finished = 0
+        self.leaving = False
+        """True while the RM removes the application, which then does not become Completing."""
+        self.timer: Timer | None = None
+        self.execution_timeout: ExecutionTimeout | None = None
+        """None if the run time is unlimited."""
+        self.gang: Gang | None = None
+        """The gang with placeholders, if the application is one."""
+        self.gang_style = SOFT
+        """Gang scheduling style; also applies if placeholders that arrive later make the application a
+        gang."""
+        self.atomic: AtomicGang | None = None
+        """The atomic gang, if the application is one."""
+        self.counted = False
+        """True if the application counts as running in its leaf queue and all parents."""
+        self.counted_by_limits = False
+        """True if the application counts as running for its user and group; updated late while
+        `usage_dirty` is set."""
+        self.asks: dict[str, Ask] = {}
+        self.group = ""
+        """The group whose limits apply to the application; empty if no group limit applies."""
+        self.tracked: tuple[UsageTracker, ...] = ()
+        """Usage trackers of its user and group in all its queues."""
+        self.booked: Tally = {}
+        """Resources included in the usage of `tracked`, if no tracker has a limit."""
+        self.node_order = ""
+        self.admission_class: Hashable = None
+        self.admission_key: SortKey | None = None
+        """Position in its admission class, if its queue has admission classes."""
+
+    @property
+    def label(self) -> str:
+        """Name of the application in messages."""
+        return f"application {self.id}"
+
+    @property
+    def queue(self) -> Queue | None:
+        """The leaf queue of the application; None after the application has left."""
+        return self._queue
+
+    @property
+    def fair_total(self) -> Mapping[str, int]:
+        """Resources that the fair share is relative to (docs/decisions/0017)."""
+        return self._queue.measures()[1] if self._queue is not None else NOTHING
+
+    @property
+    def is_final(self) -> bool:
+        """True if the application has ended."""
+        return self.state in FINAL_STATES
+
+    def waits(self) -> bool:
+        """Return True if any request may be scheduled at the application's turn."""
+        return (
+            self.requests.bits != 0
+            and self.backoff_timer is None
+            and self.admitted
+            and self._queue is not None
+        )
+
+    @property
+    def has_waiting(self) -> bool:
+        """True if any ask waits, including unschedulable asks."""
+        return self.requests.any_wait
+
+    @property
+    def max_apps_blocker(self) -> Queue | UsageTracker | None:
+        """The first queue or limit whose maximum of running applications prevents the start, or None."""
+        if self.not_started:
+            for queue in self.chain:
+                if queue.full:
+                    return queue
+            for tracker in self.owner:
+                if tracker.full:
+                    return tracker
+        return None
+
+    @property
+    def max_apps_blockers(self) -> Iterator[Queue | UsageTracker]:
+        """All queues and limits that prevent the start: queues from leaf to root, then limits."""
+        if self.not_started:
+            yield from (queue for queue in self.chain if queue.full)
+            yield from (tracker for tracker in self.owner if tracker.full)
+
+    @property
+    def max_apps_reason(self) -> str:
+        """Message that names the limit which prevents the start; empty if there is no such limit."""
+        holder = self.max_apps_blocker
+        return "" if holder is None else max_apps_message(holder)
+
+    def enter(self, queue: Queue) -> None:
+        """Assign the application to a leaf queue."""
+        self._queue = queue
+        self.chain = queue.chain
+
+    def leave(self) -> None:
+        """Detach the application from its queue; `queue_name` keeps the name."""
+        self._queue = None
+        self.chain = ()
+
+    # -- allocations ----------------------------------------------------------------------------------
+
+    def obtain(self, allocation: Allocation) -> None:
+        """Add an allocation."""
+        self.allocations[allocation.uuid] = allocation
+        if self.by_key is not None:
+            self.by_key.setdefault(allocation.key, []).append(allocation)
+
+    def lose(self, allocation: Allocation) -> None:
+        """Remove an allocation."""
+        del self.allocations[allocation.uuid]
+        if self.by_key is not None:
+            alike = self.by_key[allocation.key]
+            alike.remove(allocation)
+            if not alike:
+                del self.by_key[allocation.key]
+
+    def of_key(self, key: str) -> list[Allocation]:
+        """Return the allocations of the ask with this key, oldest first.
+
+        The index by key is built on the first call and maintained from then on: an RM that names allocations
+        by key does so for all of them.
+        """
+        if self.by_key is None:
+            self.by_key = {}
+            for allocation in self.allocations.values():
+                self.by_key.setdefault(allocation.key, []).append(allocation)
+        return list(self.by_key.get(key, ()))
+
+    # -- states -------------------------------------------------------------------------------------
+
+    def fire(self, event: str, reason: str = "") -> bool:
+        """Apply an event of the state machine; return True if the state changed."""
+        return APPLICATION.fire(self, event, reason)
+
+    def run(self, reason: str = "") -> None:
+        """Move to the next active state; do nothing if the state is Running."""
+        if self.state != RUNNING:
+            APPLICATION.fire(self, "run", reason)
+
+    def on_state_change(self, before: str, reason: str) -> None:
+        """Notify the listener; called by the state machine after a change."""
+        self.listener(self, reason)
+
+    def log_state(self, now: int, reason: str) -> StateLogEntry:
+        """Append the present state to the state log; drop an entry in the middle if the log is too long."""
+        entry = StateLogEntry(self.state, now, reason)
+        log = self.state_log
+        log.append(entry)
+        if len(log) > LOG_LENGTH:
+            del log[LOG_LENGTH // 2]
+        return entry
+
+    @property
+    def is_idle(self) -> bool:
+        """True if the application is active but has no allocations and no requests left."""
+        if self.allocations or self.has_waiting or self.leaving:
+            return False
+        return self.state in (ACCEPTED, STARTING, RUNNING)
+
+    def conclude(self) -> None:
+        """Fire `complete`, or `fail` in state Failing, if no allocations and no requests are left."""
+        if self.state == FAILING:
+            if not (self.allocations or self.has_waiting or self.leaving):
+                self.fire("fail", self.reason)
+        elif self.is_idle:
+            self.fire("complete", "no requests and no allocations left")
+
+    @property
+    def can_wake(self) -> bool:
+        """True if a new ask moves the application to its next active state."""
+        return self.state in (NEW, COMPLETING)
+
+    # -- position in the queue ----------------------------------------------------------------------
+
+    def mark_dirty(self) -> None:
+        """Mark the application as changed, so that its queue updates its position."""
+        queue = self._queue
+        if not self.is_dirty and queue is not None:
+            self.is_dirty = True
+            queue.dirty.append(self)
+            if queue.policy_excluded:
+                # Admission depends on all applications of the queue: evaluate the excluded ones again.
+                queue.activate(queue.policy_excluded)
+
+    def learn_bits(self) -> None:
+        """Update the bits after a request was removed: its pending class may have no request left."""
+        bits = self.requests.bits
+        self.bits &= bits << 1 if self.not_started else bits
+
+    def set_not_started(self, not_started: bool) -> None:
+        """Set `not_started`, and switch the requests to the corresponding bits of their pending classes."""
+        self.not_started = not_started
+        self.bits = 0
+        if self.requests.bits:
+            self.activate(self.requests.bits)
+
+    def activate(self, bits: int) -> None:
+        """Make requests of these pending classes schedulable in the application and all its queues."""
+        if self.not_started:
+            bits <<= 1
+        self.bits |= bits
+        if self.block is not None:
+            self.block.bits |= bits
+        if self._queue is not None:
+            self._queue.activate(bits)
+
+    def reprioritise(self) -> None:
+        """Recompute the priority and propagate a change to the queues."""
+        priority = self.requests.priority
+        if priority != self.priority:
+            if self._queue is not None:
+                self._queue.count_priority(self.priority, priority)
+            self.priority = priority
+
+    def __repr__(self) -> str:
+        return f"<Application {self.id} {self.state}>"

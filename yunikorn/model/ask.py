@@ -1,0 +1,320 @@
+"""Asks: requests of an application for allocations, with their spec and their scheduling state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from yunikorn.model.ask_class import NOTHING_REFUSED
+from yunikorn.resources import INT64_MIN, Resource
+from yunikorn.states import ASK
+
+if TYPE_CHECKING:
+    from yunikorn.model.allocation import Eviction
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.gang import AtomicGang
+    from yunikorn.model.node import Node
+    from yunikorn.model.pending_class import PendingClass
+
+
+_NO_TAGS: dict[str, str] = {}
+
+
+class AskSpec:
+    """Immutable options of an ask, which also apply to its allocations."""
+
+    __slots__ = (
+        "execution_timeout",
+        "may_be_preempted",
+        "may_preempt",
+        "originator",
+        "placeholder",
+        "tags",
+        "task_group",
+    )
+
+    def __init__(
+        self,
+        tags: Mapping[str, str] = _NO_TAGS,
+        *,
+        may_preempt: bool = True,
+        may_be_preempted: bool = True,
+        originator: bool = False,
+        execution_timeout: int = 0,
+        task_group: str = "",
+        placeholder: bool = False,
+    ) -> None:
+        self.tags = tags
+        self.may_preempt = may_preempt
+        """True if the request may preempt other allocations."""
+        self.may_be_preempted = may_be_preempted
+        """True if the allocations may be preempted for other requests (docs/decisions/0023)."""
+        self.originator = originator
+        """True for the originator (driver) of an application, never preempted for other requests."""
+        self.execution_timeout = execution_timeout
+        """Maximum run time of each allocation (ns); 0 means unlimited."""
+        self.task_group = task_group
+        self.placeholder = placeholder
+        """True if the allocations are placeholders, which reserve room for the real tasks of the task
+        group."""
+
+
+DEFAULT_SPEC = AskSpec()
+
+
+class WithSpec:
+    """Base of asks and allocations, which expose the options of their `AskSpec`."""
+
+    __slots__ = ("spec",)
+
+    spec: AskSpec
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """Tags from the RM; predicates and policies may read them."""
+        return self.spec.tags
+
+    @property
+    def may_preempt(self) -> bool:
+        """True if the request may preempt other allocations."""
+        return self.spec.may_preempt
+
+    @property
+    def may_be_preempted(self) -> bool:
+        """True if the allocations may be preempted for other requests (docs/decisions/0023)."""
+        return self.spec.may_be_preempted
+
+    @property
+    def originator(self) -> bool:
+        """True for the originator (driver) of an application, never preempted for other requests."""
+        return self.spec.originator
+
+    @property
+    def execution_timeout(self) -> int:
+        """Maximum run time once placed (ns); 0 means unlimited."""
+        return self.spec.execution_timeout
+
+    @property
+    def task_group(self) -> str:
+        """Name of the task group; empty without one."""
+        return self.spec.task_group
+
+    @property
+    def placeholder(self) -> bool:
+        """True for a placeholder, which reserves room for a real task of its task group."""
+        return self.spec.placeholder
+
+
+class AskExtras:
+    """Rarely needed scheduling state of an ask; created on first use."""
+
+    __slots__ = (
+        "attempt_change",
+        "barred_until",
+        "eviction",
+        "gang",
+        "gang_blocked",
+        "limit_reported",
+        "made",
+        "quota_reported",
+        "refusals",
+        "reserved",
+        "tries",
+        "unschedulable",
+    )
+
+    limit_reported: bool
+    """True if the ask was reported as exceeding the headroom of its user or group."""
+    quota_reported: bool
+    """True if the ask was reported as exceeding the headroom of its queues."""
+    eviction: Eviction | None
+    """The latest eviction made for the ask."""
+    made: int
+    """Number of allocations made for the ask since its extras were created; shows if an eviction served
+    its purpose."""
+    barred_until: int
+    """Time before which preemption is not retried after a failed attempt (ns)."""
+    attempt_change: int
+    """`AllocationAccounting.changes` at the latest preemption attempt for the ask, or -1 before the first."""
+    reserved: Node | None
+    """The node reserved for the ask."""
+    unschedulable: bool
+    """True if the ask is not scheduled until something changes (see `scheduling.unschedulable_queue`)."""
+    refusals: Mapping[str, int]
+    """Reasons why nodes with room refused this particular ask, with counts."""
+    tries: int
+    """Number of times the ask was marked unschedulable."""
+    gang_blocked: bool
+    """True if the ask is not scheduled because of its gang; it is then unschedulable as well."""
+    gang: AtomicGang | None
+    """The atomic gang that this ask represents with all its members; None for an ordinary ask."""
+
+    def __init__(self) -> None:
+        self.limit_reported = self.quota_reported = self.unschedulable = self.gang_blocked = False
+        self.eviction = self.reserved = self.gang = None
+        self.made = self.tries = 0
+        self.barred_until = INT64_MIN
+        self.attempt_change = -1
+        self.refusals = NOTHING_REFUSED
+
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+Order = tuple[int, int, int]
+"""Sort key of a request: negated priority, creation time, arrival (docs/decisions/0016)."""
+
+
+class Ask(WithSpec):
+    """A request for `pending` more allocations of `resource` each."""
+
+    __slots__ = (
+        "app",
+        "arrival",
+        "created",
+        "extras",
+        "key",
+        "live",
+        "pending",
+        "pending_class",
+        "priority",
+        "resource",
+        "state",
+    )
+
+    def __init__(
+        self,
+        key: str,
+        app: Application,
+        resource: Resource,
+        pending: int,
+        priority: int,
+        created: int,
+        arrival: int,
+        spec: AskSpec,
+    ) -> None:
+        self.key = key
+        self.app = app
+        self.resource = resource
+        self.pending = pending
+        self.live = 0
+        """Number of allocations of the ask that have not ended."""
+        self.priority = priority
+        self.created = created
+        self.arrival = arrival
+        self.pending_class: PendingClass
+        """Set before the ask is accounted for."""
+        self.state = ASK.initial
+        self.spec = spec
+        self.extras: AskExtras | None = None
+        """None for most asks; read its fields through the properties below."""
+
+    @property
+    def ask_class(self) -> AskClass:
+        """The ask class, which determines how nodes answer."""
+        return self.pending_class.ask_class
+
+    @property
+    def order(self) -> Order:
+        """Sort key among the requests of the application (docs/decisions/0016)."""
+        return (-self.priority, self.created, self.arrival)
+
+    def goes_before(self, other: Ask) -> bool:
+        """Return True if the ask is ordered before `other`, which mostly arrived later."""
+        if self.priority == other.priority and self.created <= other.created:
+            return self.created < other.created or self.arrival <= other.arrival
+        return self.order < other.order
+
+    def share_amount(self) -> None:
+        """Use the `Resource` of the ask class if equal, to save memory: requests bring their own."""
+        resource = self.pending_class.ask_class.resource
+        if self.resource == resource:
+            self.resource = resource
+
+    # -- extras -------------------------------------------------------------------------------------
+
+    def ensure_extras(self) -> AskExtras:
+        """Return the extras for modification; create them on first use."""
+        if self.extras is None:
+            self.extras = AskExtras()
+        return self.extras
+
+    @property
+    def made(self) -> int:
+        """Number of allocations made for the ask since its extras were created."""
+        return 0 if self.extras is None else self.extras.made
+
+    @property
+    def limit_reported(self) -> bool:
+        """True if the ask was reported as exceeding the headroom of its user or group."""
+        return False if self.extras is None else self.extras.limit_reported
+
+    @property
+    def quota_reported(self) -> bool:
+        """True if the ask was reported as exceeding the headroom of its queues."""
+        return False if self.extras is None else self.extras.quota_reported
+
+    @property
+    def eviction(self) -> Eviction | None:
+        """The latest eviction made for the ask."""
+        return None if self.extras is None else self.extras.eviction
+
+    @property
+    def barred_until(self) -> int:
+        """Time before which preemption is not retried after a failed attempt (ns)."""
+        return INT64_MIN if self.extras is None else self.extras.barred_until
+
+    @property
+    def attempt_change(self) -> int:
+        """`AllocationAccounting.changes` at the latest preemption attempt for the ask, or -1."""
+        return -1 if self.extras is None else self.extras.attempt_change
+
+    @property
+    def reserved(self) -> Node | None:
+        """The node reserved for the ask."""
+        return None if self.extras is None else self.extras.reserved
+
+    @property
+    def unschedulable(self) -> bool:
+        """True if the ask is not scheduled until something changes (see `scheduling.unschedulable_queue`)."""
+        return False if self.extras is None else self.extras.unschedulable
+
+    @property
+    def refusals(self) -> Mapping[str, int]:
+        """Reasons why nodes with room refused the ask or its ask class in the latest search, with counts."""
+        if self.extras is not None and self.extras.unschedulable:
+            return self.extras.refusals
+        return self.ask_class.refusals if self.ask_class.unschedulable else NOTHING_REFUSED
+
+    @property
+    def tries(self) -> int:
+        """Number of times the ask was marked unschedulable."""
+        return 0 if self.extras is None else self.extras.tries
+
+    @property
+    def gang_blocked(self) -> bool:
+        """True if the ask is not scheduled because of its gang; it is then unschedulable as well."""
+        return False if self.extras is None else self.extras.gang_blocked
+
+    @property
+    def gang(self) -> AtomicGang | None:
+        """The atomic gang that this ask represents with all its members; None for an ordinary ask."""
+        return None if self.extras is None else self.extras.gang
+
+    def tried(self) -> None:
+        """Count one more time that the ask was marked unschedulable."""
+        self.ensure_extras().tries += 1
+
+    @property
+    def making_way(self) -> list[Resource]:
+        """Resources of victims that have not ended yet; empty unless the ask waits for an eviction."""
+        eviction = self.eviction
+        return list(eviction.outstanding.values()) if eviction is not None and eviction.waits else []
+
+    @property
+    def label(self) -> str:
+        """Name of the ask in messages."""
+        return f"ask {self.key} of application {self.app.id}"
+
+    def __repr__(self) -> str:
+        return f"<Ask {self.key} {self.state} x{self.pending}>"

@@ -1,0 +1,405 @@
+"""Gangs: task groups with placeholders, and Atomic gangs, which are placed as a whole."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, insort
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from yunikorn.clock import MILLISECOND, SECOND
+from yunikorn.model.ask import Ask, AskSpec
+from yunikorn.model.ask_class import AskClass
+from yunikorn.resources import INT64_MAX, Resource, Tally, fits, grow, saturate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from yunikorn.accounting.allocation_accounting import AllocationAccounting
+    from yunikorn.clock import Timer
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask_class import Key
+    from yunikorn.model.node import Node
+
+
+SOFT, HARD, ATOMIC = "Soft", "Hard", "Atomic"
+STYLES = (SOFT, HARD, ATOMIC)
+"""Gang scheduling styles; unknown names mean Soft."""
+_BY_NAME = {"": SOFT} | {style.lower(): style for style in STYLES}
+
+CREATION_TAG = "yunikorn.apache.org/creationTime"
+TIME_DIGITS = 18
+"""Maximum number of digits of a creation time (seconds); Python also refuses to convert very long numbers."""
+DEFAULT_TIMEOUT = 900 * SECOND
+
+
+class TaskGroup:
+    """Task group of an application with its placeholders."""
+
+    __slots__ = (
+        "_heap",
+        "_pushed",
+        "count",
+        "is_ready",
+        "name",
+        "placeholders",
+        "replaced",
+        "size",
+        "timed_out",
+    )
+
+    def __init__(self, name: str, size: Resource) -> None:
+        self.name = name
+        self.size = size
+        """Size of the first placeholder."""
+        self.count = 0
+        """Number of placeholders ever requested."""
+        self.replaced = 0
+        """Number of placeholders replaced by real allocations."""
+        self.timed_out = 0
+        """Number of placeholders that ended, or were dropped, for any other reason."""
+        self.placeholders: dict[str, Allocation] = {}
+        """Replaceable placeholders by uuid, in order of placement."""
+        self.is_ready = False
+        """True if the group is in `PartitionGangs.ready`."""
+        self._heap: list[tuple[tuple[int, int, int], int, Ask]] = []
+        self._pushed = 0
+
+    @property
+    def is_replaceable(self) -> bool:
+        """True if the group has allocated or pending placeholders for its real requests to replace."""
+        return self.count > self.replaced + self.timed_out
+
+    def add(self, ask: Ask) -> None:
+        """Add a real request that waits to replace a placeholder."""
+        self._pushed += 1
+        heapq.heappush(self._heap, (ask.order, self._pushed, ask))
+
+    def next(self) -> Ask | None:
+        """Return the first real request that waits to replace a placeholder."""
+        heap = self._heap
+        while heap:
+            ask = heap[0][2]
+            if ask.gang_blocked and ask.pending:
+                return ask
+            heapq.heappop(heap)
+        return None
+
+    def put_aside(self) -> None:
+        """Skip the first request until it is added again."""
+        heapq.heappop(self._heap)
+
+
+class Gang:
+    """Gang of an application: its task groups and the resources held by placeholders."""
+
+    __slots__ = ("groups", "placed", "placeholders", "style", "timeout", "timer", "total", "worked")
+
+    def __init__(self, total: Resource, style: str, timeout: int) -> None:
+        self.total = total
+        """Sum of all announced placeholders; empty if the resource manager gave none."""
+        self.style = style
+        self.timeout = timeout
+        """Time limit of placeholders, counted from the first placement (ns)."""
+        self.groups: dict[str, TaskGroup] = {}
+        self.placed: Tally = {}
+        """Resources of the allocated placeholders."""
+        self.placeholders = 0
+        """Number of allocated placeholders."""
+        self.timer: Timer | None = None
+        self.worked = False
+        """True if a real allocation of the application has ended."""
+
+    def group(self, name: str, size: Resource) -> TaskGroup:
+        """Return the task group of this name; create the group if it is new."""
+        group = self.groups.get(name)
+        if group is None:
+            group = self.groups[name] = TaskGroup(name, size)
+        return group
+
+    @property
+    def is_complete(self) -> bool:
+        """True if all announced placeholders are allocated."""
+        return fits(self.placed, self.total)
+
+    @property
+    def pending(self) -> int:
+        """Number of pending placeholders."""
+        alive = sum(group.count - group.replaced - group.timed_out for group in self.groups.values())
+        return alive - self.placeholders
+
+    def stop_timer(self) -> None:
+        """Cancel the time limit of the placeholders."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+
+def style_named(name: str) -> str | None:
+    """Return the style of this name, ignoring case; Soft for an empty name, None for an unknown name."""
+    return _BY_NAME.get(name.lower())
+
+
+def placeholder_timeout(wanted: int, tags: Mapping[str, str], now: int) -> int:
+    """Return the timeout of placeholders (ns), less the age of the application, as in YuniKorn 1.9."""
+    timeout = wanted if wanted > 0 else DEFAULT_TIMEOUT
+    created = tags.get(CREATION_TAG, "")
+    if created.isdecimal() and len(created) <= TIME_DIGITS:
+        timeout = max(MILLISECOND, int(created) * SECOND + timeout - now)
+    return timeout
+
+
+Members = list[tuple[Ask, int]]
+"""Asks in order, each with the number of its replicas that are members."""
+
+MOST_MEMBERS = 200_000
+"""Maximum number of members of a gang, because one decision places all of them and delays all other
+decisions."""
+
+_ORDER = attrgetter("order")
+
+
+class GangClass(AskClass):
+    """Ask class of the requests that represent gangs of equal composition."""
+
+    __slots__ = ("members", "possible", "why")
+
+    def __init__(self, key: Key, bit: int) -> None:
+        super().__init__(key, bit)
+        self.members: tuple[AskClass, ...] = ()
+        self.possible: tuple[tuple[int, int], bool] | None = None
+        """Result of the check for a fit on empty nodes, preceded by the versions of nodes and
+        configuration."""
+        self.why = ""
+        """Reason why the latest attempt to place such a gang failed."""
+
+    @property
+    def is_pinned(self) -> bool:
+        """True if a member may be placed on a drained node or a node reserved for others."""
+        return any(member.required for member in self.members)
+
+    def fits(self, node: Node) -> bool:
+        """Return True if `node` has room for any member, so that the gang may have become placeable."""
+        free = node.is_free
+        return any((free or member.required) and member.fits(node) for member in self.members)
+
+
+class AtomicGang:
+    """Gang of an application whose members are placed together."""
+
+    __slots__ = (
+        "_accounting",
+        "_alone",
+        "_arrived",
+        "_asks",
+        "_needed",
+        "_unformed",
+        "app",
+        "deadline",
+        "done",
+        "members",
+        "overdue",
+        "reported",
+        "request",
+        "total",
+    )
+
+    def __init__(self, app: Application, total: Resource, accounting: AllocationAccounting) -> None:
+        self.app = app
+        self.total = total
+        """Size of the gang: the gang is whole when its members add up to at least this amount."""
+        self._accounting = accounting
+        self._asks: list[Ask] = []
+        """Waiting asks of the task groups, in order."""
+        self._arrived: Tally = {}
+        """Sum of the pending replicas of `_asks`."""
+        self._needed: dict[str, int] = {}
+        """Number of replicas that are members, by ask key."""
+        self._unformed = False
+        """True if a member was lost and the members must be chosen again."""
+        self._alone = False
+        self.members: Members = []
+        """Chosen members; replicas beyond the size of the gang are scheduled after the members are placed."""
+        self.request: Ask | None = None
+        """The request that represents the waiting members; None while the gang is not whole."""
+        self.done = False
+        """True after placement, or if a member was found running; the asks are ordinary asks from then on."""
+        self.deadline: Timer | None = None
+        """Timer from the first failed attempt on, until the gang is overdue or placed."""
+        self.overdue = False
+        """True if the gang waited for the whole `Timeouts.gang_patience`, so that later requests are held
+        back."""
+        self.reported = False
+        """True if the lack of room was reported."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True if all members have arrived."""
+        return fits(self._arrived, self.total)
+
+    def count(self, ask: Ask, difference: int) -> None:
+        """Add `difference` to the pending replicas of a member."""
+        if self.done:
+            return
+        grow(self._arrived, ask.resource, difference)
+        if ask.pending == difference:
+            insort(self._asks, ask, key=_ORDER)
+        elif not ask.pending:
+            del self._asks[bisect_left(self._asks, ask.order, key=_ORDER)]
+        # Members are chosen once: later asks add no members, and only the loss of a member requires a new
+        # choice.
+        if difference > 0:
+            if not self.members and self.is_whole:
+                self.form()
+        elif ask.pending < self._needed.get(ask.key, 0):
+            self._miss()
+
+    def _miss(self) -> None:
+        """Choose other members after a loss: once for all losses before the next decision."""
+        if not self.is_whole:
+            self.form()
+        elif not self._unformed:
+            self._withdraw()
+            self._unformed = True
+            self._accounting.gangs.unformed[self.app.id] = self
+
+    def choose_members(self) -> None:
+        """Choose the members now if a choice is outstanding."""
+        if self._unformed:
+            self.form()
+
+    def form(self, *, alone: bool | None = None) -> None:
+        """Create the request that represents the members, if the gang is whole.
+
+        `alone` gives the gang an ask class of its own, so that search results are not shared with similar
+        gangs.
+        """
+        self._withdraw()
+        self._unformed = False
+        if alone is not None:
+            self._alone = alone
+        if self.done or not self.is_whole:
+            self.members, self._needed = [], {}
+            self.rest()
+            return
+        self.members, amount = self._choose()
+        self._needed = {ask.key: count for ask, count in self.members}
+        if not self.members:
+            # Only an application that must be accepted can have a size below 0; no member is needed then.
+            self.finish()
+            self.let_go()
+            return
+        if self.is_too_large:
+            self.rest()
+            self._accounting.gangs.report(self.app, "GangTooLarge", self.too_large)
+            return
+        first = self.members[0][0]
+        # Victims for one member would end for nothing if there is no room for the next member.
+        spec = AskSpec(may_preempt=False)
+        name = f"gang of {self.app.id}"
+        request = Ask(name, self.app, amount, 1, first.priority, first.created, first.arrival, spec)
+        pending_classes = self._accounting.pending_classes
+        ask_class = pending_classes.ask_classes.of(amount, classes=self._classes(), kind=GangClass)
+        assert isinstance(ask_class, GangClass)
+        ask_class.members = tuple(dict.fromkeys(ask.ask_class for ask, _ in self.members))
+        request.pending_class = pending_classes.of(ask_class, self.app.owner, force_visit=self.force_visit)
+        request.ensure_extras().gang = self
+        self.request = request
+        self._accounting.pending_accounting.offer(request)
+
+    @property
+    def size(self) -> int:
+        """Number of members."""
+        return sum(self._needed.values())
+
+    @property
+    def is_too_large(self) -> bool:
+        """True if the gang has more members than `MOST_MEMBERS`."""
+        return self.size > MOST_MEMBERS
+
+    @property
+    def too_large(self) -> str:
+        """Message that explains why a gang of this size is never placed."""
+        return f"its gang has {self.size} members, and at most {MOST_MEMBERS} can be placed at once"
+
+    def _choose(self) -> tuple[Members, Resource]:
+        """Return the members and their sum; each ask, in order, adds replicas that supply missing types."""
+        chosen: Members = []
+        amount: Tally = {}
+        for ask in self._asks:
+            if fits(amount, self.total):
+                break
+            count = _replicas_needed(ask, self.total, amount)
+            if count:
+                chosen.append((ask, count))
+                grow(amount, ask.resource, count)
+        if amount and max(amount.values()) > INT64_MAX:
+            amount = {name: saturate(value) for name, value in amount.items()}
+        return chosen, Resource(amount)
+
+    def _classes(self) -> tuple[object, ...]:
+        counts: dict[object, int] = {}
+        for ask, count in self.members:
+            counts[ask.ask_class.key] = counts.get(ask.ask_class.key, 0) + count
+        return ("gang", tuple(counts.items()), self.app.id if self._alone else "")
+
+    @property
+    def force_visit(self) -> bool:
+        """True if the gang must be tried even if similar gangs found no room.
+
+        A failed attempt applies to all gangs of the same ask class and owner, so that only one of them is
+        tried. But the patience of each gang starts with its own first attempt, and each overdue gang holds
+        back later requests. Both cases need an attempt of their own.
+        """
+        return self.deadline is None or self.overdue
+
+    def set_force_visit(self, *, wanted: bool) -> None:
+        """Set whether the request must be tried, by moving the request to another pending class."""
+        request = self.request
+        if request is not None and request.pending_class.force_visit != wanted:
+            pending_accounting, pending_classes = (
+                self._accounting.pending_accounting,
+                self._accounting.pending_classes,
+            )
+            pending_accounting.withdraw(request)
+            request.pending_class = pending_classes.of(request.ask_class, self.app.owner, force_visit=wanted)
+            pending_accounting.offer(request)
+
+    def _withdraw(self) -> None:
+        if self.request is not None:
+            request, self.request = self.request, None
+            self._accounting.pending_accounting.withdraw(request)
+
+    def rest(self) -> None:
+        """Stop waiting for room; the patience of the gang starts over with the next attempt."""
+        if self.deadline is not None:
+            self.deadline.cancel()
+            self.deadline = None
+        self.overdue = self.reported = self._alone = False
+        self._accounting.gangs.overdue.pop(self.app.id, None)
+
+    def finish(self) -> None:
+        """Mark the gang as placed and withdraw the request that represents its members."""
+        self.done = True
+        self._withdraw()
+        self.rest()
+
+    def let_go(self) -> None:
+        """Treat the remaining waiting asks as ordinary requests."""
+        for ask in self._asks:
+            if ask.gang_blocked:
+                self._accounting.pending_accounting.unblock_for_gang(ask)
+        self._asks.clear()
+
+
+def _replicas_needed(ask: Ask, total: Mapping[str, int], chosen: Mapping[str, int]) -> int:
+    """Return the fewest replicas of an ask that supply as much as possible of `total` less `chosen`."""
+    count, most, resource = 0, ask.pending, ask.resource
+    for name, value in total.items():
+        lacking = value - chosen.get(name, 0)
+        if lacking > count * (amount := resource.get(name, 0)) and amount:
+            count = -(-lacking // amount)
+            if count >= most:
+                return most
+    return count

@@ -1,0 +1,422 @@
+"""Queues: a tree with guarantees and quotas, and the usage and demand of each queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from yunikorn.config.acl import NOBODY
+from yunikorn.config.properties import QueueSettings
+from yunikorn.index.sorted_members import QueueMember, SortedMembers
+from yunikorn.model.ask import INT32_MAX, INT32_MIN
+from yunikorn.model.pending_class import not_started_part
+from yunikorn.resources import NOTHING, Resource, Tally, above_zero, smaller_of
+from yunikorn.states import QUEUE, STOPPED
+
+if TYPE_CHECKING:
+    from yunikorn.config.acl import Acl
+    from yunikorn.config.schema import LimitConfig, TemplateConfig
+    from yunikorn.model.application import Application
+    from yunikorn.model.pending_class import PendingClass
+    from yunikorn.model.usage_history import UsageHistory
+
+ROOT = "root"
+RECOVERY = "root.@recovery@"
+"""Queue for applications that must be accepted even if no placement rule matches, as in YuniKorn 1.9."""
+
+
+class ClusterSize:
+    """The size of a partition, and version counters shared by its queues."""
+
+    __slots__ = ("stop_starts", "times_full", "total", "version")
+
+    def __init__(self) -> None:
+        self.total: Resource = NOTHING
+        """Sum of the capacities of all nodes, without zero entries."""
+        self.version = 0
+        """Incremented whenever the total changes or the partition is reconfigured."""
+        self.times_full = 0
+        """Incremented whenever a queue reaches its maximum of running applications."""
+        self.stop_starts = 0
+        """Incremented whenever a queue or the partition is stopped or started."""
+
+    def set(self, total: Resource) -> None:
+        """Set a new total."""
+        self.total = total
+        self.version += 1
+
+
+class Queue(QueueMember):
+    """A queue: a leaf contains applications, a parent contains queues."""
+
+    __slots__ = (
+        "_levels",
+        "_measured",
+        "_measures",
+        "_quota",
+        "admin_acl",
+        "applications",
+        "capped",
+        "chain",
+        "children",
+        "cluster",
+        "dirty",
+        "full",
+        "guaranteed",
+        "history",
+        "is_leaf",
+        "limits",
+        "managed",
+        "max_applications",
+        "name",
+        "order",
+        "over_quota",
+        "over_quota_bits",
+        "parent",
+        "path",
+        "policy_excluded",
+        "preempting",
+        "properties",
+        "running",
+        "settings",
+        "sorted_members",
+        "start_blocked_bits",
+        "state",
+        "stopped_by_call",
+        "submit_acl",
+        "template",
+        "waiting",
+    )
+
+    def __init__(
+        self, name: str, parent: Queue | None, cluster: ClusterSize, *, is_leaf: bool, managed: bool
+    ) -> None:
+        super().__init__(name, INT32_MIN)
+        self.name = name
+        self.parent = parent
+        self.path: str = f"{parent.path}.{name}" if parent is not None else name
+        self.chain: tuple[Queue, ...] = (self,) if parent is None else (self, *parent.chain)
+        """This queue and its parents, up to and including root."""
+        self.cluster = cluster
+        self.is_leaf = is_leaf
+        self.managed = managed
+        """True for configured queues; False for dynamic queues created by placement."""
+        self.state = QUEUE.initial
+        self.stopped_by_call = False
+        """True if the queue was stopped by a call (see `scheduling.queue_admin`); a configuration does not
+        start it."""
+        self.children: dict[str, Queue] = {}
+        self.applications: dict[str, Application] = {}
+        self.guaranteed: Resource = NOTHING
+        self._quota: Resource | None = None
+        self.capped: tuple[Queue, ...] = (self,) if parent is None else parent.capped
+        """Queues in `chain` that have a quota, leaf first.
+
+        Root is always the last entry, because it is limited by the size of the cluster."""
+        self.max_applications = 0
+        self.properties: Mapping[str, str] = {}
+        self.settings = QueueSettings()
+        self.admin_acl: Acl = NOBODY
+        self.submit_acl: Acl = NOBODY
+        self.template: TemplateConfig | None = None
+        self.limits: Sequence[LimitConfig] = ()
+        self.history: UsageHistory | None = None
+        """Usage history, if the policy of the parent needs one; must be notified before `allocated`
+        changes."""
+        self.preempting: Tally = {}
+        """Allocated resources of victims that have not ended yet."""
+        self.waiting = 0
+        """Number of applications in and below the queue that have a waiting ask."""
+        self.running = 0
+        """Number of applications in and below the queue that count as running."""
+        self._levels: dict[int, int] = {}
+        self._measures: tuple[Mapping[str, int], Mapping[str, int]] = (NOTHING, NOTHING)
+        self._measured = -1
+        # Order of the members and schedulable pending classes, maintained by the scheduling layer.
+        self.sorted_members: SortedMembers[Any] = SortedMembers()
+        self.dirty: list[Any] = []
+        """Members that changed since their order was last updated."""
+        self.order: Any = None
+        """The sorting policy, prepared by the scheduling layer."""
+        # Root has no parent to be sorted in. The permanent flag keeps it out of every list of changed
+        # members.
+        self.is_dirty = parent is None
+        self.policy_excluded = 0
+        """Bits of pending classes requested only by applications that the policy excludes at present."""
+        self.over_quota: dict[int, PendingClass] = {}
+        """Pending classes that exceed the quota at present, by bit."""
+        self.over_quota_bits = 0
+        self.full = False
+        """True if the maximum of running applications is reached, so that no further application may
+        start."""
+        self.start_blocked_bits = 0
+        """Bits of pending classes withheld while the queue is `full`."""
+
+    @property
+    def label(self) -> str:
+        """Name of the queue in messages."""
+        return f"queue {self.path}"
+
+    def on_state_change(self, before: str, reason: str) -> None:
+        """Count stops and starts, and propagate the schedulable requests of a restarted queue."""
+        self.mark_dirty()
+        if STOPPED in (before, self.state):
+            self.cluster.stop_starts += 1
+        if self.parent is not None and self.state != STOPPED:
+            self.parent.activate(self.bits)
+
+    def walk(self) -> Iterator[Queue]:
+        """Yield this queue and all queues below, parents first, in order of creation."""
+        yield self
+        for child in self.children.values():
+            yield from child.walk()
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the queue has no applications and no children."""
+        return not self.applications and not self.children
+
+    @property
+    def is_cluttered(self) -> bool:
+        """True if most of the members in `dirty` have left the queue."""
+        return len(self.dirty) > 16 + 2 * (len(self.applications) + len(self.children))
+
+    def waits(self) -> bool:
+        """Return True if the parent may schedule requests of this queue."""
+        return self.waiting > 0 and self.state != STOPPED
+
+    # -- quotas -------------------------------------------------------------------------------------
+
+    @property
+    def max(self) -> Resource | None:
+        """The quota; for root the size of the cluster. Types that are not listed are unlimited."""
+        return self.cluster.total if self.parent is None else self._quota
+
+    def set_quota(self, guaranteed: Resource | None, quota: Resource | None) -> None:
+        """Set guarantee and quota; amounts with only zeros count as unset, as in YuniKorn 1.9."""
+        self.guaranteed = guaranteed if guaranteed is not None and above_zero(guaranteed) else NOTHING
+        self._quota = quota if quota is not None and above_zero(quota) else None
+        # Shares in and below this queue are relative to other amounts now; other queues are not affected.
+        for queue in self.walk():
+            queue._count_caps()
+            queue._measured = -1
+            queue.sorted_members.version = -1
+            queue.mark_dirty()
+        self.room_grew()
+
+    def _count_caps(self) -> None:
+        if self.parent is not None:
+            above = self.parent.capped
+            self.capped = above if self._quota is None else (self, *above)
+
+    @property
+    def headroom(self) -> Resource | None:
+        """Remaining quota of this queue and its parents, the minimum per type; None means unlimited."""
+        above = self.parent.headroom if self.parent is not None else None
+        quota = self.max
+        if quota is None:
+            return above
+        own = Resource({name: limit - self.allocated.get(name, 0) for name, limit in quota.items()})
+        return own if above is None else smaller_of(own, above)
+
+    def has_room(self, pairs: Sequence[tuple[str, int]]) -> bool:
+        """Return True if this queue's own quota has room for an amount."""
+        allocated = self.allocated
+        if self.parent is not None:
+            quota = self._quota
+            return quota is None or _fits(quota, allocated, pairs)
+        total = self.cluster.total
+        try:
+            # Fast path, because every decision calls this: the cluster usually has all types and runs
+            # something of each.
+            for name, amount in pairs:
+                if allocated[name] + amount > total[name]:
+                    return False
+        except KeyError:
+            return _fits(total, allocated, pairs)
+        return True
+
+    def measures(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Return `fair_max` and `fair_total`, recomputed when the cluster or a quota has changed."""
+        version = self.cluster.version
+        if self._measured != version:
+            parent = self.parent
+            if parent is None:
+                fair_max: Mapping[str, int] = self.cluster.total
+            elif self._quota is None or not parent.fair_max:
+                fair_max = parent.fair_max
+            else:
+                fair_max = {**parent.fair_max, **self._quota}
+            self._measures = (fair_max, {**self.cluster.total, **self.guaranteed})
+            self._measured = version
+        return self._measures
+
+    @property
+    def fair_max(self) -> Mapping[str, int]:
+        """Size of the cluster, overridden per type by the quotas from root down to this queue."""
+        return self.measures()[0]
+
+    @property
+    def fair_total(self) -> Mapping[str, int]:
+        """Amount that shares of applications relate to: per type the guarantee, else the cluster size."""
+        return self.measures()[1]
+
+    @property
+    def total(self) -> Mapping[str, int]:
+        """Size of the cluster."""
+        return self.cluster.total
+
+    @property
+    def recent(self) -> Mapping[str, float]:
+        """Decayed usage; empty unless the policy of the parent has a half-life."""
+        return {} if self.history is None else self.history.recent()
+
+    # -- access -------------------------------------------------------------------------------------
+
+    def submit_allowed(self, user: str, groups: Sequence[str]) -> bool:
+        """Return True if the submit or admin ACL of this queue or a parent permits the user to submit."""
+        if self.path == RECOVERY:
+            return False
+        return any(
+            queue.submit_acl.allows(user, groups) or queue.admin_acl.allows(user, groups)
+            for queue in self.chain
+        )
+
+    def admin_allowed(self, user: str, groups: Sequence[str]) -> bool:
+        """Return True if the admin ACL of this queue or a parent permits the user."""
+        return any(queue.admin_acl.allows(user, groups) for queue in self.chain)
+
+    # -- priority -----------------------------------------------------------------------------------
+
+    def count_priority(self, old: int, new: int) -> None:
+        """Update the priority after a member's priority changed; -2^31 means that no request waits."""
+        levels = self._levels
+        altered = False
+        if old != INT32_MIN:
+            left = levels[old] - 1
+            if left:
+                levels[old] = left
+            else:
+                del levels[old]
+                altered = True
+        if new != INT32_MIN:
+            alike = levels.get(new, 0)
+            levels[new] = alike + 1
+            altered = altered or not alike
+        if altered:
+            self.publish_priority()
+
+    def publish_priority(self) -> None:
+        """Recompute the priority visible to the parent, and propagate a change."""
+        raw = max(self._levels, default=INT32_MIN)
+        if raw == INT32_MIN:
+            priority = raw
+        elif self.settings.priority_fence:
+            priority = self.settings.priority_offset
+        else:
+            priority = max(INT32_MIN + 1, min(INT32_MAX, raw + self.settings.priority_offset))
+        if priority != self.priority:
+            old, self.priority = self.priority, priority
+            self.mark_dirty()
+            if self.parent is not None:
+                self.parent.count_priority(old, priority)
+
+    # -- position in the parent, and schedulable requests -------------------------------------------
+
+    def mark_dirty(self) -> None:
+        """Mark the queue as changed, so that the parent updates its position."""
+        parent = self.parent
+        if parent is not None and not self.is_dirty:
+            self.is_dirty = True
+            parent.dirty.append(self)
+
+    def activate(self, bits: int) -> None:
+        """Make requests of these pending classes schedulable in this queue and all parents."""
+        # The loop does not stop at a queue that has the bits already: a parent may have dropped them while
+        # nothing waited here or while this queue was stopped.
+        queue: Queue | None = self
+        while queue is not None:
+            bits &= ~queue.over_quota_bits
+            if queue.full:
+                not_started = not_started_part(bits)
+                queue.start_blocked_bits |= not_started
+                bits ^= not_started
+            if not bits:
+                return
+            queue.bits |= bits
+            if queue.block is not None:
+                queue.block.bits |= bits
+            queue = queue.parent
+
+    def mark_over_quota(self, pending_class: PendingClass) -> None:
+        """Record that the quota has no room for this pending class, until usage or the quota changes."""
+        self.over_quota[pending_class.bit] = pending_class
+        self.over_quota_bits |= pending_class.bits
+        self.bits &= ~pending_class.bits
+
+    def retry(self, pending_class: PendingClass) -> None:
+        """Make a pending class schedulable again that exceeded the quota."""
+        if self.over_quota.pop(pending_class.bit, None) is not None:
+            self.over_quota_bits &= ~pending_class.bits
+            self.activate(pending_class.bits)
+
+    def count_running(self, difference: int) -> None:
+        """Add `difference` to the number of running applications."""
+        self.running += difference
+        if self.max_applications or self.full:
+            self.check_full()
+
+    @property
+    def count(self) -> int:
+        """Number of applications in and below the queue that count as running."""
+        return self.running
+
+    def check_full(self) -> None:
+        """Permit or prevent starts according to `running` and `max_applications`."""
+        full = 0 < self.max_applications <= self.running
+        if full and not self.full:
+            self.full = True
+            self.cluster.times_full += 1
+            not_started = not_started_part(self.bits)
+            self.start_blocked_bits |= not_started
+            self.bits ^= not_started
+        elif self.full and not full:
+            self.full = False
+            lost, self.start_blocked_bits = self.start_blocked_bits, 0
+            self.activate(lost)
+
+    def room_grew(self) -> None:
+        """Make the pending classes schedulable that have room after usage fell or the quota changed."""
+        if self.over_quota:
+            for bit, pending_class in list(self.over_quota.items()):
+                if self.has_room(pending_class.ask_class.pairs):
+                    del self.over_quota[bit]
+                    self.over_quota_bits &= ~pending_class.bits
+                    self.activate(pending_class.bits)
+
+    def reconsider(self) -> None:
+        """Forget the pending classes that exceeded the quota; the next attempts will find them again."""
+        self.over_quota.clear()
+        self.over_quota_bits = 0
+        self.check_full()
+        self.mark_dirty()
+
+    def forget_pending_classes(self, bits: int) -> None:
+        """Forget dropped pending classes, whose bits will be reused."""
+        self.start_blocked_bits &= ~bits
+        if self.over_quota_bits & bits:
+            self.over_quota = {
+                bit: pending_class for bit, pending_class in self.over_quota.items() if not bit & bits
+            }
+            self.over_quota_bits &= ~bits
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.path} {self.state}>"
+
+
+def _fits(quota: Mapping[str, int], allocated: Mapping[str, int], pairs: Sequence[tuple[str, int]]) -> bool:
+    for name, amount in pairs:
+        limit = quota.get(name)
+        if limit is not None and allocated.get(name, 0) + amount > limit:
+            return False
+    return True

@@ -1,1 +1,0 @@
-"""Scheduled objects and their accounting: state and bookkeeping, without scheduling decisions."""
