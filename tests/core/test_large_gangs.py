@@ -192,13 +192,13 @@ def test_members_that_are_taken_back_together_are_replaced_at_once(monkeypatch: 
     for number in range(40):
         rm.task("app", f"t{number}", "members", vcore=1)
     choices: list[int] = []
-    choose = atomic_gang.AtomicGang._choose
+    choose = atomic_gang.AtomicGang.choose
 
     def count(gang: atomic_gang.AtomicGang) -> tuple[atomic_gang.Members, Resource]:
         choices.append(len(gang.members))
         return choose(gang)
 
-    monkeypatch.setattr(atomic_gang.AtomicGang, "_choose", count)
+    monkeypatch.setattr(atomic_gang.AtomicGang, "choose", count)
     for number in range(30):
         rm.release_ask("app", f"t{number}")
     assert choices == []

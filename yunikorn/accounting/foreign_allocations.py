@@ -7,26 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from yunikorn.accounting.allocation_accounting import AllocationAccounting
     from yunikorn.accounting.event_recorder import EventRecorder
-    from yunikorn.model.node import Node
-    from yunikorn.resources import Resource
-
-
-@attrs.frozen(eq=False)
-class ForeignAllocation:
-    """Resources of a node used by a pod that is not scheduled here."""
-
-    key: str
-    node: Node
-    resource: Resource
-    fixed: bool
-    """True if the allocation belongs to the node, such as a static pod, and ends only with the node."""
+    from yunikorn.model.node import ForeignAllocation, Node
 
 
 class ForeignAllocations:

@@ -18,6 +18,7 @@ from yunikorn.accounting.outbox import (
     unknown,
 )
 from yunikorn.accounting.partition_gangs import PartitionGangs
+from yunikorn.accounting.queue_tree import QueueTree
 from yunikorn.accounting.user_group_usage import UserGroupUsage
 from yunikorn.config.durations import describe_duration
 from yunikorn.model.allocation import TerminationType
@@ -26,7 +27,6 @@ from yunikorn.model.ask_class import AskClasses
 from yunikorn.model.node import Node
 from yunikorn.model.pending_class import PendingClasses
 from yunikorn.model.queue import ClusterSize, Queue
-from yunikorn.model.queue_tree import QueueTree
 from yunikorn.resources import NOTHING, Resource, Tally, grow, saturate, shrink
 from yunikorn.states import COMPLETED, COMPLETING, EXPIRED, FAILING, NODE, PARTITION, REJECTED, STARTING
 

@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from yunikorn.accounting.gang_formation import GangFormation
 from yunikorn.accounting.outbox import AskRelease, Outbox, Release
 from yunikorn.model.allocation import TerminationType
-from yunikorn.model.gang import HARD, AtomicGang, Gang, TaskGroup, placeholder_timeout
+from yunikorn.model.gang import HARD, Gang, TaskGroup, placeholder_timeout
 from yunikorn.resources import NOTHING, Resource, grow, shrink
 from yunikorn.states import (
     ACCEPTED,
@@ -50,18 +51,10 @@ class PartitionGangs:
         self._timers = timers
         self.ready: deque[TaskGroup] = deque()
         """Task groups in which a request may be able to replace a placeholder."""
-        self.overdue: dict[str, AtomicGang] = {}
-        """Overdue atomic gangs, which hold back later requests, by application id."""
-        self.unformed: dict[str, AtomicGang] = {}
-        """Atomic gangs whose members must be chosen again before the next decision, by application id."""
+        self.formation = GangFormation(accounting.pending_accounting, accounting.pending_classes, self.report)
+        """Atomic gangs that wait for their members or for room."""
         self.announce: Callable[[Allocation], None]
         """Callback for real allocations that replaced a placeholder; set by the partition."""
-
-    def form(self) -> None:
-        """Choose the members of the gangs that lost members."""
-        gangs, self.unformed = list(self.unformed.values()), {}
-        for gang in gangs:
-            gang.choose_members()
 
     def report(self, app: Application, reason: str, message: str) -> None:
         """Report a message about an application without a change of state, to the RM and the event sinks."""
@@ -95,7 +88,7 @@ class PartitionGangs:
         """Add `difference` to the pending replicas of an ask with a task group."""
         app = ask.app
         if app.atomic is not None:
-            app.atomic.count(ask, difference)
+            self.formation.count(app.atomic, ask, difference)
         elif ask.placeholder:
             group = self._group(app, ask)
             before = group.is_replaceable
@@ -168,13 +161,12 @@ class PartitionGangs:
         shrink(gang.placed, placeholder.resource)
         grow(gang.placed, resource)
 
-    @staticmethod
-    def joined(allocation: Allocation) -> None:
+    def joined(self, allocation: Allocation) -> None:
         """Treat the rest of an atomic gang as ordinary asks when a member is found running."""
         atomic = allocation.app.atomic
         if atomic is not None and not atomic.done and allocation.task_group:
-            atomic.finish()
-            atomic.let_go()
+            self.formation.finish(atomic)
+            self.formation.unblock_rest(atomic)
 
     def ended(self, placeholder: Allocation, *, replaced: bool) -> None:
         """Account for the end of a placeholder."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left, insort
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from yunikorn.clock import MILLISECOND, SECOND
-from yunikorn.model.ask import Ask, AskSpec
+from yunikorn.model.ask import Ask
 from yunikorn.model.ask_class import AskClass
 from yunikorn.resources import INT64_MAX, Resource, Tally, fits, grow, saturate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from yunikorn.accounting.allocation_accounting import AllocationAccounting
     from yunikorn.clock import Timer
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
@@ -186,39 +184,38 @@ class GangClass(AskClass):
 
 
 class AtomicGang:
-    """Gang of an application whose members are placed together."""
+    """Gang of an application whose members are placed together; `GangFormation` changes it."""
 
     __slots__ = (
-        "_accounting",
-        "_alone",
-        "_arrived",
-        "_asks",
-        "_needed",
-        "_unformed",
+        "alone",
         "app",
+        "arrived",
+        "asks",
         "deadline",
         "done",
+        "is_unformed",
         "members",
+        "needed",
         "overdue",
         "reported",
         "request",
         "total",
     )
 
-    def __init__(self, app: Application, total: Resource, accounting: AllocationAccounting) -> None:
+    def __init__(self, app: Application, total: Resource) -> None:
         self.app = app
         self.total = total
         """Size of the gang: the gang is whole when its members add up to at least this amount."""
-        self._accounting = accounting
-        self._asks: list[Ask] = []
+        self.asks: list[Ask] = []
         """Waiting asks of the task groups, in order."""
-        self._arrived: Tally = {}
-        """Sum of the pending replicas of `_asks`."""
-        self._needed: dict[str, int] = {}
+        self.arrived: Tally = {}
+        """Sum of the pending replicas of `asks`."""
+        self.needed: dict[str, int] = {}
         """Number of replicas that are members, by ask key."""
-        self._unformed = False
+        self.is_unformed = False
         """True if a member was lost and the members must be chosen again."""
-        self._alone = False
+        self.alone = False
+        """True if the gang has an ask class of its own, because predicates refused its own members."""
         self.members: Members = []
         """Chosen members; replicas beyond the size of the gang are scheduled after the members are placed."""
         self.request: Ask | None = None
@@ -236,82 +233,12 @@ class AtomicGang:
     @property
     def is_whole(self) -> bool:
         """True if all members have arrived."""
-        return fits(self._arrived, self.total)
-
-    def count(self, ask: Ask, difference: int) -> None:
-        """Add `difference` to the pending replicas of a member."""
-        if self.done:
-            return
-        grow(self._arrived, ask.resource, difference)
-        if ask.pending == difference:
-            insort(self._asks, ask, key=_ORDER)
-        elif not ask.pending:
-            del self._asks[bisect_left(self._asks, ask.order, key=_ORDER)]
-        # Members are chosen once: later asks add no members, and only the loss of a member requires a new
-        # choice.
-        if difference > 0:
-            if not self.members and self.is_whole:
-                self.form()
-        elif ask.pending < self._needed.get(ask.key, 0):
-            self._miss()
-
-    def _miss(self) -> None:
-        """Choose other members after a loss: once for all losses before the next decision."""
-        if not self.is_whole:
-            self.form()
-        elif not self._unformed:
-            self._withdraw()
-            self._unformed = True
-            self._accounting.gangs.unformed[self.app.id] = self
-
-    def choose_members(self) -> None:
-        """Choose the members now if a choice is outstanding."""
-        if self._unformed:
-            self.form()
-
-    def form(self, *, alone: bool | None = None) -> None:
-        """Create the request that represents the members, if the gang is whole.
-
-        `alone` gives the gang an ask class of its own, so that search results are not shared with similar
-        gangs.
-        """
-        self._withdraw()
-        self._unformed = False
-        if alone is not None:
-            self._alone = alone
-        if self.done or not self.is_whole:
-            self.members, self._needed = [], {}
-            self.rest()
-            return
-        self.members, amount = self._choose()
-        self._needed = {ask.key: count for ask, count in self.members}
-        if not self.members:
-            # Only an application that must be accepted can have a size below 0; no member is needed then.
-            self.finish()
-            self.let_go()
-            return
-        if self.is_too_large:
-            self.rest()
-            self._accounting.gangs.report(self.app, "GangTooLarge", self.too_large)
-            return
-        first = self.members[0][0]
-        # Victims for one member would end for nothing if there is no room for the next member.
-        spec = AskSpec(may_preempt=False)
-        name = f"gang of {self.app.id}"
-        request = Ask(name, self.app, amount, 1, first.priority, first.created, first.arrival, spec)
-        pending_classes = self._accounting.pending_classes
-        ask_class = pending_classes.ask_classes.of(amount, classes=self._classes(), kind=GangClass)
-        assert isinstance(ask_class, GangClass)
-        ask_class.members = tuple(dict.fromkeys(ask.ask_class for ask, _ in self.members))
-        request.pending_class = pending_classes.of(ask_class, self.app.owner, force_visit=self.force_visit)
-        request.ensure_extras().gang = self
-        self.request = request
-        self._accounting.pending_accounting.offer(request)
+        return fits(self.arrived, self.total)
 
     @property
     def size(self) -> int:
         """Number of members."""
-        return sum(self._needed.values())
+        return sum(self.needed.values())
 
     @property
     def is_too_large(self) -> bool:
@@ -323,11 +250,11 @@ class AtomicGang:
         """Message that explains why a gang of this size is never placed."""
         return f"its gang has {self.size} members, and at most {MOST_MEMBERS} can be placed at once"
 
-    def _choose(self) -> tuple[Members, Resource]:
+    def choose(self) -> tuple[Members, Resource]:
         """Return the members and their sum; each ask, in order, adds replicas that supply missing types."""
         chosen: Members = []
         amount: Tally = {}
-        for ask in self._asks:
+        for ask in self.asks:
             if fits(amount, self.total):
                 break
             count = _replicas_needed(ask, self.total, amount)
@@ -338,11 +265,12 @@ class AtomicGang:
             amount = {name: saturate(value) for name, value in amount.items()}
         return chosen, Resource(amount)
 
-    def _classes(self) -> tuple[object, ...]:
+    def classes(self) -> tuple[object, ...]:
+        """Return the identity of the ask class of this gang: the members by ask class."""
         counts: dict[object, int] = {}
         for ask, count in self.members:
             counts[ask.ask_class.key] = counts.get(ask.ask_class.key, 0) + count
-        return ("gang", tuple(counts.items()), self.app.id if self._alone else "")
+        return ("gang", tuple(counts.items()), self.app.id if self.alone else "")
 
     @property
     def force_visit(self) -> bool:
@@ -353,44 +281,6 @@ class AtomicGang:
         back later requests. Both cases need an attempt of their own.
         """
         return self.deadline is None or self.overdue
-
-    def set_force_visit(self, *, wanted: bool) -> None:
-        """Set whether the request must be tried, by moving the request to another pending class."""
-        request = self.request
-        if request is not None and request.pending_class.force_visit != wanted:
-            pending_accounting, pending_classes = (
-                self._accounting.pending_accounting,
-                self._accounting.pending_classes,
-            )
-            pending_accounting.withdraw(request)
-            request.pending_class = pending_classes.of(request.ask_class, self.app.owner, force_visit=wanted)
-            pending_accounting.offer(request)
-
-    def _withdraw(self) -> None:
-        if self.request is not None:
-            request, self.request = self.request, None
-            self._accounting.pending_accounting.withdraw(request)
-
-    def rest(self) -> None:
-        """Stop waiting for room; the patience of the gang starts over with the next attempt."""
-        if self.deadline is not None:
-            self.deadline.cancel()
-            self.deadline = None
-        self.overdue = self.reported = self._alone = False
-        self._accounting.gangs.overdue.pop(self.app.id, None)
-
-    def finish(self) -> None:
-        """Mark the gang as placed and withdraw the request that represents its members."""
-        self.done = True
-        self._withdraw()
-        self.rest()
-
-    def let_go(self) -> None:
-        """Treat the remaining waiting asks as ordinary requests."""
-        for ask in self._asks:
-            if ask.gang_blocked:
-                self._accounting.pending_accounting.unblock_for_gang(ask)
-        self._asks.clear()
 
 
 def _replicas_needed(ask: Ask, total: Mapping[str, int], chosen: Mapping[str, int]) -> int:

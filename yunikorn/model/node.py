@@ -9,7 +9,6 @@ from yunikorn.resources import Resource, Tally, shrink, sum_of, without_zeros
 from yunikorn.states import NODE, SCHEDULABLE
 
 if TYPE_CHECKING:
-    from yunikorn.accounting.foreign_allocations import ForeignAllocation
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
 
@@ -165,3 +164,16 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<Node {self.id} {self.state} {dict(self.available)} of {dict(self.capacity)}>"
+
+
+class ForeignAllocation:
+    """Resources of a node used by a pod that is not scheduled here."""
+
+    __slots__ = ("fixed", "key", "node", "resource")
+
+    def __init__(self, key: str, node: Node, resource: Resource, fixed: bool) -> None:
+        self.key = key
+        self.node = node
+        self.resource = resource
+        self.fixed = fixed
+        """True if the allocation belongs to the node, such as a static pod, and ends only with the node."""

@@ -46,7 +46,7 @@ class AtomicGangs:
         self._partition = partition
         self._pending_classes = partition.pending_classes
         self._root = partition.queues.root
-        self._gangs = partition.gangs
+        self._formation = partition.gangs.formation
         self._orders = orders
         self._unschedulable_queue = unschedulable_queue
         self.predicates = predicates
@@ -76,7 +76,7 @@ class AtomicGangs:
     def _apply_backpressure(self, gang: AtomicGang, cause: Queue | UsageTracker) -> bool:
         """Apply back-pressure until the search ends; False if the gang is not overdue or can never run."""
         holds_back = gang.overdue and self._may_ever_run(gang)
-        gang.set_force_visit(wanted=holds_back)
+        self._formation.set_force_visit(gang, wanted=holds_back)
         if not holds_back:
             return False
         if cause is self._root:
@@ -199,10 +199,10 @@ class AtomicGangs:
         )
 
     def _carry_out(self, gang: AtomicGang, plan: Plan) -> Allocation:
-        gang.finish()
+        self._formation.finish(gang)
         for ask, node in plan:
             allocation = self._partition.place(ask, node)
-        gang.let_go()
+        self._formation.unblock_rest(gang)
         return allocation
 
     def _no_nodes(self, request: Ask, gang: AtomicGang) -> None:
@@ -217,7 +217,7 @@ class AtomicGangs:
             self._wait(gang)
             if chain.personal:
                 # The refusals are specific to these members, and say nothing about gangs of the same class.
-                gang.form(alone=True)
+                self._formation.form(gang, alone=True)
                 assert gang.request is not None
                 request = gang.request
             _ask_class_of(request).why = why
@@ -234,12 +234,12 @@ class AtomicGangs:
             gang.deadline = self._partition.timers.after(patience, lambda: self._overdue(gang))
 
     def _overdue(self, gang: AtomicGang) -> None:
-        gang.choose_members()
+        self._formation.choose_members(gang)
         if gang.request is None:
             return
         gang.overdue = True
-        self._gangs.overdue[gang.app.id] = gang
-        gang.set_force_visit(wanted=True)
+        self._formation.overdue[gang.app.id] = gang
+        self._formation.set_force_visit(gang, wanted=True)
 
     def _tell(self, gang: AtomicGang, why: str) -> None:
         event_recorder, request = self._partition.event_recorder, gang.request

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.accounting.foreign_allocations import ForeignAllocation
 from yunikorn.accounting.outbox import UnknownRelease
+from yunikorn.model.node import ForeignAllocation
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition

@@ -58,6 +58,7 @@ class Cycle:
             partition.accounting, partition.pending_classes, partition.timers, predicates
         )
         self._gangs = partition.gangs
+        self._formation = partition.gangs.formation
         self.replacement = Replacement(partition, orders, self.unschedulable_queue, predicates)
         self.atomic = AtomicGangs(partition, orders, self.unschedulable_queue, predicates)
         self.backoff = AppBackoff(partition)
@@ -92,13 +93,13 @@ class Cycle:
                 allocation = self.reservations.serve()
                 if allocation is not None:
                     return allocation
-        if self._gangs.unformed or self._gangs.ready:
-            if self._gangs.unformed:
-                self._gangs.form()
+        if self._formation.unformed or self._gangs.ready:
+            if self._formation.unformed:
+                self._formation.form_again()
             allocation = self.replacement.decide() if self._gangs.ready else None
             if allocation is not None:
                 return allocation
-        if self._gangs.overdue:
+        if self._formation.overdue:
             return self.atomic.guard(self._search)
         root = self._root
         wanted = root.bits & self._pending_classes.schedulable

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.accounting.foreign_allocations import ForeignAllocation
 from yunikorn.accounting.outbox import Refusal
 from yunikorn.model.ask import DEFAULT_SPEC, AskSpec
+from yunikorn.model.node import ForeignAllocation
 from yunikorn.model.queue import RECOVERY
 from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.scheduling.awaited_allocations import AwaitedAllocations

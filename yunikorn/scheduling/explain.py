@@ -118,7 +118,7 @@ def _or_position(at: PartitionScheduler, found: list[Reason]) -> list[Reason]:
 
 def _turn(at: PartitionScheduler) -> Reason:
     """Return the reason why a request that no check stops still waits for its turn."""
-    for gang in at.partition.gangs.overdue.values():
+    for gang in at.partition.gangs.formation.overdue.values():
         if gang.overdue:
             summary = "an overdue gang has precedence"
             return Reason("order", summary, f"{summary}: the gang of {gang.app.label}")
@@ -205,7 +205,7 @@ def _of_request(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
 def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     gang = ask.app.atomic
     if gang is not None:
-        gang.choose_members()
+        at.partition.gangs.formation.choose_members(gang)
     if gang is None:
         summary = "waits to replace a placeholder of its task group"
         yield Reason("gang", summary, f"{summary}: {ask.task_group}")

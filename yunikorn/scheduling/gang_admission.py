@@ -19,7 +19,7 @@ GANG_POLICIES = ("fifo", "stateaware")
 def make_gang(app: Application, total: Resource, timeout: int, partition: Partition) -> None:
     """Make `app` a gang with these total resources, according to its gang style."""
     if app.gang_style == ATOMIC:
-        app.atomic = AtomicGang(app, total, partition.accounting)
+        app.atomic = AtomicGang(app, total)
     else:
         timeout = placeholder_timeout(timeout, app.tags, partition.clock.now())
         app.gang = Gang(total, app.gang_style, timeout)

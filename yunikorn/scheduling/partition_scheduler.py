@@ -419,7 +419,7 @@ class PartitionScheduler:
                     ask, self.partition.pending_classes.of(ask_class, app.owner)
                 )
         if app.atomic is not None:
-            app.atomic.form()
+            self.partition.gangs.formation.form(app.atomic)
 
     # -- the end ------------------------------------------------------------------------------------
 

@@ -17,10 +17,10 @@ from yunikorn.scheduling.predicate_chain import PredicateChain
 from yunikorn.scheduling.user_groups import UserGroups
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.queue_tree import QueueTree
     from yunikorn.api import Context
     from yunikorn.clock import Clock
     from yunikorn.config.schema import PartitionConfig, PluginRef
-    from yunikorn.model.queue_tree import QueueTree
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 

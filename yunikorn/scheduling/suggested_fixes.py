@@ -46,7 +46,7 @@ def suggested_fixes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
 
 def fix_of_position(at: PartitionScheduler) -> Iterator[str]:
     """Yield the fixes for a request that only the back-pressure of an overdue gang blocks."""
-    for gang in at.partition.gangs.overdue.values():
+    for gang in at.partition.gangs.formation.overdue.values():
         if gang.overdue:
             yield f"the gang of {gang.app.label} must be allocated or removed"
 
@@ -84,7 +84,7 @@ def _of_order(at: PartitionScheduler, app: Application) -> Iterator[str]:
 def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     gang = ask.app.atomic
     if gang is not None:
-        gang.choose_members()
+        at.partition.gangs.formation.choose_members(gang)
     if gang is None:
         yield f"a placeholder of task group {ask.task_group} must be allocated, to be replaced"
     elif gang.is_too_large:
