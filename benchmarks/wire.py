@@ -14,8 +14,8 @@ from benchmarks.failure import BenchmarkFailure
 from benchmarks.service_process import ServiceProcess
 from benchmarks.stand import ResourceManager
 from benchmarks.workload import RM, Workload
-from yunikorn.interface.client import BY_SUBJECT, ONE_STREAM, AsyncClient, ClientOptions
-from yunikorn.interface.client.layouts import Layout
+from yunikorn.client import BY_SUBJECT, ONE_STREAM, AsyncClient, ClientOptions
+from yunikorn.client.layouts import Layout
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 
 PATIENCE = 300.0

@@ -31,9 +31,9 @@ MODEL = FRAMEWORK | {"yunikorn.index", "yunikorn.model"}
 ACCOUNTING = MODEL | {"yunikorn.accounting"}
 SCHEDULING = ACCOUNTING | {"yunikorn.scheduling"}
 INTERFACE = SCHEDULING | {"yunikorn.interface"}
-WIRE = INTERFACE | {"yunikorn.interface.wire"}
+WIRE = INTERFACE | {"yunikorn.wire"}
 DOORS = WIRE | {
-    "yunikorn.interface.client",
+    "yunikorn.client",
     "yunikorn.service",
     "yunikorn.recording",
     "yunikorn.simulation",
@@ -59,8 +59,8 @@ MAY_IMPORT = {
     "yunikorn.accounting": ACCOUNTING,
     "yunikorn.scheduling": SCHEDULING,
     "yunikorn.interface": INTERFACE,
-    "yunikorn.interface.wire": WIRE,
-    "yunikorn.interface.client": WIRE,
+    "yunikorn.wire": WIRE,
+    "yunikorn.client": WIRE,
     "yunikorn.recording": WIRE,
     "yunikorn.service": WIRE | {"yunikorn.recording"},
     "yunikorn.simulation": INTERFACE,

@@ -9,8 +9,8 @@ import random
 import attrs
 
 from benchmarks.failure import BenchmarkFailure
-from yunikorn.interface.client import AsyncClient, ClientOptions
-from yunikorn.interface.client.layouts import Layout
+from yunikorn.client import AsyncClient, ClientOptions
+from yunikorn.client.layouts import Layout
 from yunikorn.interface.constants import REQUIRED_NODE_TAG
 from yunikorn.interface.messages import (
     AddApplicationRequest,

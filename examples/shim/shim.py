@@ -15,7 +15,7 @@ from pathlib import Path
 import attrs
 
 from examples.shim.container import Container
-from yunikorn.interface.client import AsyncClient, ClientError
+from yunikorn.client import AsyncClient, ClientError
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,

@@ -9,8 +9,8 @@ import pytest
 
 from tests.client.shim import Shim, holds
 from tests.service.stand import Stand, serve
+from yunikorn.client import AsyncClient, ClientOptions
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.client import AsyncClient, ClientOptions
 from yunikorn.interface.messages import AllocationAsk, RegisterResourceManagerRequest, UpdateRequest
 
 RM = RegisterResourceManagerRequest("rm")

@@ -11,8 +11,8 @@ import pytest
 
 from tests.client.served import Service
 from tests.service.kit import PATIENCE
+from yunikorn.client import Client, ConnectionLost, Refused
 from yunikorn.errors import UsageError
-from yunikorn.interface.client import Client, ConnectionLost, Refused
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     AllocationAsk,
@@ -131,5 +131,5 @@ def test_a_client_that_was_never_started_may_be_closed(leave: Callable[[Client],
 def test_without_grpc_it_says_what_to_install(
     run_python: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
-    done = run_python("-c", "import sys; sys.modules['grpc'] = None\nimport yunikorn.interface.client")
+    done = run_python("-c", "import sys; sys.modules['grpc'] = None\nimport yunikorn.client")
     assert "grpc is not installed, which the client needs: pip install 'yunikorn[grpc]'" in done.stderr

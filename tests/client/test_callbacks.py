@@ -11,8 +11,8 @@ from tests.client.shim import Shim, ask, holds
 from tests.core.kit import configuration
 from tests.service.kit import CONFIG
 from tests.service.stand import Stand, serve
+from yunikorn.client import AsyncClient, CallFailed
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.client import AsyncClient, CallFailed
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     ContainerSchedulingState,

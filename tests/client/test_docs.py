@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from tests.client.served import Service
-from yunikorn.interface import client, constants
+from yunikorn import client
+from yunikorn.client.options import doubling
+from yunikorn.interface import constants
 from yunikorn.interface.callback import OPTIONAL, ResourceManagerCallback
 from yunikorn.interface.checks import LONGEST_NAME
-from yunikorn.interface.client.options import doubling
 from yunikorn.interface.messages import PredicatesArgs
 from yunikorn.service.settings import DEFAULT_ADDRESS, Settings
 

@@ -12,10 +12,10 @@ import pytest
 
 from tests.client.shim import Shim
 from tests.service.stand import HERE, Stand, serve
+from yunikorn.client import AsyncClient, ClientOptions, ClientTls, ConnectionLost
+from yunikorn.client.blocking import Client
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.client import AsyncClient, ClientOptions, ClientTls, ConnectionLost
-from yunikorn.interface.client.blocking import Client
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.service.settings import ServerTls, Settings
 

@@ -13,11 +13,7 @@ import pytest
 from tests.client.shim import Shim, ask, holds
 from tests.service.kit import CONFIG
 from tests.service.stand import Stand, serve
-from yunikorn.clock import Clock, SystemClock
-from yunikorn.errors import UsageError
-from yunikorn.framework.registry import Registry
-from yunikorn.interface.async_scheduler import AsyncScheduler
-from yunikorn.interface.client import (
+from yunikorn.client import (
     BY_SUBJECT,
     ONE_STREAM,
     AsyncClient,
@@ -26,7 +22,11 @@ from yunikorn.interface.client import (
     Refused,
     TakenOver,
 )
-from yunikorn.interface.client.layouts import Layout
+from yunikorn.client.layouts import Layout
+from yunikorn.clock import Clock, SystemClock
+from yunikorn.errors import UsageError
+from yunikorn.framework.registry import Registry
+from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     Allocation,
@@ -39,11 +39,11 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
-from yunikorn.interface.wire.malformed import MalformedMessage
 from yunikorn.service.call_refusals import CallRefusal
 from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings
 from yunikorn.states import PAUSED, RUNNING, STOPPED
+from yunikorn.wire.malformed import MalformedMessage
 
 RM = RegisterResourceManagerRequest("rm", version="test")
 LAYOUTS = [pytest.param(ONE_STREAM, id="one-stream"), pytest.param(BY_SUBJECT, id="by-subject")]

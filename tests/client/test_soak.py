@@ -10,7 +10,7 @@ import pytest
 from benchmarks.failure import BenchmarkFailure
 from benchmarks.soak.manager import Manager
 from benchmarks.soak.run import Soak
-from yunikorn.interface.client import ONE_STREAM
+from yunikorn.client import ONE_STREAM
 from yunikorn.interface.messages import Allocation, RejectedNode, UpdateResponse
 from yunikorn.resources import Resource
 

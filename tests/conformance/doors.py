@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Self
 
 from tests.service.kit import PATIENCE
+from yunikorn.client import BY_SUBJECT, ONE_STREAM, Client, ClientOptions
+from yunikorn.client.layouts import Layout
 from yunikorn.clock import Clock, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.callback import Callback
-from yunikorn.interface.client import BY_SUBJECT, ONE_STREAM, Client, ClientOptions
-from yunikorn.interface.client.layouts import Layout
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     AddApplicationRequest,

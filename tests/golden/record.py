@@ -19,13 +19,13 @@ from tests.recording.living import Life
 from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.recording_scheduler import RecordingScheduler
-from yunikorn.interface.wire import v0_11
-from yunikorn.interface.wire.json_form import to_json
 from yunikorn.recording.recording_reader import parse_recording
 from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.recording.replayer import Replay
 from yunikorn.simulation.engine import Simulation
 from yunikorn.simulation.reader import read_workload
+from yunikorn.wire import v0_11
+from yunikorn.wire.json_form import to_json
 
 HERE = Path(__file__).parent
 RECORDINGS = HERE / "recordings"

@@ -13,10 +13,10 @@ from tests.recording.script import TWO_QUEUES, amounts, app, ask, node, play, re
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import SchedulerAction, UpdateResponse
-from yunikorn.interface.wire import v0_11
-from yunikorn.interface.wire.json_form import to_json
 from yunikorn.recording.recording_reader import parse_recording
 from yunikorn.recording.replayer import Replay
+from yunikorn.wire import v0_11
+from yunikorn.wire.json_form import to_json
 
 USER = {"user": "ann"}
 

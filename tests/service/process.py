@@ -19,8 +19,8 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.interface.wire import v0_11
-from yunikorn.interface.wire.methods import REGISTER, SCHEDULER, UPDATE, path
+from yunikorn.wire import v0_11
+from yunikorn.wire.methods import REGISTER, SCHEDULER, UPDATE, path
 
 
 class Service:

@@ -20,11 +20,11 @@ from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import ThreadedScheduler
-from yunikorn.interface.wire import v0_11
-from yunikorn.interface.wire.methods import REGISTER, SCHEDULER, UPDATE, path
 from yunikorn.model.context import Timeouts
 from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings
+from yunikorn.wire import v0_11
+from yunikorn.wire.methods import REGISTER, SCHEDULER, UPDATE, path
 
 HERE = "127.0.0.1:0"
 

@@ -23,10 +23,10 @@ from yunikorn.interface.messages import (
     UpdateResponse,
     UserGroupInformation,
 )
-from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 from yunikorn.resources import Resource
 from yunikorn.service.response_parts import entries_of, pieces
 from yunikorn.service.settings import Limits, Patience, Settings
+from yunikorn.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 
 Code = grpc.StatusCode
 

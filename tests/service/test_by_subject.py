@@ -8,8 +8,8 @@ from tests.service.kit import work
 from tests.service.stand import Stand, Stream, serve
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import UpdateRequest, UpdateResponse
-from yunikorn.interface.wire import current
-from yunikorn.interface.wire.methods import (
+from yunikorn.wire import current
+from yunikorn.wire.methods import (
     SCHEDULER,
     UPDATE_ALLOCATION,
     UPDATE_APPLICATION,

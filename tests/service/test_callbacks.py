@@ -17,10 +17,10 @@ from tests.service.stand import HERE, Ended, Stand, serve
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateRequest
-from yunikorn.interface.wire.generated import callbacks_pb2 as wire
-from yunikorn.interface.wire.generated import si_v0_11_pb2 as si
-from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, path
 from yunikorn.service.settings import Limits, Patience, Settings
+from yunikorn.wire.generated import callbacks_pb2 as wire
+from yunikorn.wire.generated import si_v0_11_pb2 as si
+from yunikorn.wire.methods import CALLBACKS, CONNECT, path
 
 Code = grpc.StatusCode
 IMPATIENT = Settings(HERE, patience=Patience(callback=0.02, silence=3600.0))

@@ -20,12 +20,12 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.wire import v0_11
-from yunikorn.interface.wire.generated import callbacks_pb2 as wire
-from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, SCHEDULER, UPDATE, path
 from yunikorn.service.call_refusals import CallRefusal
 from yunikorn.service.endings import OPEN_FILES
 from yunikorn.service.settings import Patience, Settings
+from yunikorn.wire import v0_11
+from yunikorn.wire.generated import callbacks_pb2 as wire
+from yunikorn.wire.methods import CALLBACKS, CONNECT, SCHEDULER, UPDATE, path
 
 Code = grpc.StatusCode
 MALFORMED = b"\xff\xff\xff"

@@ -19,8 +19,8 @@ from yunikorn.config.schema import SchedulerConfig
 from yunikorn.framework.registry import Registry
 from yunikorn.interface import loaded_ahead, scheduler
 from yunikorn.interface.configurations import Configurations
-from yunikorn.interface.wire.generated import si_v0_11_pb2 as si
 from yunikorn.service.decoding import LARGE
+from yunikorn.wire.generated import si_v0_11_pb2 as si
 
 OPEN = Configurations({"": CONFIG}, allow_rm_config=True)
 PADDING = f"# {'x' * LARGE}\n"

@@ -15,12 +15,12 @@ from tests.service.stand import Ended, Stand, serve
 from tests.service.test_server import health_of
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import AllocationAsk, UpdateRequest
-from yunikorn.interface.wire import callbacks, v0_11
-from yunikorn.interface.wire.codec import Decoder
-from yunikorn.interface.wire.generated import callbacks_pb2 as wire
-from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 from yunikorn.service import decoding, server, server_layouts
 from yunikorn.service.server_layouts import ONE_STREAM
+from yunikorn.wire import callbacks, v0_11
+from yunikorn.wire.codec import Decoder
+from yunikorn.wire.generated import callbacks_pb2 as wire
+from yunikorn.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 
 
 class SlowDecoding:

@@ -17,10 +17,10 @@ from tests.service.test_callbacks import Callbacks
 from yunikorn.cli.main import main
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.interface.wire import v0_11
-from yunikorn.interface.wire.generated import callbacks_pb2 as wire
-from yunikorn.interface.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 from yunikorn.service.settings import ServerTls, Settings
+from yunikorn.wire import v0_11
+from yunikorn.wire.generated import callbacks_pb2 as wire
+from yunikorn.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 
 Code = grpc.StatusCode
 

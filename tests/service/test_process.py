@@ -22,9 +22,9 @@ from yunikorn.interface.messages import (
     SchedulerAction,
     UpdateRequest,
 )
-from yunikorn.interface.wire import v0_11
-from yunikorn.interface.wire.methods import REGISTER, SCHEDULER, UPDATE, path
 from yunikorn.resources import Resource
+from yunikorn.wire import v0_11
+from yunikorn.wire.methods import REGISTER, SCHEDULER, UPDATE, path
 
 BIGGER = configuration({"name": "a"}, {"name": "b"})
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")

@@ -23,12 +23,12 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.wire import v0_11
-from yunikorn.interface.wire.methods import CALLBACKS, REGISTER, SCHEDULER, path
 from yunikorn.service.address import Address
 from yunikorn.service.call_refusals import CallRefusal
 from yunikorn.service.certificates import ServerCertificates
 from yunikorn.service.settings import Patience, ServerTls, Settings
+from yunikorn.wire import v0_11
+from yunikorn.wire.methods import CALLBACKS, REGISTER, SCHEDULER, path
 
 Code = grpc.StatusCode
 

@@ -20,9 +20,9 @@ from yunikorn.interface.messages import (
     UpdateConfigurationResponse,
     UpdateContainerSchedulingStateRequest,
 )
-from yunikorn.interface.wire import callbacks
-from yunikorn.interface.wire.generated import callbacks_pb2 as wire
-from yunikorn.interface.wire.generated import si_v0_11_pb2 as v0_11
+from yunikorn.wire import callbacks
+from yunikorn.wire.generated import callbacks_pb2 as wire
+from yunikorn.wire.generated import si_v0_11_pb2 as v0_11
 
 
 @given(st.builds(NodePredicatesArgs, TEXT, TEXT, st.lists(TEXT, max_size=3), st.booleans()))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from yunikorn.interface.wire import compile_protos
+from yunikorn.wire import compile_protos
 
 
 def test_what_is_checked_in_is_what_the_protos_say(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +69,7 @@ def test_our_messages_and_the_published_ones_live_in_one_process(
         done = run_python(
             "-c",
             f"import {layout}_pb2 as theirs\n"
-            "from yunikorn.interface.wire.generated import si_v0_11_pb2 as ours\n"
+            "from yunikorn.wire.generated import si_v0_11_pb2 as ours\n"
             "data = theirs.AcceptedNode(nodeID='n1').SerializeToString()\n"
             "print(ours.AcceptedNode.FromString(data).nodeID, theirs.AcceptedNode.DESCRIPTOR.full_name)",
             installed=own,

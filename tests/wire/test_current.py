@@ -31,9 +31,9 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.interface.wire import current
-from yunikorn.interface.wire.generated import si_current_pb2 as wire
 from yunikorn.resources import NOTHING, Resource
+from yunikorn.wire import current
+from yunikorn.wire.generated import si_current_pb2 as wire
 
 Info = wire.NodeInfo
 

@@ -17,9 +17,9 @@ from google.protobuf.descriptor_pb2 import (
 )
 from grpc_tools import protoc
 
-from yunikorn.interface.wire import methods
-from yunikorn.interface.wire.descriptor_pool import POOL
-from yunikorn.interface.wire.generated import callbacks_pb2, si_current_pb2, si_v0_11_pb2
+from yunikorn.wire import methods
+from yunikorn.wire.descriptor_pool import POOL
+from yunikorn.wire.generated import callbacks_pb2, si_current_pb2, si_v0_11_pb2
 
 PUBLISHED = Path(__file__).parent / "published"
 OURS = {"si_v0_11.proto": si_v0_11_pb2.DESCRIPTOR, "si_current.proto": si_current_pb2.DESCRIPTOR}

@@ -12,10 +12,10 @@ from hypothesis import given
 from tests.wire.samples import RESPONSES, UPDATES
 from yunikorn.errors import Problem
 from yunikorn.interface.messages import UpdateRequest, UpdateResponse
-from yunikorn.interface.wire import v0_11
-from yunikorn.interface.wire.generated import callbacks_pb2
-from yunikorn.interface.wire.generated import si_v0_11_pb2 as wire
-from yunikorn.interface.wire.json_form import from_json, to_json
+from yunikorn.wire import v0_11
+from yunikorn.wire.generated import callbacks_pb2
+from yunikorn.wire.generated import si_v0_11_pb2 as wire
+from yunikorn.wire.json_form import from_json, to_json
 
 
 def strict(problem: Problem) -> None:

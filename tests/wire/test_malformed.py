@@ -21,10 +21,10 @@ from yunikorn.interface.messages import (
     UpdateResponse,
     UserGroupInformation,
 )
-from yunikorn.interface.wire import current, v0_11
-from yunikorn.interface.wire.generated import si_v0_11_pb2 as wire
-from yunikorn.interface.wire.malformed import MalformedMessage
 from yunikorn.resources import Resource
+from yunikorn.wire import current, v0_11
+from yunikorn.wire.generated import si_v0_11_pb2 as wire
+from yunikorn.wire.malformed import MalformedMessage
 
 HUGE = 2**63
 

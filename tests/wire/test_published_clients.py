@@ -31,8 +31,8 @@ from yunikorn.interface.messages import (
     UpdateResponse,
     UserGroupInformation,
 )
-from yunikorn.interface.wire import current, v0_11
 from yunikorn.resources import Resource
+from yunikorn.wire import current, v0_11
 
 Client = Callable[..., Any]
 

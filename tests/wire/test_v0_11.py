@@ -19,9 +19,9 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.interface.wire import v0_11
-from yunikorn.interface.wire.generated import si_v0_11_pb2 as wire
 from yunikorn.resources import Resource
+from yunikorn.wire import v0_11
+from yunikorn.wire.generated import si_v0_11_pb2 as wire
 
 
 @given(REGISTRATIONS)

@@ -104,9 +104,9 @@ class _Printer:
 
     def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
         """Print a response."""
-        from yunikorn.interface.wire import v0_11
-        from yunikorn.interface.wire.json_form import to_json
         from yunikorn.recording.render import tell
+        from yunikorn.wire import v0_11
+        from yunikorn.wire.json_form import to_json
 
         self._now.add(response)
         if self._quiet:

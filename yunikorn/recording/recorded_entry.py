@@ -12,9 +12,6 @@ from yunikorn.errors import Problem
 from yunikorn.framework.options import faults, make_converter
 from yunikorn.interface.callback import OPTIONAL
 from yunikorn.interface.messages import UpdateRequest
-from yunikorn.interface.wire import callbacks, current, v0_11
-from yunikorn.interface.wire.generated import si_current_pb2, si_v0_11_pb2
-from yunikorn.interface.wire.json_form import from_json
 from yunikorn.model.context import Timeouts
 from yunikorn.recording.recording_entries import (
     VERSION,
@@ -28,6 +25,9 @@ from yunikorn.recording.recording_entries import (
 )
 from yunikorn.recording.timestamps import read_date, read_seconds
 from yunikorn.text import suggest
+from yunikorn.wire import callbacks, current, v0_11
+from yunikorn.wire.generated import si_current_pb2, si_v0_11_pb2
+from yunikorn.wire.json_form import from_json
 
 Report = Callable[[Problem], None]
 Reading = Callable[[object, str, Report], Any]

@@ -21,13 +21,13 @@ from yunikorn.interface.messages import (
     UpdateConfigurationResponse,
     UpdateResponse,
 )
-from yunikorn.interface.wire import callbacks, v0_11
-from yunikorn.interface.wire.json_form import to_json
-from yunikorn.interface.wire.malformed import REFUSED, MalformedMessage
 from yunikorn.model.context import Timeouts
 from yunikorn.recording.file_lock import FileIsLocked, is_at, keep_to_owner, open_locked
 from yunikorn.recording.recording_entries import VERSION
 from yunikorn.recording.timestamps import write_date, write_seconds
+from yunikorn.wire import callbacks, v0_11
+from yunikorn.wire.json_form import to_json
+from yunikorn.wire.malformed import REFUSED, MalformedMessage
 
 Content = dict[str, Any]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import attrs
 
 from yunikorn.interface.messages import UpdateResponse
-from yunikorn.interface.wire import v0_11
-from yunikorn.interface.wire.json_form import to_json
 from yunikorn.recording.recorded_entry import RecordedEntry
 from yunikorn.recording.timestamps import write_seconds
+from yunikorn.wire import v0_11
+from yunikorn.wire.json_form import to_json
 
 
 @attrs.frozen

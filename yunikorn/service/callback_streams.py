@@ -11,14 +11,6 @@ import grpc
 from yunikorn.errors import ConfigError, UsageError, YunikornError
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import CoreStopped
-from yunikorn.interface.wire import callbacks
-from yunikorn.interface.wire.generated.callbacks_pb2 import (
-    Done,
-    Failure,
-    FromResourceManager,
-    FromScheduler,
-    Opened,
-)
 from yunikorn.service.call_refusals import CallRefusal, not_registered, refusal_of
 from yunikorn.service.decoding import LARGE, Decoding
 from yunikorn.service.endings import Context, refuse, send_headers
@@ -27,6 +19,14 @@ from yunikorn.service.registrations import Registrations
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.remote_callback import RemoteCallback
 from yunikorn.service.streams import end_of, send
+from yunikorn.wire import callbacks
+from yunikorn.wire.generated.callbacks_pb2 import (
+    Done,
+    Failure,
+    FromResourceManager,
+    FromScheduler,
+    Opened,
+)
 
 _log = logging.getLogger("yunikorn.grpc")
 

@@ -8,9 +8,9 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2
 
-from yunikorn.interface.wire.methods import CALLBACKS, SCHEDULER
 from yunikorn.service.settings import Patience
 from yunikorn.service.single_messages import with_message
+from yunikorn.wire.methods import CALLBACKS, SCHEDULER
 
 CHECK, WATCH = "Check", "Watch"
 """Methods of the health service; each call has a single request message."""

@@ -11,14 +11,14 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from grpc_health.v1 import health, health_pb2
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
-from yunikorn.interface.wire.generated import (
+from yunikorn.wire.generated import (
     callbacks_pb2,
     si_current_pb2,
     si_secret_pb2,
     si_service_pb2,
     si_v0_11_pb2,
 )
-from yunikorn.interface.wire.methods import CALLBACKS, SCHEDULER
+from yunikorn.wire.methods import CALLBACKS, SCHEDULER
 
 V1 = "grpc.reflection.v1.ServerReflection"
 """Service that current tools query first; its messages are those of v1alpha in another package."""

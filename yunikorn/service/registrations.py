@@ -17,9 +17,6 @@ from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.refused_configuration import refused_registration_logged_by_caller
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.threaded import CoreStopped
-from yunikorn.interface.wire import v0_11
-from yunikorn.interface.wire.codec import Decoder
-from yunikorn.interface.wire.generated import si_v0_11_pb2 as wire
 from yunikorn.service.call_refusals import CallRefusal, not_registered
 from yunikorn.service.decoding import LARGE
 from yunikorn.service.endings import Context
@@ -27,6 +24,9 @@ from yunikorn.service.peers import Peer
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.settings import Settings
 from yunikorn.states import PAUSED, STOPPED
+from yunikorn.wire import v0_11
+from yunikorn.wire.codec import Decoder
+from yunikorn.wire.generated import si_v0_11_pb2 as wire
 
 GRACE = 1.0
 """Seconds by which the service waits longer than the core's session timeout."""

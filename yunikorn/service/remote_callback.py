@@ -22,12 +22,12 @@ from yunikorn.interface.messages import (
     UpdateContainerSchedulingStateRequest,
     UpdateResponse,
 )
-from yunikorn.interface.wire import callbacks
-from yunikorn.interface.wire.generated.callbacks_pb2 import Done, FromResourceManager, FromScheduler
 from yunikorn.service.call_refusals import CallRefusal
 from yunikorn.service.peers import Peer
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.settings import Settings
+from yunikorn.wire import callbacks
+from yunikorn.wire.generated.callbacks_pb2 import Done, FromResourceManager, FromScheduler
 
 _log = logging.getLogger("yunikorn.grpc")
 

@@ -15,8 +15,6 @@ from yunikorn.errors import ConfigError, UsageError, YunikornError
 from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.threaded import CoreStopped
-from yunikorn.interface.wire import methods
-from yunikorn.interface.wire.malformed import MalformedMessage
 from yunikorn.service.address import bind, socket_lock
 from yunikorn.service.call_refusals import CallRefusal, refusal_of, shown
 from yunikorn.service.callback_streams import CallbackStreams
@@ -33,6 +31,8 @@ from yunikorn.service.settings import Settings
 from yunikorn.service.single_messages import answered
 from yunikorn.service.streams import UpdateStreams
 from yunikorn.service.unix_socket import SocketLock
+from yunikorn.wire import methods
+from yunikorn.wire.malformed import MalformedMessage
 
 _log = logging.getLogger("yunikorn.grpc")
 

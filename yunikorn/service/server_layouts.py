@@ -8,8 +8,8 @@ import attrs
 from google.protobuf.message import Message
 
 from yunikorn.interface.messages import UpdateRequest, UpdateResponse
-from yunikorn.interface.wire import current, v0_11
-from yunikorn.interface.wire.methods import UPDATE, UPDATE_ALLOCATION, UPDATE_APPLICATION, UPDATE_NODE
+from yunikorn.wire import current, v0_11
+from yunikorn.wire.methods import UPDATE, UPDATE_ALLOCATION, UPDATE_APPLICATION, UPDATE_NODE
 
 Parts = Iterator[tuple[str, UpdateResponse]]
 

@@ -1,0 +1,77 @@
+"""Options of a client: layout, encryption, delays and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import attrs
+import grpc
+
+from yunikorn.client.layouts import ONE_STREAM, Layout
+from yunikorn.errors import UsageError
+
+FIRST_DELAY = 0.1
+LONGEST_DELAY = 10.0
+
+
+def doubling() -> Iterator[float]:
+    """Yield delays in seconds: `FIRST_DELAY`, and twice the previous one each time, up to `LONGEST_DELAY`."""
+    delay = FIRST_DELAY
+    while True:
+        yield delay
+        delay = min(2 * delay, LONGEST_DELAY)
+
+
+@attrs.frozen
+class ClientTls:
+    """TLS settings, as files in PEM form.
+
+    `authority` is the CA certificate for the scheduler's certificate (the system's ones by default).
+    `certificate` and `key` are the client's own, if the scheduler requires them. `name` is the name in the
+    scheduler's certificate, if it differs from the one in the address.
+    """
+
+    authority: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    name: str = ""
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """Return the credentials for gRPC; raise `UsageError` for an unreadable file, or half a key pair."""
+        if (self.certificate is None) != (self.key is None):
+            raise UsageError("ClientTls: certificate and key belong together: give both, or neither")
+        return grpc.ssl_channel_credentials(
+            _pem("authority", self.authority), _pem("key", self.key), _pem("certificate", self.certificate)
+        )
+
+
+def _pem(field: str, path: Path | None) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"ClientTls.{field}: {path} cannot be read: {error.strerror or error}") from error
+    if b"-----BEGIN" not in data:
+        raise UsageError(f"ClientTls.{field}: {path} is not in PEM form (-----BEGIN ...)")
+    return data
+
+
+@attrs.frozen(kw_only=True)
+class ClientOptions:
+    """Options of a client."""
+
+    tls: ClientTls | None = None
+    layout: Layout = ONE_STREAM
+    """`ONE_STREAM` (release v0.11.0), which supports all messages, or `BY_SUBJECT`, as in newer shims."""
+    delays: Callable[[], Iterator[float]] = doubling
+    """Seconds between attempts to reach the scheduler; starts over after a session of `lasting` seconds."""
+    lasting: float = 10.0
+    """Minimum seconds of a session after which the delays start over."""
+    patience: float = 30.0
+    """Seconds for the scheduler to answer a registration or call, and to end a stream."""
+    waiting: int = 64
+    """Maximum number of queued updates before `update` waits, and of unread responses."""
+    message_bytes: int = 64 << 20
+    """Maximum bytes of an update; the scheduler accepts no larger ones."""
