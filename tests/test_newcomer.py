@@ -108,7 +108,7 @@ def order(desk: Desk, config: str) -> list[str]:
     return [app for app in dict.fromkeys(placed) if app in ("small", "large")]
 
 
-def test_from_an_empty_folder_to_a_policy_that_decides(desk: Desk, run_python: Run) -> None:
+def test_new_package_becomes_a_working_policy(desk: Desk, run_python: Run) -> None:
     assert list(desk.folder.iterdir()) == []
     where = desk.types("python -c 'import yunikorn; print(yunikorn.__file__)'")
     assert Path(where.strip()).is_relative_to(desk.environment)
@@ -145,5 +145,5 @@ def test_from_an_empty_folder_to_a_policy_that_decides(desk: Desk, run_python: R
     # The contract finds an invalid key, before it is used in any cluster.
     desk.changes(module, "return -app.pending.get(self.resource, 0)", "return float('nan')  # type: ignore")
     failed = desk.types("pytest -q yunikorn-short-names", status=1)
-    assert "test_keys_have_one_order" in failed
+    assert "test_keys_have_a_total_order" in failed
     assert "does not equal itself" in failed

@@ -30,7 +30,7 @@ class TestShortestFirst(AppSortPolicyContract):
     ("option", "first", "second"),
     [("", "little-memory", "few-cores"), ("vcore", "few-cores", "little-memory")],
 )
-def test_who_waits_for_least_goes_first(
+def test_application_with_least_pending_is_served_first(
     option: str, first: str, second: str, scheduler: MakeScheduler
 ) -> None:
     more = f"              application.sort.policy.resource: {option}\n" if option else ""

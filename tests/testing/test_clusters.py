@@ -61,7 +61,7 @@ class Broken(ByName):
 # -- the fixture ----------------------------------------------------------------------------------------
 
 
-def test_without_a_configuration_there_is_one_queue_for_all_users(scheduler: MakeScheduler) -> None:
+def test_default_configuration_has_one_queue_for_all_users(scheduler: MakeScheduler) -> None:
     cluster = scheduler()
     cluster.add(node("n1", vcore=2, memory="1Gi"))
     cluster.submit(application("app"), ask("task", 2, vcore=1))
@@ -88,12 +88,12 @@ def test_a_configuration_may_be_a_file(scheduler: MakeScheduler, tmp_path: Path)
     assert_queue(cluster, "app", "root.batch")
 
 
-def test_what_is_wrong_with_a_configuration_is_said(scheduler: MakeScheduler) -> None:
+def test_invalid_configuration_is_reported(scheduler: MakeScheduler) -> None:
     with pytest.raises(ConfigError, match="no application sort policy is called 'by-name'"):
         scheduler(BY_NAME, plugins=[])
 
 
-def test_a_plugin_that_is_none_is_refused_with_the_reason(scheduler: MakeScheduler) -> None:
+def test_invalid_plugin_is_rejected_with_the_reason(scheduler: MakeScheduler) -> None:
     class Nameless(AppSortPolicy):
         """Has no name."""
 
@@ -106,7 +106,7 @@ def test_a_plugin_that_is_none_is_refused_with_the_reason(scheduler: MakeSchedul
         scheduler(plugins=[int])  # type: ignore[list-item]
 
 
-def test_at_the_end_a_plugin_that_misbehaved_fails_the_test() -> None:
+def test_plugin_failures_fail_the_test_at_its_end() -> None:
     clusters = Clusters()
     cluster = clusters(BY_NAME, node("n1", vcore=9), plugins=[Broken])
     for name in ("bad", "good"):
@@ -117,7 +117,7 @@ def test_at_the_end_a_plugin_that_misbehaved_fails_the_test() -> None:
         clusters.close()
 
 
-def test_a_test_may_expect_that() -> None:
+def test_test_may_expect_plugin_failures() -> None:
     clusters = Clusters()
     cluster = clusters(BY_NAME, node("n1", vcore=9), plugins=[Broken], failures="expected")
     for name in ("bad", "good"):
@@ -130,7 +130,7 @@ def test_a_test_may_expect_that() -> None:
 # -- events of a cluster -----------------------------------------------------------------------------------
 
 
-def test_time_passes_only_when_told(scheduler: MakeScheduler) -> None:
+def test_time_passes_only_on_request(scheduler: MakeScheduler) -> None:
     cluster = scheduler()
     cluster.add(node("n1", vcore=1))
     cluster.submit(application("app"), ask(vcore=1))
@@ -144,7 +144,7 @@ def test_time_passes_only_when_told(scheduler: MakeScheduler) -> None:
     assert cluster.why("app") == {}
 
 
-def test_nodes_come_change_and_go(scheduler: MakeScheduler) -> None:
+def test_nodes_are_added_changed_and_removed(scheduler: MakeScheduler) -> None:
     cluster = scheduler(BY_NAME, node("n1", vcore=1), plugins=[ByName])
     cluster.submit(application("app", "root.batch"), ask("task", 3, vcore=1))
     assert len(cluster.run()) == 1
@@ -160,7 +160,7 @@ def test_nodes_come_change_and_go(scheduler: MakeScheduler) -> None:
         cluster.add(node("n2", vcore=1))
 
 
-def test_what_is_preempted_ends_in_the_same_run(scheduler: MakeScheduler) -> None:
+def test_preempted_allocations_end_in_the_same_run(scheduler: MakeScheduler) -> None:
     config = """
 partitions:
   - name: default
@@ -185,7 +185,7 @@ partitions:
     assert [one.application for one in cluster.preempted] == ["greedy"]
 
 
-def test_applications_may_ask_for_more_and_be_withdrawn(scheduler: MakeScheduler) -> None:
+def test_applications_may_add_asks_and_be_removed(scheduler: MakeScheduler) -> None:
     cluster = scheduler()
     cluster.add(node("n1", vcore=3))
     cluster.submit(application("app"))
@@ -197,7 +197,7 @@ def test_applications_may_ask_for_more_and_be_withdrawn(scheduler: MakeScheduler
     assert any(event.object_id == "app" for event in cluster.events)
 
 
-def test_a_reload_is_one(scheduler: MakeScheduler) -> None:
+def test_configuration_can_be_reloaded(scheduler: MakeScheduler) -> None:
     cluster = scheduler(BY_NAME, plugins=[ByName])
     assert cluster.reload(BY_NAME + "          - name: third\n")
     assert not cluster.reload(BY_NAME + "          - name: third\n")
@@ -208,7 +208,7 @@ def test_a_reload_is_one(scheduler: MakeScheduler) -> None:
 # -- failing assertions ------------------------------------------------------------------------------------
 
 
-def test_failing_assertions_say_what_is_the_case_instead(scheduler: MakeScheduler) -> None:
+def test_failing_assertions_show_the_actual_state(scheduler: MakeScheduler) -> None:
     cluster = scheduler(BY_NAME, node("n1", vcore=4), plugins=[ByName])
     cluster.submit(application("runs", "root.batch"), ask(vcore=1))
     cluster.submit(application("waits", "root.small"), ask("big", vcore=2))
@@ -248,7 +248,7 @@ def test_failing_assertions_say_what_is_the_case_instead(scheduler: MakeSchedule
         assert_rejected_because(cluster, "lost", "another reason")
 
 
-def test_assertions_that_hold_are_silent(scheduler: MakeScheduler) -> None:
+def test_true_assertions_pass(scheduler: MakeScheduler) -> None:
     cluster = scheduler(BY_NAME, node("n1", vcore=4), plugins=[ByName])
     cluster.submit(application("waits", "root.small"), ask("big", vcore=2), ask("fits", vcore=1))
     cluster.submit(application("lost", "root.nowhere"))
@@ -281,6 +281,6 @@ def test_samples_do_not_change() -> None:
     assert (made.submitted, made.waiting_since) == (1_500_000_000, 1_500_000_000)
 
 
-def test_the_share_of_a_queue_is_taken_of_its_quota_and_the_cluster() -> None:
+def test_share_of_a_queue_is_relative_to_its_quota_and_the_cluster() -> None:
     made = queue(total={"vcore": 4, "memory": 8}, max={"vcore": 2})
     assert made.fair_max == {"vcore": 2000, "memory": 8}

@@ -86,55 +86,58 @@ def app_policy(key: Callable[[Application], Any]) -> AppSortPolicy:
 
 CALLS: list[str] = []
 ODD_KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "NaN": (lambda app: float("nan"), "test_keys_have_one_order"),
-    "None for some": (lambda app: app.priority if app.priority > 0 else None, "test_keys_have_one_order"),
-    "a set": (lambda app: {app.id}, "test_keys_have_one_order"),
-    "divides by zero": (lambda app: 1 / sum(app.pending.values()), "test_keys_have_one_order"),
-    "counts calls": (lambda app: CALLS.append("") or len(CALLS), "test_asking_twice_gives_the_same_answer"),  # type: ignore[func-returns-value]
-    "the clock": (lambda app: time.time(), "test_it_reads_no_clock_and_throws_no_dice"),
-    "the clock by name": (lambda app: read_clock(), "test_it_reads_no_clock_and_throws_no_dice"),
-    "the day": (lambda app: datetime.datetime.now().day, "test_it_reads_no_clock_and_throws_no_dice"),
-    "the day by name": (lambda app: Day.today().month, "test_it_reads_no_clock_and_throws_no_dice"),
-    "the hour": (lambda app: time.localtime().tm_hour, "test_it_reads_no_clock_and_throws_no_dice"),
-    "other dice": (lambda app: uuid.uuid4().hex[:0], "test_it_reads_no_clock_and_throws_no_dice"),
-    "dice": (lambda app: random.random(), "test_it_reads_no_clock_and_throws_no_dice"),
+    "NaN": (lambda app: float("nan"), "test_keys_have_a_total_order"),
+    "None for some": (lambda app: app.priority if app.priority > 0 else None, "test_keys_have_a_total_order"),
+    "a set": (lambda app: {app.id}, "test_keys_have_a_total_order"),
+    "divides by zero": (lambda app: 1 / sum(app.pending.values()), "test_keys_have_a_total_order"),
+    "counts calls": (lambda app: CALLS.append("") or len(CALLS), "test_repeated_calls_return_equal_answers"),  # type: ignore[func-returns-value]
+    "the clock": (lambda app: time.time(), "test_answers_depend_on_neither_clock_nor_randomness"),
+    "the clock by name": (lambda app: read_clock(), "test_answers_depend_on_neither_clock_nor_randomness"),
+    "the day": (
+        lambda app: datetime.datetime.now().day,
+        "test_answers_depend_on_neither_clock_nor_randomness",
+    ),
+    "the day by name": (lambda app: Day.today().month, "test_answers_depend_on_neither_clock_nor_randomness"),
+    "the hour": (lambda app: time.localtime().tm_hour, "test_answers_depend_on_neither_clock_nor_randomness"),
+    "other dice": (lambda app: uuid.uuid4().hex[:0], "test_answers_depend_on_neither_clock_nor_randomness"),
+    "dice": (lambda app: random.random(), "test_answers_depend_on_neither_clock_nor_randomness"),
     "changes what it is asked about": (
         lambda app: app.pending.update(vcore=1),
-        "test_asking_twice_gives_the_same_answer",
+        "test_repeated_calls_return_equal_answers",
     ),
     "compares all types with all": (
         lambda app: sum(1 for left in app.pending for right in app.pending if left < right),
-        "test_a_key_costs_at_most_in_proportion_to_the_resource_types",
+        "test_cost_of_a_key_is_at_most_linear_in_resource_types",
     ),
     "goes through all it was asked": (
         lambda app: CALLS.append(app.id) or sum(1 for each in CALLS if each == app.id) * 0,  # type: ignore[func-returns-value]
-        "test_an_answer_costs_no_more_the_more_was_asked",
+        "test_cost_of_an_answer_is_independent_of_earlier_calls",
     ),
 }
 
 
 @pytest.mark.parametrize("odd", ODD_KEYS)
-def test_keys_that_are_none(odd: str) -> None:
+def test_invalid_keys_are_found(odd: str) -> None:
     key, test = ODD_KEYS[odd]
     CALLS.clear()
     assert test in broken_promises(app_policy(key))
 
 
-def test_a_sound_policy_breaks_no_promise() -> None:
+def test_correct_policy_passes_the_contract() -> None:
     assert broken_promises(app_policy(lambda app: (-app.priority, app.id))) == {}
 
 
-def test_a_contract_without_a_plugin_says_what_to_write() -> None:
+def test_contract_without_a_plugin_reports_what_to_write() -> None:
     class TestForgotten(NodeSortPolicyContract):
         pass
 
     with pytest.raises(
         AssertionError, match=r"TestForgotten: there is no policy; write `policy = YourPlugin"
     ):
-        TestForgotten().test_its_class_is_fit_for_its_kind()
+        TestForgotten().test_class_can_be_registered_for_its_kind()
 
 
-def test_options_that_no_configuration_can_give_back() -> None:
+def test_options_that_cannot_be_configured_are_found() -> None:
     @attrs.frozen
     class Weighted(QueueSortPolicy):
         """An order by weight."""
@@ -146,11 +149,11 @@ def test_options_that_no_configuration_can_give_back() -> None:
             return self.weights.get(queue.path, 0.0)
 
     found = broken_promises(Weighted({"root.a": 1.0}))
-    assert "option 'weights': " in found["test_its_options_survive_the_configuration"]
-    assert "cannot be said in a queue property" in found["test_its_options_survive_the_configuration"]
+    assert "option 'weights': " in found["test_options_survive_the_configuration"]
+    assert "cannot be said in a queue property" in found["test_options_survive_the_configuration"]
 
 
-def test_a_key_that_ages_in_secret() -> None:
+def test_undeclared_time_dependent_key_is_found() -> None:
     @attrs.define(eq=False)
     class Secret(AppSortPolicy):
         """Changes its order after a second."""
@@ -166,11 +169,11 @@ def test_a_key_that_ages_in_secret() -> None:
             return -app.submitted if self._context.now() > 1_000_000_000 else app.submitted
 
     (told,) = broken_promises(Secret()).items()
-    assert told[0] == "test_a_key_that_ages_says_how_often_it_is_computed_anew"
+    assert told[0] == "test_time_dependent_key_declares_its_refresh_interval"
     assert "set refresh_every" in told[1]
 
 
-def test_admission_limits_that_let_no_application_take_part() -> None:
+def test_admission_limits_that_admit_no_application_are_found() -> None:
     class Closed(AppSortPolicy):
         """Admits no application."""
 
@@ -187,12 +190,12 @@ def test_admission_limits_that_let_no_application_take_part() -> None:
 
     assert (
         "lets no application take part"
-        in broken_promises(Closed())["test_admission_limits_let_an_application_take_part"]
+        in broken_promises(Closed())["test_admission_limits_admit_an_application"]
     )
 
 
 @pytest.mark.parametrize("score", [lambda node: node.id, lambda node: None, lambda node: float("nan")])
-def test_scores_that_are_no_numbers(score: Callable[[Node], Any]) -> None:
+def test_invalid_scores_are_found(score: Callable[[Node], Any]) -> None:
     class Odd(NodeSortPolicy):
         """Is odd."""
 
@@ -203,7 +206,7 @@ def test_scores_that_are_no_numbers(score: Callable[[Node], Any]) -> None:
 
     found = broken_promises(Odd())
     assert "test_scores_are_numbers_for_every_node_and_request" in found
-    assert "test_a_cluster_runs_under_it_without_a_fault" in found
+    assert "test_cluster_runs_without_plugin_failures" in found
 
 
 class Forgetful(NodeSortPolicy):
@@ -224,16 +227,16 @@ class Forgetful(NodeSortPolicy):
         return self._sign * sum(node.available.values())
 
 
-def test_what_a_reload_changes() -> None:
+def test_answers_changed_by_a_reload_are_found() -> None:
     found = broken_promises(Forgetful())
     assert set(found) >= {
-        "test_a_reload_changes_no_answer",
-        "test_a_reload_that_leaves_it_alone_changes_no_decision",
+        "test_reload_changes_no_answer",
+        "test_reload_without_changes_changes_no_decision",
     }
 
 
 @pytest.mark.parametrize("answer", ["", "root..a", 7, ["root.a"]])
-def test_queues_that_are_none(answer: Any) -> None:
+def test_invalid_queue_names_are_found(answer: Any) -> None:
     class Odd(PlacementRule):
         """Is odd."""
 
@@ -242,7 +245,7 @@ def test_queues_that_are_none(answer: Any) -> None:
         def place(self, app: Application) -> Any:
             return answer
 
-    assert "test_it_answers_with_a_name_or_none" in broken_promises(Odd())
+    assert "test_rule_returns_a_name_or_none" in broken_promises(Odd())
 
 
 def predicate(
@@ -267,22 +270,22 @@ def predicate(
     return Odd()
 
 
-def test_answers_that_are_none() -> None:
+def test_invalid_answers_are_found() -> None:
     found = broken_promises(predicate(lambda ask, node: False))
-    assert "None, or the reason for no" in found["test_it_answers_with_a_reason_or_none"]
+    assert "None, or the reason for no" in found["test_predicate_returns_a_reason_or_none"]
 
 
-def test_classes_that_lie() -> None:
+def test_wrong_ask_classes_are_found() -> None:
     found = broken_promises(predicate(lambda ask, node: "no zone" if "zone" in ask.tags else None))
-    assert "although their classes are equal" in found["test_equal_classes_get_equal_answers"]
+    assert "although their classes are equal" in found["test_equal_classes_have_equal_answers"]
 
 
-def test_node_classes_of_more_than_attributes() -> None:
+def test_node_classes_beyond_attributes_are_found() -> None:
     found = broken_promises(predicate(lambda ask, node: None, node_class=lambda node: len(node.allocated)))
-    assert set(found) == {"test_the_class_of_a_node_depends_on_its_attributes_only"}
+    assert set(found) == {"test_node_class_depends_on_attributes_only"}
 
 
-def test_many_at_once_otherwise_than_one_by_one() -> None:
+def test_differing_batch_answers_are_found() -> None:
     class Odd(Predicate):
         """Is odd."""
 
@@ -294,10 +297,10 @@ def test_many_at_once_otherwise_than_one_by_one() -> None:
         def check_nodes(self, ask: Ask, nodes: Sequence[Node], *, allocate: bool) -> Sequence[str | None]:
             return ["no" for _ in nodes]
 
-    assert set(broken_promises(Odd())) == {"test_many_at_once_are_answered_as_one_by_one"}
+    assert set(broken_promises(Odd())) == {"test_answers_for_many_nodes_equal_answers_for_single_nodes"}
 
 
-def test_sinks_that_cannot_take_what_comes() -> None:
+def test_sinks_that_reject_events_are_found() -> None:
     class Odd(EventSink):
         """Is odd."""
 
@@ -315,12 +318,12 @@ def test_sinks_that_cannot_take_what_comes() -> None:
             if isinstance(batch, list):
                 batch.clear()
 
-    assert "IndexError" in broken_promises(Odd())["test_it_takes_every_event"]
-    assert "test_it_leaves_a_batch_as_it_is" in broken_promises(Greedy())
+    assert "IndexError" in broken_promises(Odd())["test_every_event_is_accepted"]
+    assert "test_batches_of_events_are_not_changed" in broken_promises(Greedy())
 
 
 @pytest.mark.parametrize("answer", ["staff", ["staff", "staff"], [""], 7])
-def test_groups_that_are_none(answer: Any) -> None:
+def test_invalid_groups_are_found(answer: Any) -> None:
     class Odd(UserGroupResolver):
         """Is odd."""
 
@@ -329,17 +332,17 @@ def test_groups_that_are_none(answer: Any) -> None:
         def groups(self, user: str) -> Any:
             return answer
 
-    assert "test_it_answers_with_groups_or_none" in broken_promises(Odd())
+    assert "test_resolver_returns_groups_or_none" in broken_promises(Odd())
 
 
-def test_a_class_without_documentation() -> None:
+def test_missing_docstring_is_found() -> None:
     class Silent(UserGroupResolver):
         name = "silent"
 
         def groups(self, user: str) -> None:
             return None
 
-    assert "write a docstring" in broken_promises(Silent())["test_it_says_what_it_is"]
+    assert "write a docstring" in broken_promises(Silent())["test_class_has_a_docstring"]
 
 
 METHODS = {
@@ -377,21 +380,21 @@ EVERY_KIND = pytest.mark.parametrize("base", CONTRACTS, ids=lambda base: base.__
 
 
 @EVERY_KIND
-def test_of_every_kind_a_sound_one_breaks_no_promise(base: type[Any]) -> None:
+def test_correct_plugins_of_every_kind_pass_the_contract(base: type[Any]) -> None:
     assert broken_promises(odd(base)()) == {}
 
 
 @EVERY_KIND
 @pytest.mark.parametrize("call", ["opened", "reloaded", "closed"])
-def test_of_every_kind_a_life_that_breaks(base: type[Any], call: str) -> None:
+def test_failing_life_cycle_of_every_kind_is_found(base: type[Any], call: str) -> None:
     found = broken_promises(odd(base, **{call: raising})())
-    assert found["test_its_life_has_a_beginning_and_an_end"] == "RuntimeError: no luck"
+    assert found["test_plugin_opens_and_closes"] == "RuntimeError: no luck"
     operation = {"opened": "opening", "reloaded": "reloading", "closed": "closing"}[call]
-    assert operation in found["test_a_cluster_runs_under_it_without_a_fault"]
+    assert operation in found["test_cluster_runs_without_plugin_failures"]
 
 
 @EVERY_KIND
-def test_of_every_kind_options_that_do_not_come_back(base: type[Any]) -> None:
+def test_changed_options_of_every_kind_are_found(base: type[Any]) -> None:
     @attrs.define(eq=False)
     class Grows(odd(base)):  # type: ignore[misc]
         """Changes the options that it receives."""
@@ -401,19 +404,19 @@ def test_of_every_kind_options_that_do_not_come_back(base: type[Any]) -> None:
         def __attrs_post_init__(self) -> None:
             self.limit += 1
 
-    found = broken_promises(Grows(5))["test_its_options_survive_the_configuration"]
+    found = broken_promises(Grows(5))["test_options_survive_the_configuration"]
     assert "option 'limit' is 6, but 7 when the configuration gives it as" in found
 
 
 @EVERY_KIND
-def test_of_every_kind_options_that_no_configuration_knows(base: type[Any]) -> None:
+def test_unconfigurable_options_of_every_kind_are_found(base: type[Any]) -> None:
     class Hidden(odd(base)):  # type: ignore[misc]
         """Accepts an option that it does not declare."""
 
         def __init__(self, limit: int = 3) -> None:
             self.limit = limit
 
-    found = broken_promises(Hidden(5))["test_its_options_survive_the_configuration"]
+    found = broken_promises(Hidden(5))["test_options_survive_the_configuration"]
     assert "takes limit when it is made, which no configuration can give" in found
     assert "@attrs.frozen" in found
 
@@ -442,7 +445,7 @@ ONE_OR_OTHER: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("base", DECIDING, ids=lambda base: base.__name__)
-def test_of_every_kind_that_answers_one_that_remembers(base: type[Any]) -> None:
+def test_state_dependent_answers_of_every_kind_are_found(base: type[Any]) -> None:
     TURNS.clear()
     one, other = ONE_OR_OTHER[METHODS[base]]
     # An odd number of answers would bring it into step again.
@@ -453,7 +456,7 @@ def test_of_every_kind_that_answers_one_that_remembers(base: type[Any]) -> None:
 
 
 @pytest.mark.parametrize("base", DECIDING, ids=lambda base: base.__name__)
-def test_of_every_kind_that_answers_one_that_goes_through_all_it_was_asked(base: type[Any]) -> None:
+def test_growing_cost_of_answers_of_every_kind_is_found(base: type[Any]) -> None:
     asked: list[int] = []
     answer = SOUND[METHODS[base]]
 
@@ -464,23 +467,23 @@ def test_of_every_kind_that_answers_one_that_goes_through_all_it_was_asked(base:
         return answer(self, *question)
 
     found = broken_promises(odd(base, slow)())
-    assert set(found) == {"test_an_answer_costs_no_more_the_more_was_asked"}
+    assert set(found) == {"test_cost_of_an_answer_is_independent_of_earlier_calls"}
     assert "it must not go through all that it was ever asked" in str(found)
 
 
 @pytest.mark.parametrize("base", [PlacementRule, Predicate, NodeSortPolicy], ids=lambda base: base.__name__)
-def test_of_every_kind_that_decides_one_with_a_clock_of_its_own(base: type[Any]) -> None:
+def test_clock_use_of_every_kind_is_found(base: type[Any]) -> None:
     answer = SOUND[METHODS[base]]
 
     def by_day(self: Any, *question: object) -> Any:
         return answer(self, *question) if Day.today().year > 2000 else None
 
     found = broken_promises(odd(base, by_day)())
-    assert set(found) == {"test_it_reads_no_clock_and_throws_no_dice"}
+    assert set(found) == {"test_answers_depend_on_neither_clock_nor_randomness"}
     assert "datetime.date.today() was called: use context.now()" in str(found)
 
 
-def test_to_log_is_not_to_read_the_clock() -> None:
+def test_logging_is_no_clock_use() -> None:
     def talking(self: Any, app: Application) -> str:
         logging.getLogger("talking").warning("%s goes to a", app.id)
         return "a"
@@ -488,7 +491,7 @@ def test_to_log_is_not_to_read_the_clock() -> None:
     assert broken_promises(odd(PlacementRule, talking)()) == {}
 
 
-def test_known_days_are_no_clock() -> None:
+def test_fixed_dates_are_no_clock_use() -> None:
     def by_date(self: Any, app: Application) -> int:
         day = Day.fromtimestamp(app.submitted // 1_000_000_000)
         return day.toordinal() if isinstance(day, Day) and time.strftime("%Y", time.gmtime(0)) else 0
@@ -496,7 +499,7 @@ def test_known_days_are_no_clock() -> None:
     assert broken_promises(odd(AppSortPolicy, by_date)()) == {}
 
 
-def test_options_of_a_dataclass_come_back() -> None:
+def test_options_of_a_dataclass_are_preserved() -> None:
     @dataclasses.dataclass(frozen=True)
     class Limited(odd(AppSortPolicy)):  # type: ignore[misc]
         """With a limit."""
@@ -506,42 +509,45 @@ def test_options_of_a_dataclass_come_back() -> None:
     assert broken_promises(Limited(5)) == {}
 
 
-def test_a_sink_that_goes_through_all_that_it_was_sent() -> None:
+def test_growing_cost_of_a_sink_is_found() -> None:
     def slow(self: Any, batch: Sequence[Event]) -> None:
         self.sent = [*getattr(self, "sent", []), *batch]
         for _ in self.sent:
             pass
 
     found = broken_promises(odd(EventSink, slow)())
-    assert "after 300 events" in found["test_an_event_costs_no_more_the_more_were_sent"]
+    assert "after 300 events" in found["test_cost_of_an_event_is_independent_of_earlier_events"]
 
 
-def test_a_sink_that_changes_what_others_get() -> None:
+def test_sink_that_changes_events_is_found() -> None:
     def change(self: Any, batch: Sequence[Event]) -> None:
         for event in batch:
             object.__setattr__(event, "message", "mine")
 
     found = broken_promises(odd(EventSink, change)())
-    assert "changed the list that it was given, or an event of it" in found["test_it_leaves_a_batch_as_it_is"]
+    assert (
+        "changed the list that it was given, or an event of it"
+        in found["test_batches_of_events_are_not_changed"]
+    )
 
 
-def test_the_message_of_an_order_that_is_none_is_short_and_names_two() -> None:
+def test_message_about_an_invalid_order_is_short_and_names_two_keys() -> None:
     found = broken_promises(app_policy(lambda app: app.priority if app.priority > 0 else None))
-    text = found["test_keys_have_one_order"]
+    text = found["test_keys_have_a_total_order"]
     assert "the keys of plain and used, None and None, do not compare" in text
     assert text.count("do not compare") == 5
     assert "more" in text.splitlines()[-1]
 
 
-def test_a_rule_that_writes_what_no_queue_is_called() -> None:
+def test_rule_with_invalid_queue_names_is_found() -> None:
     def place(self: Any, app: Application) -> str:
         return f"users of {app.id}"
 
     found = broken_promises(odd(PlacementRule, place)())
-    assert "no queue has [' ', ' '] in its name" in found["test_what_it_writes_into_a_name_is_allowed_there"]
+    assert "no queue has [' ', ' '] in its name" in found["test_names_contain_only_allowed_characters"]
 
 
-def test_a_rule_that_lets_the_dots_of_users_through() -> None:
+def test_rule_that_passes_dots_of_user_names_is_found() -> None:
     def by_user(self: Any, app: Application) -> str:
         return f"users.{app.user}"
 
@@ -550,4 +556,4 @@ def test_a_rule_that_lets_the_dots_of_users_through() -> None:
 
     for place in (by_user, by_group):
         found = broken_promises(odd(PlacementRule, place)())
-        assert "write dotless(...)" in found["test_a_dot_in_a_name_of_a_user_or_group_makes_no_level"]
+        assert "write dotless(...)" in found["test_dots_in_user_and_group_names_create_no_level"]

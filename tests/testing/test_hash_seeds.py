@@ -104,7 +104,9 @@ def run(run_python: Run, tmp_path: Path) -> Callable[..., subprocess.CompletedPr
     return run
 
 
-def test_of_every_kind_that_answers_it_is_found(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_hash_dependent_answers_of_every_kind_are_found(
+    run: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
     done = run(SOURCE)
     failed = [line.split("::")[1] for line in done.stdout.splitlines() if line.startswith("FAILED")]
     names = ("ByHash", "Sets", "Shaped", "First", "Missing", "Groups")
@@ -121,7 +123,7 @@ def test_of_every_kind_that_answers_it_is_found(run: Callable[..., subprocess.Co
         assert question in done.stdout
 
 
-def test_the_settings_of_a_run_hold_for_its_processes(
+def test_settings_of_a_run_apply_to_its_processes(
     run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     folder = tmp_path / "elsewhere"

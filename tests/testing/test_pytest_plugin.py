@@ -32,7 +32,7 @@ partitions:
     queues: [{name: root, submitacl: "*", queues: [{name: default}]}]
 """
 
-def test_it_takes_the_emptiest(scheduler: MakeScheduler) -> None:
+def test_emptiest_node_is_used(scheduler: MakeScheduler) -> None:
     cluster = scheduler(QUEUES, node("a", vcore=1), node("b", vcore=2), plugins=[Emptiest])
     cluster.submit(application("app"), ask(vcore=1))
     cluster.run()
@@ -54,20 +54,20 @@ def run(run_python: Run, tmp_path: Path) -> Callable[[str], subprocess.Completed
     return run
 
 
-def test_a_sound_plugin_passes(run: Callable[[str], subprocess.CompletedProcess[str]]) -> None:
+def test_correct_plugin_passes(run: Callable[[str], subprocess.CompletedProcess[str]]) -> None:
     done = run(SOUND)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "failed" not in done.stdout
 
 
-def test_a_lying_one_is_found_by_its_contract_and_by_the_fixture(
+def test_wrong_plugin_is_found_by_its_contract_and_by_the_fixture(
     run: Callable[[str], subprocess.CompletedProcess[str]],
 ) -> None:
     done = run(LYING)
     assert done.returncode == 1
-    assert "FAILED test_mine.py::TestEmptiest::test_keys_have_one_order" in done.stdout
+    assert "FAILED test_mine.py::TestEmptiest::test_keys_have_a_total_order" in done.stdout
     assert "does not equal itself" in done.stdout
-    assert "ERROR test_mine.py::test_it_takes_the_emptiest" in done.stdout
+    assert "ERROR test_mine.py::test_emptiest_node_is_used" in done.stdout
     assert "plugins did what they must not" in done.stdout
     assert (
         "plugin emptiest of under-test (test): computing the score of node a: nan is not a number"
@@ -75,7 +75,7 @@ def test_a_lying_one_is_found_by_its_contract_and_by_the_fixture(
     )
 
 
-def test_the_plugin_imports_next_to_nothing(run_python: Run) -> None:
+def test_plugin_imports_little(run_python: Run) -> None:
     code = (
         "import sys, pytest; before = set(sys.modules); import yunikorn.pytest_plugin\n"
         "print(sorted(name for name in set(sys.modules) - before if name.startswith('yunikorn')))"
@@ -84,7 +84,7 @@ def test_the_plugin_imports_next_to_nothing(run_python: Run) -> None:
     assert done.stdout.strip() == "['yunikorn', 'yunikorn.pytest_plugin']"
 
 
-def test_without_pytest_it_says_what_to_install(run_python: Run) -> None:
+def test_missing_pytest_is_reported_with_what_to_install(run_python: Run) -> None:
     done = run_python("-c", "import sys; sys.modules['pytest'] = None; import yunikorn.testing")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (

@@ -5,7 +5,7 @@
     class TestColdest(NodeSortPolicyContract):
         policy = Coldest("inlet-celsius")
 
-    def test_goes_to_the_cool_node(scheduler: MakeScheduler) -> None:
+    def test_task_is_placed_on_the_cool_node(scheduler: MakeScheduler) -> None:
         hot, cool = (node(name, {"inlet-celsius": name}) for name in ("30", "18"))
         cluster = scheduler(QUEUES, hot, cool)
         cluster.submit(application("app"), ask(vcore=1))

@@ -61,26 +61,26 @@ class AnswersContract(PluginContract):
             if not _same(one, other):
                 raise AssertionError(f"{question.text} is {one!r}, but {when} it is {other!r}")
 
-    def test_asking_twice_gives_the_same_answer(self) -> None:
+    def test_repeated_calls_return_equal_answers(self) -> None:
         """Check that answers do not depend on earlier questions."""
         plugin = self.fresh()
         forth = self._answers(plugin)
         back = [question.put(plugin) for question in self.questions()[::-1]][::-1]
         self._compare(forth, back, "asked again, after other questions,")
 
-    def test_another_object_with_the_same_options_gives_the_same_answers(self) -> None:
+    def test_equal_options_give_equal_answers(self) -> None:
         """Check that answers depend only on the question and the options."""
         first, second = self._answers(self.fresh()), self._answers(self.fresh())
         self._compare(first, second, "asked of another object with the same options")
 
-    def test_a_reload_changes_no_answer(self) -> None:
+    def test_reload_changes_no_answer(self) -> None:
         """Check that `reloaded` does not change answers."""
         plugin = self.fresh()
         before = self._answers(plugin)
         plugin.reloaded(self.context())
         self._compare(before, self._answers(plugin), "after a reload that leaves it alone")
 
-    def test_it_reads_no_clock_and_throws_no_dice(self) -> None:
+    def test_answers_depend_on_neither_clock_nor_randomness(self) -> None:
         """Check that the plugin uses no clock other than `context.now()`, and no random numbers."""
         if self.asks_the_world:
             return
@@ -88,7 +88,7 @@ class AnswersContract(PluginContract):
         with without_clock_and_chance(type(plugin)):
             self._answers(plugin)
 
-    def test_an_answer_costs_no_more_the_more_was_asked(self) -> None:
+    def test_cost_of_an_answer_is_independent_of_earlier_calls(self) -> None:
         """Check that the cost of an answer does not grow with the number of earlier questions."""
         plugin, questions = self.fresh(), self.questions()
         one = questions[0]
@@ -102,7 +102,7 @@ class AnswersContract(PluginContract):
             "go through all that it was ever asked"
         )
 
-    def test_another_hash_seed_changes_no_answer(self, request: pytest.FixtureRequest) -> None:
+    def test_hash_seed_changes_no_answer(self, request: pytest.FixtureRequest) -> None:
         """Check that answers do not depend on the hash seed, such as through the order of a set."""
         # The processes that `different_answers` starts run this test, too, and only write their answers.
         found = different_answers(request, lambda: self.comparable(self._answers(self.fresh())))

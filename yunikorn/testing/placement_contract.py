@@ -49,7 +49,7 @@ class PlacementRuleContract(AnswersContract):
             for sample in self.samples()
         ]
 
-    def test_it_answers_with_a_name_or_none(self) -> None:
+    def test_rule_returns_a_name_or_none(self) -> None:
         """Check that an answer is None or a queue name without empty levels."""
         rule = self.fresh()
         for sample in self.samples():
@@ -61,7 +61,7 @@ class PlacementRuleContract(AnswersContract):
                 assert all(level.strip() for level in levels), f"{what}: one of its levels is empty"
             assert answer != "", f"{what}: say None where there is no match"
 
-    def test_what_it_writes_into_a_name_is_allowed_there(self) -> None:
+    def test_names_contain_only_allowed_characters(self) -> None:
         """Check that characters that the rule itself adds to a name are legal; those of users may not be."""
         rule = self.fresh()
         for sample in self.samples():
@@ -73,7 +73,7 @@ class PlacementRuleContract(AnswersContract):
                 f"application {sample.id} is placed at {answer!r}: no queue has {wrong} in its name"
             )
 
-    def test_a_dot_in_a_name_of_a_user_or_group_makes_no_level(self) -> None:
+    def test_dots_in_user_and_group_names_create_no_level(self) -> None:
         """Check that dots in names are replaced with `dotless`: `ann.lee` is one level, `ann_dot_lee`."""
         rule = self.fresh()
         for sample in self.samples():

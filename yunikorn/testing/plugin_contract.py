@@ -112,16 +112,16 @@ class PluginContract:
 
     # -- tests of all kinds ---------------------------------------------------------------------------
 
-    def test_its_class_is_fit_for_its_kind(self) -> None:
+    def test_class_can_be_registered_for_its_kind(self) -> None:
         """Check the class with the rules of the registry: base, name, method and options."""
         assert check_class(self.kind, type(self.given))
 
-    def test_it_says_what_it_is(self) -> None:
+    def test_class_has_a_docstring(self) -> None:
         """Check that the class has a docstring; `yunikorn plugins` prints its first line."""
         (offer,) = self.registry().offers(self.kind)
         assert offer.summary, f"write a docstring for {offer.cls.__qualname__}: `yunikorn plugins` shows it"
 
-    def test_its_options_survive_the_configuration(self) -> None:
+    def test_options_survive_the_configuration(self) -> None:
         """Check that options are unchanged after conversion to text and back."""
         made = self.registry().make(
             self.kind, type(self.given).name, self.option_texts(), comma_lists=self.in_properties
@@ -135,13 +135,13 @@ class PluginContract:
                 f"{self.option_texts().get(name)!r}"
             )
 
-    def test_its_life_has_a_beginning_and_an_end(self) -> None:
+    def test_plugin_opens_and_closes(self) -> None:
         """Check that the plugin can be opened, reloaded and closed without a resource manager."""
         plugin = self.fresh()
         plugin.reloaded(self.context())
         plugin.closed()
 
-    def test_a_cluster_runs_under_it_without_a_fault(self) -> None:
+    def test_cluster_runs_without_plugin_failures(self) -> None:
         """Check that the plugin causes no failure in a cluster with a varied workload."""
         cluster = self.play(reload=True)
         failures = [
@@ -154,7 +154,7 @@ class PluginContract:
         first, second = self.play(reload=False), self.play(reload=False)
         _assert_equal(first, second, "two clusters to which the same happened decided differently")
 
-    def test_a_reload_that_leaves_it_alone_changes_no_decision(self) -> None:
+    def test_reload_without_changes_changes_no_decision(self) -> None:
         """Check that a reload of another part of the configuration keeps the plugin's state and decisions."""
         # A reload drops reservations, so they are disabled.
         before, after = (self.play(reload=reload, reservations=False) for reload in (False, True))

@@ -55,7 +55,7 @@ class PredicateContract(AnswersContract):
             node("nothing"),
         ]
 
-    def test_it_answers_with_a_reason_or_none(self) -> None:
+    def test_predicate_returns_a_reason_or_none(self) -> None:
         """Check that an answer is None or a non-empty reason."""
         predicate = self.fresh()
         for wanted, found in self._pairs():
@@ -63,7 +63,7 @@ class PredicateContract(AnswersContract):
                 fits = answer is None or (isinstance(answer, str) and answer.strip())
                 assert fits, f"check({wanted.key}, {found.id}) is {answer!r}: None, or the reason for no"
 
-    def test_many_at_once_are_answered_as_one_by_one(self) -> None:
+    def test_answers_for_many_nodes_equal_answers_for_single_nodes(self) -> None:
         """Check that `check_nodes` gives the same answers as calls for single nodes."""
         predicate, nodes = self.fresh(), self.nodes()
         for wanted in self.asks():
@@ -75,7 +75,7 @@ class PredicateContract(AnswersContract):
                     f"but {one.__name__} of each is {alone!r}"
                 )
 
-    def test_equal_classes_get_equal_answers(self) -> None:
+    def test_equal_classes_have_equal_answers(self) -> None:
         """Check that equal classes get equal answers, because the scheduler asks once per pair of classes."""
         predicate = self.fresh()
         if not _declares(predicate, "ask_class"):
@@ -91,7 +91,7 @@ class PredicateContract(AnswersContract):
                 f"classes are equal: {classes!r}"
             )
 
-    def test_the_class_of_a_node_depends_on_its_attributes_only(self) -> None:
+    def test_node_class_depends_on_attributes_only(self) -> None:
         """Check that `node_class` uses attributes only; it is called again only when attributes change."""
         predicate = self.fresh()
         if not _declares(predicate, "node_class"):
@@ -104,7 +104,7 @@ class PredicateContract(AnswersContract):
                 "depend on attributes only"
             )
 
-    def test_it_says_in_words_what_it_wants_or_nothing(self) -> None:
+    def test_requirement_is_a_text_or_none(self) -> None:
         """Check that `wanted` returns None or text that completes "a node with ..."."""
         predicate = self.fresh()
         for wanted in self.asks():

@@ -32,7 +32,7 @@ class UserGroupResolverContract(AnswersContract):
         """Return a question for the groups of each user; the external source must not change meanwhile."""
         return [Question(f"groups({user!r})", partial(_groups, user=user)) for user in self.users()]
 
-    def test_it_answers_with_groups_or_none(self) -> None:
+    def test_resolver_returns_groups_or_none(self) -> None:
         """Check that an answer is None or a list of distinct group names."""
         resolver = self.fresh()
         for user in self.users():

@@ -41,7 +41,7 @@ class EventSinkContract(PluginContract):
         )
         return [plain, [full], [], [full] * 100]
 
-    def test_it_takes_every_event(self) -> None:
+    def test_every_event_is_accepted(self) -> None:
         """Check that the sink accepts events of every type and batches of any size, including empty ones."""
         sink = self.fresh()
         try:
@@ -50,7 +50,7 @@ class EventSinkContract(PluginContract):
         finally:
             sink.closed()
 
-    def test_it_leaves_a_batch_as_it_is(self) -> None:
+    def test_batches_of_events_are_not_changed(self) -> None:
         """Check that the sink does not modify the batch, which is shared with other sinks."""
         sink = self.fresh()
         try:
@@ -61,7 +61,7 @@ class EventSinkContract(PluginContract):
         finally:
             sink.closed()
 
-    def test_it_takes_events_after_a_reload(self) -> None:
+    def test_events_are_accepted_after_a_reload(self) -> None:
         """Check that the sink accepts events after `reloaded`."""
         sink = self.fresh()
         try:
@@ -71,7 +71,7 @@ class EventSinkContract(PluginContract):
         finally:
             sink.closed()
 
-    def test_an_event_costs_no_more_the_more_were_sent(self) -> None:
+    def test_cost_of_an_event_is_independent_of_earlier_events(self) -> None:
         """Check that the cost of an event does not grow with the number of earlier events."""
         sink, batch = self.fresh(), list(self.batches()[0])[:1]
         try:
@@ -86,6 +86,6 @@ class EventSinkContract(PluginContract):
             "it must not go through all that it was ever sent"
         )
 
-    def test_it_may_end_without_an_event(self) -> None:
+    def test_sink_without_events_closes(self) -> None:
         """Check that the sink can be closed without any event."""
         self.fresh().closed()

@@ -71,13 +71,13 @@ class SortContract(AnswersContract):
     def _keys(self, policy: Any, samples: Sequence[Any]) -> list[Any]:
         return [self.key_of(policy, sample) for sample in samples]
 
-    def test_keys_have_one_order(self) -> None:
+    def test_keys_have_a_total_order(self) -> None:
         """Check for a total order, also with empty amounts, zeros, and types that only one sample has."""
         policy = self.fresh()
         keyed = [Keyed(_label(sample), self.key_of(policy, sample)) for sample in self.samples()]
         _assert_ordered(keyed)
 
-    def test_a_key_that_ages_says_how_often_it_is_computed_anew(self) -> None:
+    def test_time_dependent_key_declares_its_refresh_interval(self) -> None:
         """Check that a policy whose order changes with time alone sets `refresh_every`."""
         clock = ManualClock()
         policy, samples = self.fresh(clock), self.samples()
@@ -94,7 +94,7 @@ class SortContract(AnswersContract):
                 f"keys age: the order is {before}, and a day later {after}; set refresh_every"
             )
 
-    def test_a_key_costs_at_most_in_proportion_to_the_resource_types(self) -> None:
+    def test_cost_of_a_key_is_at_most_linear_in_resource_types(self) -> None:
         """Check that the cost of a key is at most proportional to the number of resource types."""
         policy = self.fresh()
         few = count_operations(partial(self.key_of, policy, self.wide(FEW)))
@@ -139,7 +139,7 @@ class AppSortPolicyContract(SortContract):
     def _queue(self) -> QueueSample:
         return queue("root.batch")
 
-    def test_admission_limits_let_an_application_take_part(self) -> None:
+    def test_admission_limits_admit_an_application(self) -> None:
         """Check that `admission_limits` returns counts or None, and always lets an application take part."""
         policy = self.fresh()
         counts: dict[Hashable, int] = {}
@@ -287,7 +287,7 @@ class NodeSortPolicyContract(SortContract):
                 assert isinstance(score, (int, float)), f"{what}: a number is wanted"
                 assert score == score, what
 
-    def test_scores_have_one_order_for_every_request(self) -> None:
+    def test_scores_order_nodes_consistently_for_every_request(self) -> None:
         """Check for a total order of the scores for every request."""
         policy = self.fresh()
         for ask_class in self.ask_classes():

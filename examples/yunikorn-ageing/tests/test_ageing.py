@@ -62,23 +62,25 @@ def turns_until_poor_runs(cluster: Cluster, most: int = 60) -> int:
 
 
 @pytest.mark.parametrize(("policy", "priority"), [("fifo", "enabled"), (STEP, "enabled")])
-def test_with_priorities_first_the_poor_starve(policy: str, priority: str, scheduler: MakeScheduler) -> None:
+def test_low_priority_applications_starve_without_ageing(
+    policy: str, priority: str, scheduler: MakeScheduler
+) -> None:
     cluster = scheduler(configuration(policy, priority=priority), node(vcore=1), plugins=[Ageing])
     assert turns_until_poor_runs(cluster) == 60
 
 
-def test_with_ageing_they_do_not(scheduler: MakeScheduler) -> None:
+def test_low_priority_applications_run_with_ageing(scheduler: MakeScheduler) -> None:
     cluster = scheduler(configuration(STEP), node(vcore=1), plugins=[Ageing])
     # Five levels of priority take 5 * 60 seconds, which are 30 rounds.
     assert turns_until_poor_runs(cluster) == pytest.approx(30, abs=1)
 
 
-def test_patience_ends_whatever_the_priority(scheduler: MakeScheduler) -> None:
+def test_overdue_application_runs_before_higher_priorities(scheduler: MakeScheduler) -> None:
     cluster = scheduler(configuration(PATIENCE), node(vcore=1), plugins=[Ageing])
     assert turns_until_poor_runs(cluster) == pytest.approx(20, abs=1)
 
 
-def test_of_equal_priority_who_came_first_goes_first(scheduler: MakeScheduler) -> None:
+def test_applications_of_equal_priority_run_in_order_of_submission(scheduler: MakeScheduler) -> None:
     cluster = scheduler(configuration(STEP), node(vcore=4), plugins=[Ageing])
     for name in ("first", "second", "third"):
         cluster.submit(application(name, "root.batch"), ask(vcore=1, priority=0))

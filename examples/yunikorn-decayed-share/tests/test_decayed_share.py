@@ -48,17 +48,17 @@ def after_a_night(cluster: Cluster, morning: float) -> list[str]:
     return [one.application for one in cluster.run()]
 
 
-def test_at_this_moment_both_are_equal(scheduler: MakeScheduler) -> None:
+def test_fair_policy_ignores_past_usage(scheduler: MakeScheduler) -> None:
     cluster = scheduler(QUEUES.replace("POLICY", "fair"), node(vcore=4), plugins=[])
     assert sorted(after_a_night(cluster, 60)) == ["busy", "busy", "calm", "calm"]
 
 
-def test_over_time_they_are_not(scheduler: MakeScheduler) -> None:
+def test_queue_with_less_past_usage_is_served_first(scheduler: MakeScheduler) -> None:
     cluster = scheduler(DECAYED, node(vcore=4), plugins=[DecayedShare])
     assert after_a_night(cluster, 60) == ["calm"] * 4
 
 
-def test_what_is_long_ago_is_forgotten(scheduler: MakeScheduler) -> None:
+def test_past_usage_decays(scheduler: MakeScheduler) -> None:
     cluster = scheduler(DECAYED, node(vcore=4), plugins=[DecayedShare])
     # After thirty half-lives the usage of the night is negligible, so that of `calm` soon exceeds it.
     assert after_a_night(cluster, 30 * 3600) == ["calm"] * 4
@@ -68,7 +68,7 @@ def test_what_is_long_ago_is_forgotten(scheduler: MakeScheduler) -> None:
     assert [one.application for one in cluster.run()] == ["busy"] * 4
 
 
-def test_a_guarantee_is_what_a_queue_is_due() -> None:
+def test_past_usage_is_relative_to_the_guarantee() -> None:
     policy = DecayedShare(hours=1.0)
     total = {"vcore": 100}
     poor = queue("root.poor", total=total, recent={"vcore": 1e6})

@@ -63,13 +63,13 @@ def test_binpacking_strands_gpus(scheduler: MakeScheduler) -> None:
 
 
 @pytest.mark.parametrize("typical", [[], [{"resources": {"vcore": 4000, "gpu": 1}, "weight": 1}]])
-def test_this_policy_does_not(typical: object, scheduler: MakeScheduler) -> None:
+def test_gpu_packing_strands_no_gpus(typical: object, scheduler: MakeScheduler) -> None:
     config = configuration("gpu-packing", gpu="gpu", typical=typical)
     cluster = after_some_plain_work(scheduler(config, *NODES, plugins=[GpuPacking]))
     assert_placed(cluster, "gpus", on="with", count=3)
 
 
-def test_where_nothing_is_stranded_it_packs(scheduler: MakeScheduler) -> None:
+def test_nodes_are_packed_if_no_gpu_is_stranded(scheduler: MakeScheduler) -> None:
     nodes = [node(name, vcore=8, memory="32Gi", capacity={"gpu": 2}) for name in ("a", "b")]
     cluster = scheduler(configuration("gpu-packing", gpu="gpu"), *nodes, plugins=[GpuPacking])
     cluster.submit(application("app"), ask("task", 3, vcore=4, memory="16Gi", resource={"gpu": 1}))

@@ -52,7 +52,7 @@ def configuration(file: Path, **options: object) -> str:
     return json.dumps({"partitions": [partition]})
 
 
-def test_the_first_line_that_holds_is_taken(scheduler: MakeScheduler, file: Path) -> None:
+def test_first_matching_line_is_used(scheduler: MakeScheduler, file: Path) -> None:
     cluster = scheduler(configuration(file), plugins=[MappingFile])
     cluster.submit(application("a", "", user="ann", groups=["staff"]))
     cluster.submit(application("b", "", user="bob", groups=["guests", "staff"]))
@@ -64,7 +64,7 @@ def test_the_first_line_that_holds_is_taken(scheduler: MakeScheduler, file: Path
     assert_queue(cluster, "d", "root.default")
 
 
-def test_a_file_that_changes_is_read_again(scheduler: MakeScheduler, file: Path) -> None:
+def test_changed_file_is_read_again(scheduler: MakeScheduler, file: Path) -> None:
     cluster = scheduler(configuration(file), plugins=[MappingFile])
     cluster.submit(application("before", "", user="ann"))
     file.write_text("user ann root.elsewhere\n", "utf-8")
@@ -79,7 +79,7 @@ def test_a_file_that_changes_is_read_again(scheduler: MakeScheduler, file: Path)
 @pytest.mark.parametrize(
     "text", ["usr ann root.a\n", "user ann\n", "tag team root.a\n", "user ann root..a\n", None]
 )
-def test_a_file_that_breaks_leaves_what_it_said(
+def test_invalid_file_leaves_the_mapping_unchanged(
     text: str | None, scheduler: MakeScheduler, file: Path
 ) -> None:
     cluster = scheduler(configuration(file), plugins=[MappingFile])
@@ -101,7 +101,7 @@ def test_a_file_that_breaks_leaves_what_it_said(
     assert_queue(cluster, "mended", "root.mended")
 
 
-def test_a_reload_leaves_the_file_as_it_was_last_read(scheduler: MakeScheduler, file: Path) -> None:
+def test_reload_does_not_read_the_file_again(scheduler: MakeScheduler, file: Path) -> None:
     cluster = scheduler(configuration(file), plugins=[MappingFile])
     file.write_text("nonsense", "utf-8")
     cluster.reload(configuration(file).replace('"default"}]}', '"default"}, {"name": "more"}]}'))
@@ -110,7 +110,7 @@ def test_a_reload_leaves_the_file_as_it_was_last_read(scheduler: MakeScheduler, 
     assert [fault.count for fault in cluster.failures] == [1]
 
 
-def test_without_a_file_at_the_start_nobody_is_placed_and_it_says_why(tmp_path: Path) -> None:
+def test_missing_file_at_start_rejects_applications_with_a_reason(tmp_path: Path) -> None:
     clusters = Clusters()
     missing = tmp_path / "missing.txt"
     cluster = clusters(configuration(missing), plugins=[MappingFile], failures="expected")
@@ -123,7 +123,7 @@ def test_without_a_file_at_the_start_nobody_is_placed_and_it_says_why(tmp_path: 
     clusters.close()
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_errors_are_reported_together() -> None:
     with pytest.raises(
         ValueError, match=r"line 1: expected .*; line 3: a level of the queue 'a\.\.b' is empty"
     ):

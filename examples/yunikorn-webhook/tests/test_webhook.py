@@ -106,7 +106,7 @@ def test_events_arrive_in_order_with_their_headers(serve: Any) -> None:
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])
-def test_what_fails_is_tried_again(status: int, serve: Any) -> None:
+def test_failed_delivery_is_retried(status: int, serve: Any) -> None:
     server = serve(status, status, status)
     sink = opened(server)
     sink.send(events(2))
@@ -115,7 +115,7 @@ def test_what_fails_is_tried_again(status: int, serve: Any) -> None:
     assert (sink.counts.delivered, sink.counts.retries) == (2, 3)
 
 
-def test_what_fails_too_often_is_dropped_and_the_next_is_delivered(
+def test_batch_is_dropped_after_the_last_retry_and_the_next_is_delivered(
     serve: Any,
 ) -> None:
     told: list[tuple[str, object]] = []
@@ -130,7 +130,7 @@ def test_what_fails_too_often_is_dropped_and_the_next_is_delivered(
     assert "1 were dropped so far: tried 3 times: HTTP 500" in str(what)
 
 
-def test_what_is_refused_is_not_tried_again(serve: Any) -> None:
+def test_refused_delivery_is_not_retried(serve: Any) -> None:
     server = serve(400)
     sink = opened(server, batch=1)
     sink.send(events(2))
@@ -139,7 +139,7 @@ def test_what_is_refused_is_not_tried_again(serve: Any) -> None:
     assert (sink.counts.delivered, sink.counts.dropped, sink.counts.retries) == (1, 1, 0)
 
 
-def test_the_scheduler_never_waits_and_what_has_no_room_is_counted() -> None:
+def test_scheduler_does_not_block_and_dropped_events_are_counted() -> None:
     gate, entered = threading.Event(), threading.Event()
     got: list[str] = []
 
@@ -160,13 +160,13 @@ def test_the_scheduler_never_waits_and_what_has_no_room_is_counted() -> None:
     assert (courier.counts.delivered, courier.counts.dropped, courier.counts.waiting) == (5, 7, 0)
 
 
-def test_waits_grow_up_to_the_longest() -> None:
+def test_retry_delays_grow_up_to_the_maximum() -> None:
     retries = Retries(10, 0.5, 30.0)
     assert [retries.wait(tried) for tried in range(1, 10)] == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
     assert retries.wait(10_000) == 30
 
 
-def test_the_end_does_not_wait_for_ever(serve: Any) -> None:
+def test_close_is_bounded_in_time(serve: Any) -> None:
     server = serve(*[500] * 1000)
     sink = opened(server, first_wait=3600.0, longest_wait=3600.0, patience=0.0)
     sink.send(events(3))
@@ -179,12 +179,12 @@ def test_the_end_does_not_wait_for_ever(serve: Any) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "example.org", "ftp://example.org", "http://"])
-def test_a_url_that_is_none_is_refused(url: str) -> None:
+def test_invalid_url_is_rejected(url: str) -> None:
     with pytest.raises(ValueError, match="expected http://"):
         Webhook(url)
 
 
-def test_in_a_cluster_everything_that_happens_arrives(scheduler: MakeScheduler, serve: Any) -> None:
+def test_all_events_of_a_cluster_are_delivered(scheduler: MakeScheduler, serve: Any) -> None:
     server = serve()
     options = json.dumps({"name": "webhook", "url": server.url})
     root = '{"name": "root", "submitacl": "*", "queues": [{"name": "default"}]}'
