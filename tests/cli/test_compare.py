@@ -68,7 +68,7 @@ def rows(found: Any) -> dict[tuple[str, str], Any]:
     return {(row["section"], row["name"]): row for row in found["rows"]}
 
 
-def test_one_setting_is_compared_with_the_configuration_as_it_is(call: Call) -> None:
+def test_setting_is_compared_with_the_unchanged_configuration(call: Call) -> None:
     status, out, err = call("--set", f"{POLICY}=fair", "--json")
     assert (status, err) == (0, "")
     found = json.loads(out)
@@ -90,7 +90,7 @@ def test_one_setting_is_compared_with_the_configuration_as_it_is(call: Call) -> 
     assert found["reports"][1][0]["figures"]["queues"][0]["name"] == "root.a"
 
 
-def test_the_sentence_says_where_two_runs_part_and_why(call: Call) -> None:
+def test_divergence_is_described_with_its_reason(call: Call) -> None:
     _, out, _ = call("--set", f"{POLICY}=fifo,fair,stateaware", "--json")
     found = json.loads(out)
     assert found["variants"] == ["fifo", "fair", "stateaware"]
@@ -107,7 +107,7 @@ def test_the_sentence_says_where_two_runs_part_and_why(call: Call) -> None:
     assert stateaware["variant"] == "stateaware"
 
 
-def test_the_table_marks_what_differs(call: Call) -> None:
+def test_table_marks_significant_differences(call: Call) -> None:
     _, out, _ = call("--set", f"{POLICY}=fifo,fair")
     lines = {line.split("  ")[1].strip(): line for line in out.splitlines() if line.startswith("   ")}
     assert "2 variants of workload.yaml" in out
@@ -130,7 +130,7 @@ def test_variants_are_all_combinations_of_configurations_and_settings(call: Call
     ]
 
 
-def test_files_of_a_comparison(call: Call, tmp_path: Path) -> None:
+def test_comparison_writes_its_files(call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     status, out, _ = call("--set", f"{POLICY}=fifo,fair", "--out", str(folder), "--json")
     assert status == 0
@@ -162,7 +162,7 @@ def test_files_of_a_comparison(call: Call, tmp_path: Path) -> None:
     assert "http" not in page
 
 
-def test_folders_of_an_earlier_comparison_are_told_and_left_alone(call: Call, tmp_path: Path) -> None:
+def test_folders_of_an_earlier_comparison_are_reported_and_kept(call: Call, tmp_path: Path) -> None:
     options = ("--no-plots", "--out", str(tmp_path / "out"))
     assert "earlier" not in call("--set", f"{POLICY}=fifo,fair,stateaware", *options)[2]
     status, _, err = call("--set", f"{POLICY}=stateaware,fifo", *options)
@@ -171,7 +171,7 @@ def test_folders_of_an_earlier_comparison_are_told_and_left_alone(call: Call, tm
     assert (tmp_path / "out" / "3-stateaware" / "report.json").is_file()
 
 
-def test_other_processes_give_the_same_bytes(call: Call, tmp_path: Path) -> None:
+def test_worker_processes_write_identical_files(call: Call, tmp_path: Path) -> None:
     arguments = ("--set", f"{POLICY}=fifo,fair", "--json", "--no-plots", "--out")
     alone = call(*arguments, str(tmp_path / "one"), jobs=1)
     together = call(*arguments, str(tmp_path / "two"), jobs=2)
@@ -198,7 +198,7 @@ def test_other_processes_give_the_same_bytes(call: Call, tmp_path: Path) -> None
         (("--set", f"{LIMIT}={','.join(map(str, range(1, 70)))}"), "69 variants are too many"),
     ],
 )
-def test_bad_calls_are_one_message_before_anything_runs(
+def test_invalid_calls_fail_with_one_message_before_any_run(
     call: Call, arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compare, "compare", lambda *_, **__: pytest.fail("it ran"))
@@ -207,14 +207,14 @@ def test_bad_calls_are_one_message_before_anything_runs(
     assert said in err
 
 
-def test_all_bad_settings_are_said_at_once(call: Call) -> None:
+def test_all_invalid_settings_are_reported_together(call: Call) -> None:
     _, _, err = call("--set", f"{LIMIT}=1,many,-5", "--set", f"{POLICY}=fifo,fare")
     assert f"{LIMIT}=many" in err
     assert f"{LIMIT}=-5" in err
     assert "fare" in err
 
 
-def test_each_wrong_path_and_value_is_said_once_whatever_it_is_combined_with(call: Call) -> None:
+def test_each_invalid_path_and_value_is_reported_once_across_combinations(call: Call) -> None:
     nowhere = POLICY.replace("queues[0].prop", "queues[7].prop")
     found = call("--set", f"{nowhere}=fifo,fair", "--set", "foo=3", "--set", f"{LIMIT}=-5,many")
     assert found[:2] == (2, "")
@@ -223,7 +223,7 @@ def test_each_wrong_path_and_value_is_said_once_whatever_it_is_combined_with(cal
     assert sorted(line.split(": ")[0] for line in lines) == sorted(f"--set {one}" for one in expected)
 
 
-def test_what_is_wrong_with_settings_configurations_and_workload_is_said_at_once(
+def test_errors_of_settings_configurations_and_workload_are_reported_together(
     call: Call, tmp_path: Path
 ) -> None:
     missing = str(tmp_path / "missing.yaml")
@@ -239,7 +239,7 @@ def test_what_is_wrong_with_settings_configurations_and_workload_is_said_at_once
         assert said in err, said
 
 
-def test_an_invalid_configuration_is_said_as_that(call: Call, tmp_path: Path) -> None:
+def test_invalid_configuration_is_not_reported_as_invalid_setting(call: Call, tmp_path: Path) -> None:
     status, _, err = call("--set", f"{POLICY}=fair", config=CONFIG.replace("submitacl", "submitcal"))
     assert status == 2
     assert "queues.yaml: line " in err
@@ -247,7 +247,7 @@ def test_an_invalid_configuration_is_said_as_that(call: Call, tmp_path: Path) ->
     assert "--set" not in err
 
 
-def test_a_real_trace_under_three_policies(
+def test_real_trace_is_compared_under_three_policies(
     traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "queues.yaml"
@@ -265,7 +265,7 @@ def test_a_real_trace_under_three_policies(
     assert values[0] == values[1] < values[2]
 
 
-def test_the_comparison_of_the_guide_differs_for_the_reasons_it_gives(
+def test_comparison_of_the_guide_differs_as_documented(
     traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its first ten days: three queues with guarantees, and a limit that one user meets."""
@@ -293,7 +293,7 @@ def test_the_comparison_of_the_guide_differs_for_the_reasons_it_gives(
     assert stateaware["user1"] < fifo["user1"] * 1.2
 
 
-def test_a_worker_that_is_killed_is_said_with_what_helps() -> None:
+def test_killed_worker_is_reported_with_a_suggestion() -> None:
     with pytest.raises(UsageError, match="use --jobs 1"), compare._workers(2, 2):
         raise BrokenProcessPool
 
@@ -318,9 +318,7 @@ def test_workers_end_with_the_process_that_was_killed() -> None:
     assert process.returncode == -signal.SIGKILL
 
 
-def test_a_run_that_was_interrupted_leaves_parts_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_run_leaves_partial_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "workload.yaml").write_text(WORKLOAD, "utf-8")
 
     @contextlib.contextmanager

@@ -50,7 +50,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"yunikorn {__version__} ({kind_of_build()})\n"
 
 
-def test_the_collector_is_set_in_a_process_of_our_own_only(
+def test_garbage_collector_is_configured_in_own_processes_only(
     fake: Callable[[Callable[[], object]], list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = gc.get_threshold(), gc.get_freeze_count()
@@ -101,21 +101,23 @@ def test_an_unknown_command_gets_a_suggestion(capsys: pytest.CaptureFixture[str]
     assert "no command is called 'simulat', did you mean 'simulate'?; known: " in capsys.readouterr().err
 
 
-def test_an_error_of_ours_is_a_message(
+def test_yunikorn_errors_are_printed_as_messages(
     fake: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert shell.main(fake(failing(UsageError("no nodes: give some")))) == 2
     assert capsys.readouterr().err == "Error: no nodes: give some\n"
 
 
-def test_an_error_of_the_system_is_a_message(
+def test_system_errors_are_printed_as_messages(
     fake: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert shell.main(fake(failing(FileNotFoundError(2, "No such file or directory", "queues.yaml")))) == 2
     assert capsys.readouterr().err == "Error: queues.yaml: No such file or directory\n"
 
 
-def test_a_bug_is_said_to_be_one(fake: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_internal_error_is_reported_as_a_bug(
+    fake: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert shell.main(fake(failing(ZeroDivisionError("division by zero")))) == 70
     text = capsys.readouterr().err
     assert text.startswith("Error: ZeroDivisionError: division by zero\nThis is a bug in yunikorn.")
@@ -129,13 +131,13 @@ def test_ctrl_c_is_quiet(fake: Callable[..., list[str]], capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(("leave", "status"), [(lambda: sys.exit(1), 1), (lambda: 3, 3), (lambda: None, 0)])
-def test_the_command_says_the_status(
+def test_exit_status_is_that_of_the_command(
     leave: Callable[[], object], status: int, fake: Callable[..., list[str]]
 ) -> None:
     assert shell.main(fake(leave)) == status
 
 
-def test_a_reader_that_leaves_is_no_error() -> None:
+def test_closed_output_pipe_is_no_error() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     writer = subprocess.Popen(
         [sys.executable, "-m", "yunikorn", "plugins"],
@@ -152,7 +154,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 
 
 @pytest.mark.skipif(not (CHECKOUT / "plugins").is_dir(), reason="not a checkout: the package is installed")
-def test_a_bare_checkout_runs_from_anywhere(tmp_path: Path) -> None:
+def test_checkout_runs_from_any_folder(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     done = subprocess.run(
         [sys.executable, "-m", "yunikorn", "plugins", "--kind", "app-sort"],

@@ -38,7 +38,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory, run_python: Run) -> Path:
 
 
 @pytest.mark.parametrize("kind", [kind.id for kind in KINDS])
-def test_a_new_package_has_all_that_it_needs(kind: str, packages: Path) -> None:
+def test_new_package_is_complete(kind: str, packages: Path) -> None:
     folder = packages / f"yunikorn-my-{kind}"
     module = f"yunikorn_my_{kind.replace('-', '_')}"
     assert names_of(folder) == [
@@ -57,7 +57,7 @@ def test_a_new_package_has_all_that_it_needs(kind: str, packages: Path) -> None:
         assert text == "" or text.endswith("\n")
 
 
-def test_all_of_them_pass_their_own_tests(packages: Path, run_python: Run) -> None:
+def test_new_packages_pass_their_own_tests(packages: Path, run_python: Run) -> None:
     folders = sorted(packages.glob("yunikorn-*"))
     settings = ["-q", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider"]
     path = os.pathsep.join(map(str, [*folders, *filter(None, sys.path)]))
@@ -71,7 +71,7 @@ def test_all_of_them_pass_their_own_tests(packages: Path, run_python: Run) -> No
     assert " passed" in done.stdout
 
 
-def test_all_of_them_are_typed_and_tidy(packages: Path, run_python: Run) -> None:
+def test_new_packages_pass_mypy_and_ruff(packages: Path, run_python: Run) -> None:
     modules = sorted(path.parent for path in packages.glob("*/*/py.typed"))
     tests = sorted(packages.glob("*/tests/*.py"))
     assert len(modules) == len(tests) == len(KINDS)
@@ -92,7 +92,7 @@ def test_all_of_them_are_typed_and_tidy(packages: Path, run_python: Run) -> None
             assert tidy.returncode == 0, tidy.stdout
 
 
-def test_a_long_name_leaves_it_tidy(run: Run, run_python: Run, tmp_path: Path) -> None:
+def test_new_package_with_a_long_name_passes_ruff(run: Run, run_python: Run, tmp_path: Path) -> None:
     for kind in KINDS:
         assert run("new", kind.id, f"prefers-what-nobody-else-asks-{kind.id}", cwd=tmp_path).returncode == 0
     for command in (["check"], ["format", "--check", "--diff"]):
@@ -104,13 +104,13 @@ def test_a_long_name_leaves_it_tidy(run: Run, run_python: Run, tmp_path: Path) -
     ("kind", "title"),
     [("app-sort", "An application sort"), ("user-groups", "A user-group")],
 )
-def test_the_words_of_a_package_are_those_of_its_kind(kind: str, title: str, packages: Path) -> None:
+def test_new_package_names_its_kind(kind: str, title: str, packages: Path) -> None:
     for file in ("README.md", "pyproject.toml"):
         assert title in (packages / f"yunikorn-my-{kind}" / file).read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", ["node", "none", "list", "x1-y2"])
-def test_a_name_that_means_something_in_python_makes_a_class_all_the_same(
+def test_python_keywords_and_builtins_are_valid_names(
     name: str, run: Run, run_python: Run, tmp_path: Path
 ) -> None:
     assert run("new", "node-sort", name, cwd=tmp_path).returncode == 0
@@ -123,27 +123,27 @@ def test_a_name_that_means_something_in_python_makes_a_class_all_the_same(
 @pytest.mark.parametrize(
     "name", ["Coldest", "", "a b", "-a", "a-", "a--b", "1st", "ä", "../up", "a/b", "a.b", "a_b", "x" * 51]
 )
-def test_bad_names_are_refused(name: str, run: Run, tmp_path: Path) -> None:
+def test_invalid_names_are_rejected(name: str, run: Run, tmp_path: Path) -> None:
     done = run("new", "node-sort", "--", name, cwd=tmp_path)
     assert done.returncode == 2
     assert "cannot be the name of a plugin: use at most 50 lower-case letters" in done.stderr
     assert names_of(tmp_path) == []
 
 
-def test_the_prefix_of_the_package_is_no_part_of_the_name(run: Run, tmp_path: Path) -> None:
+def test_package_prefix_is_stripped_from_the_name(run: Run, tmp_path: Path) -> None:
     done = run("new", "node-sort", "yunikorn-coldest", cwd=tmp_path)
     assert done.returncode == 2
     assert "leave 'yunikorn-' out of the name" in done.stderr
 
 
-def test_a_name_that_is_taken_is_refused(run: Run, tmp_path: Path) -> None:
+def test_taken_name_is_rejected(run: Run, tmp_path: Path) -> None:
     done = run("new", "node-sort", "fair", cwd=tmp_path)
     assert done.returncode == 2
     assert "node sort policy 'fair' already exists: fair of " in done.stderr
     assert run("new", "predicate", "fair", cwd=tmp_path).returncode == 0
 
 
-def test_what_is_there_is_left_as_it_is(run: Run, tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(run: Run, tmp_path: Path) -> None:
     mine = tmp_path / "yunikorn-coldest"
     mine.mkdir()
     (mine / "notes.txt").write_text("mine", "utf-8")
@@ -153,7 +153,7 @@ def test_what_is_there_is_left_as_it_is(run: Run, tmp_path: Path) -> None:
     assert names_of(tmp_path) == ["yunikorn-coldest/notes.txt"]
 
 
-def test_it_may_be_made_elsewhere(run: Run, tmp_path: Path) -> None:
+def test_package_is_created_in_another_folder(run: Run, tmp_path: Path) -> None:
     done = run("new", "app-sort", "mine", "--in", "there", cwd=tmp_path)
     assert done.returncode == 2
     assert "there: there is no such folder; create it first" in done.stderr
@@ -164,13 +164,13 @@ def test_it_may_be_made_elsewhere(run: Run, tmp_path: Path) -> None:
     assert "cd there/yunikorn-mine" in done.stdout
 
 
-def test_an_unknown_kind_is_told_with_those_there_are(run: Run, tmp_path: Path) -> None:
+def test_unknown_kind_is_reported_with_the_known_kinds(run: Run, tmp_path: Path) -> None:
     done = run("new", "node", "mine", cwd=tmp_path)
     assert done.returncode == 2
     assert "'node' is not one of 'app-sort', 'queue-sort', 'node-sort'" in done.stderr
 
 
-def test_options_of_the_list_are_no_options_of_new(run: Run, tmp_path: Path) -> None:
+def test_options_of_plugins_are_rejected_by_new(run: Run, tmp_path: Path) -> None:
     done = run("--json", "new", "app-sort", "mine", cwd=tmp_path)
     assert done.returncode == 2
     assert "--json applies to the list, not to 'new'" in done.stderr

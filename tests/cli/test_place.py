@@ -61,7 +61,7 @@ def place(config: str, capsys: pytest.CaptureFixture[str]) -> Any:
     return run
 
 
-def test_where_by_which_rule_and_what_came_of_each(place: Any) -> None:
+def test_queue_and_result_of_each_rule_are_printed(place: Any) -> None:
     assert place("--user", "bob", "--group", "guests", "--tag", "namespace=x") == (
         0,
         "application: root.last_resort, by rule 3 (fixed)\n"
@@ -75,7 +75,7 @@ def test_where_by_which_rule_and_what_came_of_each(place: Any) -> None:
     )
 
 
-def test_a_queue_that_cannot_be_made_is_no_match(place: Any) -> None:
+def test_queue_that_cannot_be_created_is_no_match(place: Any) -> None:
     status, out, _ = place("--user", "ann", "--tag", "namespace=root.ann.x")
     assert status == 0
     assert out.splitlines()[0] == "application: root.ann, by rule 2 (user)"
@@ -83,7 +83,7 @@ def test_a_queue_that_cannot_be_made_is_no_match(place: Any) -> None:
     assert f"  1 tag 'namespace'  no match  {made}" in out.splitlines()
 
 
-def test_a_rejection_says_why_and_ends_with_1(place: Any) -> None:
+def test_rejection_is_printed_with_its_reason_and_status_1(place: Any) -> None:
     status, out, err = place("--user", "eve", "--tag", "namespace=x")
     assert status == 1
     assert err == ""
@@ -121,7 +121,7 @@ def test_json(place: Any) -> None:
     }
 
 
-def test_the_queue_and_the_partition(place: Any) -> None:
+def test_queue_and_partition_options_are_used(place: Any) -> None:
     assert place("--user", "eve", "--partition", "lab", "--queue", "bench")[0] == 0
     assert place("--user", "eve", "--partition", "lab", "--queue", "bunch")[0] == 1
     status, out, _ = place("--user", "eve", "--partition", "Lab", "--json")
@@ -131,7 +131,7 @@ def test_the_queue_and_the_partition(place: Any) -> None:
     assert answer["reason"] == "failed to find partition Lab"
 
 
-def test_asking_writes_no_events(place: Any) -> None:
+def test_placing_records_no_events(place: Any) -> None:
     assert place("--user", "ann")[0] == 0
     assert sorted(path.name for path in Path.cwd().iterdir()) == ["queues.yaml"]
 
@@ -139,7 +139,7 @@ def test_asking_writes_no_events(place: Any) -> None:
 # -- several applications ------------------------------------------------------------------------------
 
 
-def test_many_are_placed_in_order_on_one_scheduler(place: Any) -> None:
+def test_multiple_applications_are_placed_in_order_on_one_scheduler(place: Any) -> None:
     Path("queues.yaml").write_text(
         CONFIG.replace(
             "- name: root\n        queues:", "- name: root\n        submitacl: '*'\n        queues:", 1
@@ -169,7 +169,7 @@ def test_many_are_placed_in_order_on_one_scheduler(place: Any) -> None:
     assert "empty user" in answers[5]["reason"]
 
 
-def test_many_for_people_are_a_line_each(place: Any) -> None:
+def test_multiple_applications_are_printed_one_per_line(place: Any) -> None:
     Path("apps.jsonl").write_text('{"id": "a", "user": "ann"}\n{"id": "b", "user": "eve"}\n')
     status, out, _ = place("--apps", "apps.jsonl")
     lines = out.splitlines()
@@ -184,7 +184,7 @@ def test_applications_from_standard_input(place: Any, monkeypatch: pytest.Monkey
     assert place("--apps", "-") == (0, "line-1: root.ann, by rule 2 (user)\n", "")
 
 
-def test_no_applications_need_no_answers(place: Any) -> None:
+def test_empty_input_prints_nothing(place: Any) -> None:
     Path("apps.jsonl").write_text("\n\n")
     assert place("--apps", "apps.jsonl") == (0, "", "note: apps.jsonl contains no applications\n")
 
@@ -192,7 +192,7 @@ def test_no_applications_need_no_answers(place: Any) -> None:
 # -- invalid input -----------------------------------------------------------------------------------------
 
 
-def test_every_bad_line_is_told_and_nothing_placed(place: Any) -> None:
+def test_every_invalid_line_is_reported_and_nothing_is_placed(place: Any) -> None:
     Path("apps.jsonl").write_text(
         '{"user": "ann"}\n{"user": 7, "groups": "dev", "tags": {"a": 1}}\n[]\n{"usr": "ann"}\n{"user":\n'
         + "[" * 100_000
@@ -225,7 +225,7 @@ def test_every_bad_line_is_told_and_nothing_placed(place: Any) -> None:
         (("--user", "ann", "surplus"), "unexpected extra argument"),
     ],
 )
-def test_calls_that_cannot_be_used(place: Any, arguments: tuple[str, ...], complaint: str) -> None:
+def test_invalid_calls_are_rejected(place: Any, arguments: tuple[str, ...], complaint: str) -> None:
     Path("binary").write_bytes(b"\xff\xfe")
     status, out, err = place(*arguments)
     assert (status, out) == (2, "")
@@ -237,7 +237,7 @@ def test_a_tag_may_contain_equals_signs(place: Any) -> None:
     assert (status, err) == (0, "")
 
 
-def test_a_configuration_with_problems_names_them_all(place: Any) -> None:
+def test_all_problems_of_a_configuration_are_reported(place: Any) -> None:
     Path("queues.yaml").write_text(
         "partitions:\n  - name: default\n    quees: []\n    queues:\n      - name: a b\n"
     )
@@ -255,13 +255,13 @@ def test_only_one_file_can_be_standard_input(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize("text", ["", "partitions: []\n"])
-def test_a_configuration_without_partitions_has_no_place(place: Any, text: str) -> None:
+def test_configuration_without_partitions_is_rejected(place: Any, text: str) -> None:
     Path("queues.yaml").write_text(text)
     status, out, _ = place("--user", "ann")
     assert (status, out) == (1, "application: rejected: failed to find partition default\n")
 
 
-def test_the_guide_shows_what_happens(
+def test_guide_shows_the_actual_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     guide = (Path(__file__).parents[2] / "docs" / "placement.md").read_text(encoding="utf-8")

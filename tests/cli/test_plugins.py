@@ -88,7 +88,7 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 140])
-def test_fits_the_width(columns: int, extra: Path, run: Run) -> None:
+def test_list_fits_the_terminal_width(columns: int, extra: Path, run: Run) -> None:
     done = run("plugins", "--kind", "node-sort", installed=extra, COLUMNS=str(columns))
     table = done.stdout.partition("\nBroken")[0].splitlines()
     assert max(len(line) for line in table) <= columns
@@ -98,7 +98,7 @@ def test_fits_the_width(columns: int, extra: Path, run: Run) -> None:
     assert "The node with the coolest air first." in " ".join(done.stdout.split())
 
 
-def test_tells_what_is_broken_and_exits_1(extra: Path, run: Run) -> None:
+def test_broken_plugins_are_listed_and_exit_with_1(extra: Path, run: Run) -> None:
     done = run("plugins", "--kind", "node-sort", installed=extra)
     assert done.returncode == 1
     names = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("node-sort ")]
@@ -144,11 +144,11 @@ def test_json_of_one_kind(run: Run) -> None:
     assert data["broken"] == []
 
 
-def test_an_unknown_kind_is_an_unusable_call(run: Run) -> None:
+def test_unknown_kind_is_a_usage_error(run: Run) -> None:
     done = run("plugins", "--kind", "nodes")
     assert done.returncode == 2
     assert "'nodes' is not one of 'app-sort', 'queue-sort', 'node-sort'" in done.stderr
 
 
-def test_the_same_list_twice(extra: Path, run: Run) -> None:
+def test_list_is_deterministic(extra: Path, run: Run) -> None:
     assert run("plugins", installed=extra).stdout == run("plugins", installed=extra).stdout

@@ -13,7 +13,7 @@ from yunikorn.simulation.engine import Progress
 HOUR = 3600 * SECOND
 
 
-def test_the_line_tells_simulated_time_and_the_rate_of_decisions() -> None:
+def test_line_shows_simulated_time_and_decision_rate() -> None:
     clock = ManualClock()
     meter = Meter(clock)
     clock.advance(2)
@@ -35,13 +35,13 @@ def shown(held: bool) -> str:
     return terminal.getvalue()
 
 
-def test_the_bar_counts_applications_that_are_done() -> None:
+def test_bar_counts_finished_applications() -> None:
     text = shown(held=False)
     assert f" {SELDOM}/200 applications, remaining" in text
     assert "day 2, 16:00  448 decisions/s" in text
 
 
-def test_of_held_tasks_it_counts_those_that_arrived() -> None:
+def test_bar_counts_submitted_applications_if_tasks_are_held() -> None:
     assert f"{2 * SELDOM}/200 applications" in shown(held=True)
 
 

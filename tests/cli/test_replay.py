@@ -47,7 +47,7 @@ def recording(tmp_path: Path, registry: Registry) -> Path:
     return file
 
 
-def test_every_response_is_told_in_words(call: Call, recording: Path) -> None:
+def test_every_response_is_printed_as_text(call: Call, recording: Path) -> None:
     status, out, err = call(recording)
     assert (status, err) == (0, "")
     lines = out.splitlines()
@@ -84,7 +84,7 @@ def test_json_is_in_the_form_of_recordings(call: Call, recording: Path) -> None:
     }
 
 
-def test_a_difference_is_named_and_the_status_says_so(call: Call, recording: Path) -> None:
+def test_difference_is_printed_and_sets_the_exit_status(call: Call, recording: Path) -> None:
     text = recording.read_text("utf-8")
     recording.write_text(
         text.replace('"nodeID": "n1", "applicationID"', '"nodeID": "n2", "applicationID"'), "utf-8"
@@ -101,9 +101,7 @@ def test_a_difference_is_named_and_the_status_says_so(call: Call, recording: Pat
     assert json.loads(out)["replay"]["identical"] is False
 
 
-def test_a_what_if_says_what_was_and_what_would_have_been(
-    call: Call, recording: Path, tmp_path: Path
-) -> None:
+def test_what_if_prints_recorded_and_replayed_results(call: Call, recording: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text(configuration(queue("a")), "utf-8")
     status, out, err = call(recording, "--config", other, "--quiet")
@@ -117,7 +115,7 @@ def test_a_what_if_says_what_was_and_what_would_have_been(
     )
 
 
-def test_a_configuration_that_cannot_be_used_is_told_like_everywhere(
+def test_invalid_configuration_is_reported_as_in_other_commands(
     call: Call, recording: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.yaml"
@@ -132,7 +130,7 @@ def test_a_configuration_that_cannot_be_used_is_told_like_everywhere(
     assert "nowhere.yaml: cannot be read: No such file or directory" in err
 
 
-def test_a_file_that_cannot_be_played_is_told_whole(call: Call, tmp_path: Path) -> None:
+def test_all_problems_of_an_invalid_recording_are_reported(call: Call, tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     file.write_text('{"schedule": "x"}\n{"advanc": 1}\n', "utf-8")
     status, out, err = call(file)
@@ -141,7 +139,7 @@ def test_a_file_that_cannot_be_played_is_told_whole(call: Call, tmp_path: Path) 
     assert err.splitlines()[1].startswith(f"{file}:2: advanc: unknown key, did you mean 'advance'?")
 
 
-def test_what_was_cut_off_and_what_was_refused_is_noted(call: Call, recording: Path) -> None:
+def test_truncated_lines_and_refused_calls_are_noted(call: Call, recording: Path) -> None:
     with recording.open("a", encoding="utf-8") as more:
         more.write('{"rm": "ghost\\u001b[2J", "stop": true}\n{"at": 1, "sto')
     status, out, err = call(recording, "--quiet")
@@ -153,7 +151,7 @@ def test_what_was_cut_off_and_what_was_refused_is_noted(call: Call, recording: P
     assert "\x1b" not in out + err
 
 
-def test_without_protobuf_it_says_what_to_install(
+def test_missing_protobuf_is_reported_with_what_to_install(
     recording: Path, run_python: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     blocked = tmp_path / "blocked" / "google" / "protobuf"
@@ -167,7 +165,7 @@ def test_without_protobuf_it_says_what_to_install(
     assert done.stderr == "Error: replay needs the package protobuf: pip install 'yunikorn[grpc]'\n"
 
 
-def test_the_core_needs_no_grpc_to_replay(
+def test_replay_does_not_import_grpc(
     recording: Path, run_python: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     blocked = tmp_path / "blocked"

@@ -51,7 +51,7 @@ def report_of(text: str) -> Any:
     return json.loads(text)
 
 
-def test_the_quickstart_shows_what_policies_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quickstart_shows_the_effect_of_policies(capsys: pytest.CaptureFixture[str]) -> None:
     files = ["--config", str(QUICKSTART / "queues.yaml"), "--workload", str(QUICKSTART / "workload.yaml")]
     assert main(["simulate", *files]) == 0
     out, err = capsys.readouterr()
@@ -86,7 +86,7 @@ applications:
 """
 
 
-def test_the_tables_tell_of_preemption_gangs_and_limits(call: Call) -> None:
+def test_tables_show_preemption_gangs_and_limits(call: Call) -> None:
     status, out, _ = call("--preempted", "fail", config=SHARED, workload=CROWD)
     assert status == 0
     lines = {" ".join(line.split()) for line in out.splitlines()}
@@ -105,7 +105,7 @@ def test_the_tables_tell_of_preemption_gangs_and_limits(call: Call) -> None:
     assert "7 asked for: 7 ended (4 timed out), 0 running, 0 waiting; 2 restarts" in out
 
 
-def test_a_workload_can_be_held_crowded_and_given_fewer_nodes(call: Call) -> None:
+def test_workload_can_be_held_compressed_and_run_on_fewer_nodes(call: Call) -> None:
     four = SCENARIO.replace("{name: n, ", "{name: n, count: 4, ")
     _, out, err = call("--hold", "--nodes-fraction", "1/2", "--speed-up", "10", workload=four)
     assert "3 asked for: 0 ended, 2 running, 1 waiting" in out
@@ -116,7 +116,7 @@ def test_a_workload_can_be_held_crowded_and_given_fewer_nodes(call: Call) -> Non
         assert f"expected a number such as 10 or 0.25, got '{value}'" in err
 
 
-def test_json_and_files_say_the_same_and_nothing_of_the_machine(call: Call, tmp_path: Path) -> None:
+def test_json_equals_files_and_is_independent_of_the_machine(call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     status, out, err = call("--json", "--out", str(folder), workload=SCENARIO)
     assert status == 0
@@ -155,14 +155,14 @@ def test_json_and_files_say_the_same_and_nothing_of_the_machine(call: Call, tmp_
     }
 
 
-def test_the_same_call_gives_the_same_bytes(call: Call, tmp_path: Path) -> None:
+def test_equal_calls_print_identical_output(call: Call, tmp_path: Path) -> None:
     outputs = [call("--json", "--out", str(tmp_path / name), workload=SCENARIO)[1] for name in "ab"]
     assert outputs[0] == outputs[1]
     for path in (tmp_path / "a").iterdir():
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
 
 
-def test_a_trace_goes_where_the_templates_say(call: Call) -> None:
+def test_jobs_of_a_trace_are_placed_by_the_templates(call: Call) -> None:
     config = CONFIG.replace("{name: default}]", "{name: u7}, {name: u8}]")
     trace = "; MaxProcs: 2\n" + JOB.format(1, 0) + "\n" + JOB.format(2, 5).replace(" 7 3 ", " 8 3 ")
     status, out, _ = call("--json", "--swf-queue", "root.u{user}", config=config, trace=trace)
@@ -189,7 +189,7 @@ def test_until_ends_early(call: Call) -> None:
     assert "until 15s" in call("--until", "15", workload=SCENARIO)[1]
 
 
-def test_what_fits_nowhere_is_said_and_the_simulation_goes_on(call: Call) -> None:
+def test_oversized_tasks_are_reported_and_the_simulation_continues(call: Call) -> None:
     workload = SCENARIO.replace("vcore: 1}, runtime", "vcore: 7}, runtime")
     status, out, err = call(workload=workload)
     assert status == 0
@@ -197,7 +197,7 @@ def test_what_fits_nowhere_is_said_and_the_simulation_goes_on(call: Call) -> Non
     assert "3 tasks fit on no node" in out
 
 
-def test_bad_lines_are_skipped_and_told_or_fatal(call: Call, tmp_path: Path) -> None:
+def test_bad_lines_are_skipped_with_a_report_or_fatal(call: Call, tmp_path: Path) -> None:
     trace = "; MaxProcs: 2\n" + JOB.format(1, 0) + "\nnonsense\n" + JOB.format(1, 9)
     status, out, err = call("--json", trace=trace)
     assert status == 0
@@ -211,7 +211,7 @@ def test_bad_lines_are_skipped_and_told_or_fatal(call: Call, tmp_path: Path) -> 
     assert not (tmp_path / "out").exists()
 
 
-def test_nodes_from_a_file_of_their_own(call: Call) -> None:
+def test_nodes_are_read_from_a_separate_file(call: Call) -> None:
     status, out, _ = call("--json", workload=SCENARIO, nodes=NODES.replace("name: n", "name: m, count: 3"))
     assert (status, report_of(out)["nodes"]) == (0, 3)
     assert report_of(out)["times"]["makespan"] == 10
@@ -239,7 +239,7 @@ def test_nodes_from_a_file_of_their_own(call: Call) -> None:
         (CONFIG, SCENARIO, ("--out", "/dev/null/folder"), "cannot write to /dev/null/folder"),
     ],
 )
-def test_bad_input_is_one_clear_message(
+def test_invalid_input_is_one_message(
     call: Call, config: str, workload: str, arguments: tuple[str, ...], said: str
 ) -> None:
     status, out, err = call(*arguments, config=config, workload=workload)
@@ -247,7 +247,7 @@ def test_bad_input_is_one_clear_message(
     assert said in err
 
 
-def test_a_bad_configuration_and_a_bad_workload_are_said_at_once(call: Call) -> None:
+def test_errors_of_configuration_and_workload_are_reported_together(call: Call) -> None:
     status, out, err = call(config="partitions: [{name: default, queus: []}]", workload="[]")
     assert (status, out) == (2, "")
     assert "queues.yaml: line 1, column" in err
@@ -255,7 +255,7 @@ def test_a_bad_configuration_and_a_bad_workload_are_said_at_once(call: Call) -> 
     assert err.count("Error: ") == 1
 
 
-def test_bad_templates_are_one_clear_message(call: Call) -> None:
+def test_invalid_templates_are_one_message(call: Call) -> None:
     templates = ("--swf-queue", "root.{quue}", "--swf-user", "{")
     status, _, err = call(*templates, trace="; MaxProcs: 2\n" + JOB.format(1, 0))
     assert status == 2
@@ -263,7 +263,7 @@ def test_bad_templates_are_one_clear_message(call: Call) -> None:
     assert "the template '{' for user cannot be read" in err
 
 
-def test_a_missing_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_configuration_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     missing = str(tmp_path / "queues.yaml")
     assert main(["simulate", "--config", missing, "--workload", str(QUICKSTART / "workload.yaml")]) == 2
     assert f"{missing}: cannot be read: No such file or directory" in capsys.readouterr().err
@@ -308,7 +308,7 @@ def test_a_second_ctrl_c_ends_at_once(call: Call, tmp_path: Path, monkeypatch: p
     assert (status, out) == (130, "")
 
 
-def test_a_reader_that_leaves_is_no_error_of_the_report(tmp_path: Path) -> None:
+def test_closed_output_pipe_is_no_error_of_the_report(tmp_path: Path) -> None:
     (tmp_path / "queues.yaml").write_text(CONFIG, "utf-8")
     (tmp_path / "workload.yaml").write_text(SCENARIO, "utf-8")
     files = ["--config", str(tmp_path / "queues.yaml"), "--workload", str(tmp_path / "workload.yaml")]

@@ -12,7 +12,7 @@ from yunikorn.states import LIFECYCLES
 DOCS = Path(__file__).parents[2] / "docs" / "states.md"
 
 
-def test_all_machines_are_printed_with_their_moves() -> None:
+def test_all_state_machines_are_printed_with_their_transitions() -> None:
     result = CliRunner().invoke(command)
     assert result.exit_code == 0
     for lifecycle in LIFECYCLES:
@@ -23,20 +23,20 @@ def test_all_machines_are_printed_with_their_moves() -> None:
                 assert any(event in line for line in lines), (lifecycle.name, source, event, target)
 
 
-def test_one_machine_by_name() -> None:
+def test_single_state_machine_is_printed_by_name() -> None:
     result = CliRunner().invoke(command, ["application"])
     assert result.exit_code == 0
     assert "Accepted --> Starting: run" in result.output
     assert "Draining" not in result.output
 
 
-def test_an_unknown_machine_is_refused_with_the_known_ones() -> None:
+def test_unknown_state_machine_is_rejected_with_the_known_ones() -> None:
     result = CliRunner().invoke(command, ["app"])
     assert result.exit_code == 2
     assert all(name in result.output for name in names())
 
 
-def test_the_documentation_shows_the_machines_as_they_are() -> None:
+def test_documentation_shows_the_actual_state_machines() -> None:
     text = DOCS.read_text(encoding="utf-8")
     for lifecycle in LIFECYCLES:
         assert diagram(lifecycle) in text, f"docs/states.md: run `yunikorn states` for {lifecycle.name}"

@@ -37,7 +37,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return err
 
 
-def test_the_usual_workload(made: object) -> None:
+def test_default_workload(made: object) -> None:
     assert callable(made)
     workload = made()
     assert (len(workload.applications), len(workload.nodes)) == (1000, 10)
@@ -45,7 +45,7 @@ def test_the_usual_workload(made: object) -> None:
     assert workload.nodes[0].resources == {"vcore": 16000, "memory": 64 * 2**30}
 
 
-def test_every_option_says_its_part(made: object) -> None:
+def test_every_option_changes_the_workload(made: object) -> None:
     assert callable(made)
     workload = made(
         *("--applications", "40", "--arrivals", "weibull,scale=1m,shape=0.5", "--seed", "3"),
@@ -74,7 +74,7 @@ def test_every_option_says_its_part(made: object) -> None:
     assert workload.nodes[0].resources == {"vcore": 64000}
 
 
-def test_equal_calls_give_equal_text_and_other_seeds_other_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_depends_on_options_and_seed_only(capsys: pytest.CaptureFixture[str]) -> None:
     texts = []
     for seed in ("1", "1", "2"):
         assert main(["workload", "--applications", "9", "--seed", seed]) == 0
@@ -82,7 +82,9 @@ def test_equal_calls_give_equal_text_and_other_seeds_other_text(capsys: pytest.C
     assert texts[0] == texts[1] != texts[2]
 
 
-def test_the_description_itself_makes_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_printed_description_reproduces_the_workload(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = ["--during", "2h", "--arrivals", "daily,every=1m,peak=1h,swing=0.5", "--seed", "5"]
     assert main(["workload", *options, "--short"]) == 0
     short = tmp_path / "short.yaml"
@@ -101,7 +103,7 @@ def test_the_description_itself_makes_the_same(tmp_path: Path, capsys: pytest.Ca
     assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
-def test_what_is_made_can_be_simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generated_workload_can_be_simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "queues.yaml").write_text(CONFIG, "utf-8")
     path = tmp_path / "workload.yaml"
     assert main(["workload", "--applications", "20", "--short", "--out", str(path)]) == 0
@@ -144,13 +146,13 @@ def test_what_is_made_can_be_simulated(tmp_path: Path, capsys: pytest.CaptureFix
         (("--during", "1h", "--arrivals", "regular,every=0"), "arrivals without a time between them need a"),
     ],
 )
-def test_what_is_wrong_is_said_of_the_option(
+def test_errors_name_the_option(
     arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert said in refused(capsys, *arguments)
 
 
-def test_a_description_goes_with_few_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_description_excludes_most_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "short.yaml"
     path.write_text("nodes: [{name: n, resources: {vcore: 1}}]\n", "utf-8")
     assert "--node-size cannot be used with a description" in refused(
@@ -160,7 +162,7 @@ def test_a_description_goes_with_few_options(tmp_path: Path, capsys: pytest.Capt
     assert "cannot be read: No such file" in refused(capsys, str(tmp_path / "missing.yaml"))
 
 
-def test_a_file_that_cannot_be_written_is_said_and_nothing_stays(
+def test_unwritable_file_is_reported_and_leaves_no_partial_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "missing" / "workload.yaml"

@@ -17,7 +17,7 @@ RM = RegisterResourceManagerRequest("rm")
 LARGE = UpdateRequest("", asks=[AllocationAsk("x", "app", tags={"padding": "x" * (1 << 20)})])
 
 
-def test_updates_wait_for_a_scheduler_that_is_busy_and_end_with_the_session(registry: Registry) -> None:
+def test_updates_block_while_the_scheduler_is_busy_and_fail_at_session_end(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         client = AsyncClient(stand.address, RM, Shim(), options=ClientOptions(waiting=2))
         await client.start()
@@ -49,7 +49,7 @@ def test_updates_wait_for_a_scheduler_that_is_busy_and_end_with_the_session(regi
     serve(registry, story)
 
 
-def test_a_report_that_raises_ends_the_client_with_what_it_raised(registry: Registry) -> None:
+def test_exception_in_the_recovery_report_ends_the_client(registry: Registry) -> None:
     class Broken(Shim):
         def report(self) -> list[UpdateRequest]:
             raise RuntimeError("no idea what I have")

@@ -74,7 +74,7 @@ class Listener:
         )
 
 
-def test_callbacks_come_in_one_thread_and_may_send_updates(service: Service) -> None:
+def test_callbacks_run_in_one_thread_and_may_send_updates(service: Service) -> None:
     listener = Listener()
     listener.client = client = Client(service.address, RM, listener)
     with client:
@@ -101,7 +101,7 @@ def test_responses_can_be_iterated(service: Service) -> None:
         assert keys == ["one"]
 
 
-def test_leaving_ends_who_waits(service: Service) -> None:
+def test_disconnect_ends_blocked_calls(service: Service) -> None:
     client = Client(service.address, RM)
     client.start()
     waiting = threading.Thread(target=client.wait)
@@ -124,11 +124,11 @@ def test_failed_starts_raise_clear_errors(service: Service, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("leave", [Client.close, Client.disconnect])
-def test_a_client_that_was_never_started_may_be_closed(leave: Callable[[Client], None]) -> None:
+def test_client_that_was_never_started_can_be_closed(leave: Callable[[Client], None]) -> None:
     leave(Client("127.0.0.1:1", RM))
 
 
-def test_without_grpc_it_says_what_to_install(
+def test_missing_grpc_is_reported_with_what_to_install(
     run_python: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     done = run_python("-c", "import sys; sys.modules['grpc'] = None\nimport yunikorn.client")

@@ -31,7 +31,7 @@ RM = RegisterResourceManagerRequest("rm")
 CONFIGURABLE = Configurations({"": CONFIG}, allow_rm_config=True)
 
 
-def test_predicates_are_asked_before_anything_is_placed(registry: Registry) -> None:
+def test_predicates_are_called_before_placement(registry: Registry) -> None:
     class Choosy(Shim):
         def predicates(self, args: PredicatesArgs) -> str | None:
             assert args.application_id == "app"
@@ -48,7 +48,7 @@ def test_predicates_are_asked_before_anything_is_placed(registry: Registry) -> N
     serve(registry, story)
 
 
-def test_many_nodes_are_one_question_and_methods_may_be_coroutines(registry: Registry) -> None:
+def test_nodes_are_batched_in_one_call_and_methods_may_be_coroutines(registry: Registry) -> None:
     class Choosy(Shim):
         questions: tuple[NodePredicatesArgs, ...] = ()
 
@@ -67,7 +67,7 @@ def test_many_nodes_are_one_question_and_methods_may_be_coroutines(registry: Reg
     serve(registry, story)
 
 
-def test_a_predicate_that_raises_refuses_with_what_it_raised(registry: Registry) -> None:
+def test_predicate_that_raises_refuses_with_the_exception_as_reason(registry: Registry) -> None:
     class Broken(Shim):
         def predicates(self, args: PredicatesArgs) -> str | None:
             if args.node_id == "n1":
@@ -84,7 +84,7 @@ def test_a_predicate_that_raises_refuses_with_what_it_raised(registry: Registry)
     serve(registry, story)
 
 
-def test_how_requests_fare_events_and_the_cache_are_told(registry: Registry) -> None:
+def test_scheduling_states_events_and_cache_updates_are_delivered(registry: Registry) -> None:
     class Curious(Shim):
         def __init__(self) -> None:
             super().__init__(tasks=5)
@@ -134,7 +134,7 @@ def test_a_method_that_raises_is_reported_and_contained(
     serve(registry, story)
 
 
-def test_configurations_go_both_ways(registry: Registry) -> None:
+def test_configurations_are_exchanged_in_both_directions(registry: Registry) -> None:
     class Keeper(Shim):
         saved: tuple[str, ...] = ()
 
@@ -177,7 +177,7 @@ def test_applications_can_be_failed(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_a_call_that_loses_its_connection_fails(registry: Registry) -> None:
+def test_call_fails_on_connection_loss(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         client = AsyncClient(stand.address, RM, Shim())
         await client.start()

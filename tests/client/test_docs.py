@@ -35,7 +35,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield served
 
 
-def test_its_code_runs_from_top_to_bottom(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+def test_code_of_the_page_runs_in_order(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     assert DEFAULT_ADDRESS in PAGE
     names: dict[str, Any] = {"__name__": "docs"}
     said = []
@@ -49,14 +49,14 @@ def test_its_code_runs_from_top_to_bottom(service: Service, capsys: pytest.Captu
     assert names["ChoosyShim"]().predicates(args) == "its disk is broken"
 
 
-def test_its_table_of_callbacks_is_complete() -> None:
+def test_table_of_callbacks_is_complete() -> None:
     table = PAGE.partition("## What the scheduler may ask")[2].partition("\n\n```")[0]
     methods = re.findall(r"^\| `(\w+)\(", table, re.MULTILINE)
     assert sorted(methods) == sorted(["recv_update_response", *OPTIONAL])
     assert all(hasattr(ResourceManagerCallback, method) for method in methods)
 
 
-def test_its_errors_exist_and_all_of_the_client_are_named() -> None:
+def test_page_names_all_errors_of_the_client() -> None:
     table = PAGE.partition("| error | when |")[2].partition("\n\n")[0]
     named = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
     ours = {name for name in dir(client) if isinstance(getattr(client, name), type)}
@@ -64,7 +64,7 @@ def test_its_errors_exist_and_all_of_the_client_are_named() -> None:
     assert errors - {"ClientError"} <= named
 
 
-def test_its_numbers_are_the_real_ones() -> None:
+def test_numbers_on_the_page_are_actual() -> None:
     settings = Settings()
     assert f"at most {settings.limits.message_bytes >> 20} MiB" in PAGE
     assert f"when {settings.limits.waiting:,} entries wait" in PAGE
@@ -78,7 +78,7 @@ def test_its_numbers_are_the_real_ones() -> None:
     assert f"after {first[0]:g}, {first[1]:g} ... {first[-1]:g} s" in PAGE
 
 
-def test_its_tags_are_those_of_the_interface() -> None:
+def test_tags_on_the_page_are_those_of_the_interface() -> None:
     assert f"`{constants.FORCE_TAG}`" in PAGE
     assert f"`{constants.REQUIRED_NODE_TAG}`" in PAGE
     assert f"(tag `{constants.FOREIGN_TAG}`)" in PAGE

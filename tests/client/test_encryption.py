@@ -45,7 +45,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_both_sides_know_each_other(registry: Registry, papers: Path) -> None:
+def test_mutual_tls_authenticates_both_sides(registry: Registry, papers: Path) -> None:
     served = ServerTls(papers / "scheduler.pem", papers / "scheduler.key", papers / "ca.pem")
     known = ClientTls(papers / "ca.pem", papers / "client.pem", papers / "client.key")
 
@@ -72,7 +72,7 @@ def test_clients_without_a_trusted_certificate_get_no_session(registry: Registry
     serve(registry, story, Settings(HERE, tls=served))
 
 
-def test_papers_that_are_none_are_named(tmp_path: Path) -> None:
+def test_invalid_certificate_files_are_reported(tmp_path: Path) -> None:
     def refused(tls: ClientTls, reason: str) -> None:
         with pytest.raises(UsageError, match=reason):
             Client("127.0.0.1:1", RM, options=ClientOptions(tls=tls)).start(5)

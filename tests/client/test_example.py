@@ -114,9 +114,7 @@ def started(folder: Path) -> list[str]:
     return sorted(line.split()[0] for line in (folder / "started").read_text("utf-8").splitlines())
 
 
-def test_jobs_run_and_nothing_is_lost_or_doubled_by_restarts_of_either_side(
-    service: Service, folder: Path
-) -> None:
+def test_restarts_of_either_side_lose_and_duplicate_no_jobs(service: Service, folder: Path) -> None:
     with Toy(folder, service.address) as toy:
         toy.says("reporting 0 running tasks")
         toy.submit("job", tasks=5)
@@ -135,7 +133,7 @@ def test_jobs_run_and_nothing_is_lost_or_doubled_by_restarts_of_either_side(
         toy.says("more is done")
 
 
-def test_its_predicate_and_its_events_work_and_bad_jobs_are_refused(service: Service, folder: Path) -> None:
+def test_predicate_and_events_work_and_invalid_jobs_are_rejected(service: Service, folder: Path) -> None:
     (folder / "left.closed").touch()
     with Toy(folder, service.address) as toy:
         toy.says("reporting 0 running tasks")
@@ -150,7 +148,7 @@ def test_its_predicate_and_its_events_work_and_bad_jobs_are_refused(service: Ser
     assert "APP job: " in events
 
 
-def test_what_is_preempted_ends_and_runs_again_later(service: Service, folder: Path) -> None:
+def test_preempted_jobs_end_and_run_again(service: Service, folder: Path) -> None:
     with Toy(folder, service.address) as toy:
         toy.says("reporting 0 running tasks")
         toy.submit("job", tasks=4)

@@ -67,7 +67,7 @@ def used(core: Scheduler) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_it_reports_hears_and_shuts_down(registry: Registry, layout: Layout) -> None:
+def test_client_reports_receives_responses_and_shuts_down(registry: Registry, layout: Layout) -> None:
     async def story(stand: Stand) -> None:
         shim = Shim()
         async with AsyncClient(stand.address, RM, shim, options=options(layout)) as client:
@@ -90,7 +90,7 @@ def test_it_reports_hears_and_shuts_down(registry: Registry, layout: Layout) -> 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("trouble", ["broken", "resync", "not reading"])
-def test_it_comes_back_and_nothing_is_lost_or_doubled(
+def test_reconnect_loses_and_duplicates_no_allocations(
     registry: Registry, layout: Layout, trouble: str
 ) -> None:
     async def story(stand: Stand) -> None:
@@ -117,7 +117,9 @@ def test_it_comes_back_and_nothing_is_lost_or_doubled(
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_it_survives_the_end_of_the_scheduler(registry: Registry, layout: Layout, tmp_path: Path) -> None:
+def test_client_reconnects_after_a_scheduler_restart(
+    registry: Registry, layout: Layout, tmp_path: Path
+) -> None:
     address = f"unix:{tmp_path}/socket"
     waited: list[float] = []
 
@@ -164,7 +166,7 @@ def test_it_survives_the_end_of_the_scheduler(registry: Registry, layout: Layout
     asyncio.run(in_time())
 
 
-def test_leaving_without_a_word_keeps_the_books(registry: Registry) -> None:
+def test_disconnect_without_shutdown_keeps_allocations(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         shim = Shim()
         first = AsyncClient(stand.address, RM, shim, options=options())
@@ -180,7 +182,7 @@ def test_leaving_without_a_word_keeps_the_books(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_a_callback_that_raises_gets_to_report_again(registry: Registry) -> None:
+def test_callback_that_raises_causes_a_new_recovery_report(registry: Registry) -> None:
     class Clumsy(Shim):
         def recv_update_response(self, response: UpdateResponse) -> None:
             if response.new_allocations and self.reports == 1:
@@ -222,7 +224,7 @@ def test_responses_can_be_iterated_and_a_loss_without_a_report_ends_them(registr
 # -- errors ----------------------------------------------------------------------------------------------
 
 
-def test_a_registration_that_is_refused_says_why(registry: Registry) -> None:
+def test_refused_registration_has_a_reason(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         client = AsyncClient(stand.address, RegisterResourceManagerRequest("rm", policy_group="gpus"))
         with pytest.raises(Refused, match=r"registering: .*'gpus'"):
@@ -231,7 +233,7 @@ def test_a_registration_that_is_refused_says_why(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_of_two_clients_with_one_id_the_second_stays(registry: Registry) -> None:
+def test_second_client_replaces_the_first_with_the_same_id(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         first = AsyncClient(stand.address, RM, Shim(), options=options())
         await first.start()
@@ -262,7 +264,7 @@ def test_updates_that_cannot_be_sent_are_refused_at_once(registry: Registry) -> 
     serve(registry, story)
 
 
-def test_what_is_no_order_of_calls_says_so() -> None:
+def test_calls_in_invalid_order_raise_usage_errors() -> None:
     async def story() -> None:
         client = AsyncClient("127.0.0.1:1", RM)
         with pytest.raises(UsageError, match="was not started"):

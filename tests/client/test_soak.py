@@ -16,7 +16,7 @@ from yunikorn.resources import Resource
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_or_doubled_for_some_seconds() -> None:
+def test_short_soak_loses_and_duplicates_no_allocations() -> None:
     lines: list[str] = []
     found = asyncio.run(Soak(3.0, 2, lines.append).run())
     assert found.placed > 0
@@ -32,7 +32,7 @@ def told(**fields: list[Allocation] | list[RejectedNode]) -> Manager:
     return manager
 
 
-def test_the_soak_would_notice() -> None:
+def test_soak_detects_wrong_responses() -> None:
     with pytest.raises(BenchmarkFailure, match="x runs on n00 and was placed on n01 as well"):
         told(new_allocations=[Allocation("x", "app", "x#2", "n01")]).check()
     with pytest.raises(BenchmarkFailure, match="1 refused, the first: n00: no"):
