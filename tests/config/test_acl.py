@@ -44,7 +44,7 @@ def test_an_empty_text_permits_no_user(text: str) -> None:
         ("1st", "1st", [], False),
     ],
 )
-def test_who_is_let_in(text: str, user: str, groups: list[str], allowed: bool) -> None:
+def test_acl_permits_listed_users_and_groups(text: str, user: str, groups: list[str], allowed: bool) -> None:
     assert Acl.parse(text).allows(user, groups) is allowed
 
 
@@ -54,7 +54,7 @@ def test_more_than_two_lists_are_refused(text: str) -> None:
         Acl.parse(text)
 
 
-def test_names_that_can_be_no_name_are_told() -> None:
+def test_invalid_names_are_reported() -> None:
     assert illegal_names("alice,ns:sa,* dev,a.b") == ("ns:sa", "*", "a.b")
     assert illegal_names("*") == ()
     assert illegal_names("alice dev") == ()

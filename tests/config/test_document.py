@@ -52,13 +52,13 @@ def test_scalars_stay_text() -> None:
 
 @pytest.mark.usefixtures("loader")
 @pytest.mark.parametrize("text", ["a:", "a: ~", "a: null", "a: Null", "a: !!null ''"])
-def test_nothing_is_nothing(text: str) -> None:
+def test_empty_scalars_are_none(text: str) -> None:
     assert plain_data(root(text)) == {"a": None}
 
 
 @pytest.mark.usefixtures("loader")
 @pytest.mark.parametrize("text", ["a: 'null'", "a: !!str null", 'a: "null"', "a: |-\n  null"])
-def test_quoted_or_tagged_text_is_never_nothing(text: str) -> None:
+def test_quoted_or_tagged_text_is_never_none(text: str) -> None:
     assert plain_data(root(text)) == {"a": "null"}
 
 
@@ -68,7 +68,7 @@ def test_own_tags_are_ignored() -> None:
 
 
 @pytest.mark.usefixtures("loader")
-def test_places_count_from_one() -> None:
+def test_positions_count_from_one() -> None:
     node = root("a:\n  - b\n  - c: d")
     assert isinstance(node, Mapping)
     listing = node.entries["a"]
@@ -92,7 +92,7 @@ def test_an_empty_text_has_no_document(text: str) -> None:
 
 
 @pytest.mark.usefixtures("loader")
-def test_aliases_stand_for_what_they_name() -> None:
+def test_aliases_are_resolved() -> None:
     assert plain_data(root("a: &x {b: 1}\nc: *x\nd: [*x, &y e, *y]")) == {
         "a": {"b": "1"},
         "c": {"b": "1"},
@@ -101,7 +101,7 @@ def test_aliases_stand_for_what_they_name() -> None:
 
 
 @pytest.mark.usefixtures("loader")
-def test_merge_keys_add_what_is_not_there() -> None:
+def test_merge_keys_add_missing_keys() -> None:
     text = "base: &b {x: 1, y: 1}\nmore: &m {y: 2, z: 2}\none: {<<: *b, x: 0}\ntwo: {y: 3, <<: [*m, *b]}"
     data = plain_data(root(text))
     assert isinstance(data, dict)
@@ -128,7 +128,9 @@ def test_a_quoted_merge_key_is_a_key() -> None:
         ("{<<: {a: 1}, <<: {b: 1}}", "the key '<<' is given twice", 1, 14),
     ],
 )
-def test_a_wrong_mapping_is_told_and_reading_goes_on(text: str, message: str, line: int, column: int) -> None:
+def test_invalid_mapping_is_reported_and_reading_continues(
+    text: str, message: str, line: int, column: int
+) -> None:
     node, (problem,) = compose(text)
     assert isinstance(node, Mapping)
     assert message in problem.message
@@ -154,7 +156,7 @@ def test_a_wrong_mapping_is_told_and_reading_goes_on(text: str, message: str, li
         (b"\xff\xfea", "this is not UTF-16 text", 1, 1),
     ],
 )
-def test_what_is_no_yaml_is_refused_with_its_place(
+def test_invalid_yaml_is_rejected_with_its_position(
     text: str | bytes, message: str, line: int, column: int
 ) -> None:
     problem = refusal(text)
@@ -166,7 +168,7 @@ def test_what_is_no_yaml_is_refused_with_its_place(
 @pytest.mark.parametrize(
     "text", ["[a", "{a", "- a\nb: c", "a: [1, 2", "a:\n  - b\n c: d", "%YAML 9.9\n---\na"]
 )
-def test_other_slips_have_a_place_too(text: str) -> None:
+def test_other_errors_have_a_position(text: str) -> None:
     problem = refusal(text)
     assert "this is not valid YAML" in problem.message
     assert problem.line > 0
@@ -174,18 +176,18 @@ def test_other_slips_have_a_place_too(text: str) -> None:
 
 @pytest.mark.usefixtures("loader")
 @pytest.mark.parametrize("opening", ["[", "- ", "{a: "])
-def test_deep_nesting_is_refused(opening: str) -> None:
+def test_deep_nesting_is_rejected(opening: str) -> None:
     assert f"at most {MAX_DEPTH} levels" in refusal(opening * 100_000).message
 
 
 @pytest.mark.usefixtures("loader")
-def test_deep_nesting_through_aliases_is_refused() -> None:
+def test_deep_nesting_through_aliases_is_rejected() -> None:
     steps = "\n".join(f"  - &a{number} [*a{number - 1}]" for number in range(1, 300))
     assert f"at most {MAX_DEPTH} levels" in refusal(f"a:\n  - &a0 [x]\n{steps}").message
 
 
 @pytest.mark.usefixtures("loader")
-def test_exploding_aliases_are_refused() -> None:
+def test_exploding_aliases_are_rejected() -> None:
     steps = "\n".join(f"  - &a{number} [{', '.join([f'*a{number - 1}'] * 9)}]" for number in range(1, 12))
     assert "aliases make this text too large" in refusal(f"a:\n  - &a0 [x, x]\n{steps}").message
 
@@ -196,7 +198,7 @@ def test_utf_8_and_utf_16_files_are_read(data: bytes) -> None:
 
 
 @given(st.text(alphabet="ab:-[]{}&*<>|'\"\n \t#!%@,?~0", max_size=60))
-def test_any_text_is_read_or_refused_with_a_place(text: str) -> None:
+def test_any_text_is_read_or_rejected_with_a_position(text: str) -> None:
     try:
         _, problems = compose(text)
     except ConfigError as refused:
@@ -205,7 +207,7 @@ def test_any_text_is_read_or_refused_with_a_place(text: str) -> None:
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+def test_any_bytes_are_read_or_rejected(data: bytes) -> None:
     try:
         found = compose(decode(data))[1]
     except ConfigError as refused:

@@ -47,15 +47,15 @@ def test_users_that_a_filter_permits(
 
 
 @pytest.mark.parametrize("entry", ["*", "a(?=b)", "(a", "a{1001}", r"(a)\1", "[z-a]"])
-def test_what_re2_refuses_is_told(entry: str) -> None:
+def test_expressions_that_re2_refuses_are_reported(entry: str) -> None:
     assert expression_fault(entry)
 
 
 @pytest.mark.parametrize("entry", ["dev*", "^a|b$", "(?i)dev", "a{1000}", r"\pL+"])
-def test_what_re2_takes_has_no_fault(entry: str) -> None:
+def test_expressions_that_re2_accepts_have_no_error(entry: str) -> None:
     assert expression_fault(entry) is None
 
 
-def test_filters_are_equal_by_what_they_say() -> None:
+def test_filters_are_equal_by_value() -> None:
     assert FilterConfig(True, ("a*",)) == FilterConfig(True, ("a*",))
     assert FilterConfig(True, ("a*",)) != FilterConfig(False, ("a*",))

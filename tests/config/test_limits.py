@@ -38,7 +38,7 @@ def queue(*limits: str, rest: str = "") -> str:
         ["~"],
     ],
 )
-def test_limits_that_are_fine(check_queues: Check, limits: list[str]) -> None:
+def test_valid_limits(check_queues: Check, limits: list[str]) -> None:
     assert check_queues(queue(*limits)).problems == ()
 
 
@@ -83,7 +83,7 @@ def test_limits_that_are_fine(check_queues: Check, limits: list[str]) -> None:
         (["{user: [bob], groups: [dev], maxapplications: 1}"], "[0].user", "did you mean 'users'?"),
     ],
 )
-def test_limits_that_are_refused(check_queues: Check, limits: list[str], path: str, message: str) -> None:
+def test_invalid_limits(check_queues: Check, limits: list[str], path: str, message: str) -> None:
     (problem,) = check_queues(queue(*limits)).problems
     assert problem.path == f"{BELOW}.limits{path}"
     assert message in problem.message
@@ -102,14 +102,14 @@ def test_a_limit_stays_within_its_queue(check_queues: Check) -> None:
     ]
 
 
-def test_the_limits_of_root_may_exceed_what_it_does_not_have(
+def test_limits_of_root_are_not_bounded_by_a_quota(
     partition: Callable[[str], PartitionConfig],
 ) -> None:
     limits = partition("limits: [{limit: x, users: [bob], maxresources: {memory: 5G, vcore: 0}}]").root.limits
     assert limits == (LimitConfig("x", ("bob",), (), Resource(memory=5 * 10**9, vcore=0), 0),)
 
 
-def test_a_whole_limit(queues: Callable[[str], dict[str, QueueConfig]]) -> None:
+def test_limit_with_all_keys(queues: Callable[[str], dict[str, QueueConfig]]) -> None:
     text = "{limit: few, users: [bob, '*'], groups: [dev], maxresources: {vcore: 1}, maxapplications: 3}"
     assert queues(queue(text))["root.a"].limits == (
         LimitConfig("few", ("bob", "*"), ("dev",), Resource(vcore=1000), 3),
@@ -133,7 +133,7 @@ def test_the_limits_of_a_partition_are_those_of_its_root(partition: Callable[[st
 @pytest.mark.parametrize(
     "other", [SAME_AMOUNT, LIMIT.replace("limit: x", "limit: y"), f"{LIMIT}, {LIMIT}".replace("bob", "b", 1)]
 )
-def test_two_different_sets_for_root_are_refused(check_partition: Check, other: str) -> None:
+def test_different_limits_for_partition_and_root_are_rejected(check_partition: Check, other: str) -> None:
     (problem,) = check_partition(f"limits: [{LIMIT}]\nqueues: [{{name: root, limits: [{other}]}}]").problems
     assert problem.path == "partitions[0].limits"
     assert "differ" in problem.message
@@ -210,7 +210,9 @@ DEEP = "queues[0].queues[0].queues[0].limits[0]"
         ),
     ],
 )
-def test_resources_only_get_tighter(check_partition: Check, levels: list[str], refused: str) -> None:
+def test_resource_limits_do_not_exceed_those_above(
+    check_partition: Check, levels: list[str], refused: str
+) -> None:
     assert paths_of(check_partition(nested(*levels))) == ([refused] if refused else [])
 
 
@@ -243,5 +245,7 @@ def test_resources_only_get_tighter(check_partition: Check, levels: list[str], r
         ),
     ],
 )
-def test_applications_only_get_fewer(check_partition: Check, levels: list[str], refused: str) -> None:
+def test_application_limits_do_not_exceed_those_above(
+    check_partition: Check, levels: list[str], refused: str
+) -> None:
     assert paths_of(check_partition(nested(*levels))) == ([refused] if refused else [])

@@ -31,7 +31,7 @@ def test_an_empty_text_has_no_partitions(config: Callable[[str], SchedulerConfig
     ("text", "message"),
     [("[]", "got a list"), ("hello", "got 'hello'"), ("- partitions", "got a list"), ("5", "got '5'")],
 )
-def test_a_text_that_is_no_mapping(check: Check, text: str, message: str) -> None:
+def test_text_must_be_a_mapping(check: Check, text: str, message: str) -> None:
     (problem,) = check(text).problems
     assert problem.message == f"expected a mapping with the key 'partitions', {message}"
     assert (problem.line, problem.column) == (1, 1)
@@ -61,14 +61,14 @@ def test_a_text_that_is_no_mapping(check: Check, text: str, message: str) -> Non
         ("partitions: []\npartitions: []", "", "given twice, first in line 1"),
     ],
 )
-def test_what_is_wrong_at_the_top(check: Check, text: str, path: str, message: str) -> None:
+def test_invalid_top_level_keys(check: Check, text: str, path: str, message: str) -> None:
     (problem,) = check(text).problems
     assert problem.path == path
     assert message in problem.message
     assert problem.line > 0
 
 
-def test_a_whole_configuration(config: Callable[[str], SchedulerConfig]) -> None:
+def test_complete_configuration(config: Callable[[str], SchedulerConfig]) -> None:
     made = config(
         """
         checksum: abc
@@ -94,13 +94,13 @@ def test_disabled_plugins_cannot_be_named(check: Check) -> None:
 
 
 @pytest.mark.parametrize("name", ["provided", "node-sort:fair", "queue-sort:fair", "fifo"])
-def test_defaults_that_are_needed_cannot_be_disabled(check: Check, name: str) -> None:
+def test_required_defaults_cannot_be_disabled(check: Check, name: str) -> None:
     (problem,) = check(f"plugins: {{disable: ['{name}']}}\n{MINIMAL}").problems
     assert "is disabled by plugins.disable" in problem.message
     assert problem.line == 2
 
 
-def test_all_problems_in_one_pass_in_the_order_of_the_text(check: Check) -> None:
+def test_all_problems_are_reported_in_the_order_of_the_text(check: Check) -> None:
     outcome = check(
         """
         partitions:
@@ -140,7 +140,7 @@ def test_all_problems_in_one_pass_in_the_order_of_the_text(check: Check) -> None
     ]
 
 
-def test_a_problem_behind_an_alias_is_told_for_every_use(check: Check) -> None:
+def test_problem_behind_an_alias_is_reported_for_every_use(check: Check) -> None:
     text = """
         partitions:
           - queues:
@@ -153,14 +153,14 @@ def test_a_problem_behind_an_alias_is_told_for_every_use(check: Check) -> None:
     ]
 
 
-def test_what_cannot_be_printed_is_escaped(check: Check) -> None:
+def test_unprintable_characters_are_escaped(check: Check) -> None:
     (problem,) = check('{"\\e[31m": 1}').problems
     assert problem.path == "\\x1b[31m"
     (problem,) = check('plugins: {disable: ["a\\nb"]}').problems
     assert "'a\\nb'" in problem.message
 
 
-def test_merged_keys_count(config: Callable[[str], SchedulerConfig]) -> None:
+def test_merged_keys_are_used(config: Callable[[str], SchedulerConfig]) -> None:
     made = config(
         """
         partitions:
@@ -199,12 +199,12 @@ def test_loading_bytes_and_text_is_the_same(registry: Registry) -> None:
     assert load_config(MINIMAL.encode(), registry) == load_config(MINIMAL, registry)
 
 
-def test_bytes_that_are_no_text_are_one_problem(registry: Registry) -> None:
+def test_undecodable_bytes_are_one_problem(registry: Registry) -> None:
     (problem,) = check_config(b"partitions: \xff", registry).problems
     assert "not UTF-8 text" in problem.message
 
 
-def test_the_checksum_is_of_the_text_without_its_own() -> None:
+def test_checksum_excludes_the_checksum_line() -> None:
     assert checksum_of(MINIMAL) == hashlib.sha256(MINIMAL.encode()).hexdigest().upper()
     own = f"checksum: {checksum_of(MINIMAL)}"
     assert checksum_of(own + MINIMAL) == checksum_of(MINIMAL)
@@ -247,7 +247,7 @@ def test_the_default_configuration_is_valid(config: Callable[[str], SchedulerCon
         ("partitions: [{queues: [{name: a, submitacl: ' a b'}]}]", "partitions[0].queues[0].submitacl"),
     ],
 )
-def test_strictly_what_is_ours_is_a_problem(check: Check, text: str, path: str) -> None:
+def test_own_keys_are_problems_in_strict_mode(check: Check, text: str, path: str) -> None:
     outcome = check(text)
     assert outcome.valid
     assert [note.path for note in outcome.notes] == [path]
@@ -255,7 +255,7 @@ def test_strictly_what_is_ours_is_a_problem(check: Check, text: str, path: str) 
     assert outcome.strictly().problems == outcome.notes
 
 
-def test_strictly_a_file_of_1_9_stays_valid(check: Check) -> None:
+def test_file_of_1_9_is_valid_in_strict_mode(check: Check) -> None:
     outcome = check(MINIMAL)
     assert outcome.strictly() is outcome
 

@@ -22,13 +22,13 @@ def test_partition_names(config: Callable[[str], SchedulerConfig], name: str, ma
 
 
 @pytest.mark.parametrize(("one", "two"), [("a", "A"), ("''", "default"), ("x", "x")])
-def test_partition_names_differ_by_more_than_case(check: Check, one: str, two: str) -> None:
+def test_partition_names_are_unique_ignoring_case(check: Check, one: str, two: str) -> None:
     (problem,) = check(f"partitions: [{{name: {one}, queues: []}}, {{name: {two}, queues: []}}]").problems
     assert problem.path == "partitions[1].name"
     assert "is defined twice" in problem.message
 
 
-def test_what_holds_when_nothing_is_said(partition: Partition) -> None:
+def test_defaults_of_a_partition(partition: Partition) -> None:
     made = partition("queues: []")
     assert made.preemption == PreemptionConfig(enabled=True, quota_preemption_enabled=False)
     assert made.node_sort == PluginRef("fair")
@@ -82,7 +82,7 @@ def test_preemption(partition: Partition) -> None:
         ("predicates: [{name: taints, nope: 1}]", "predicates[0].nope", "unknown key"),
     ],
 )
-def test_what_is_wrong_in_a_partition(check_partition: Check, text: str, path: str, message: str) -> None:
+def test_invalid_partitions(check_partition: Check, text: str, path: str, message: str) -> None:
     problems = check_partition(text).problems
     assert [problem.path for problem in problems] == [f"partitions[0].{path}"]
     assert message in problems[0].message
@@ -166,27 +166,27 @@ C_TWICE = "[{name: a, queues: [{name: c}]}, {name: b, queues: [{name: c}]}]"
 @pytest.mark.parametrize(
     "texts", [(A_B_C, A_B_C), (A_B_C, A_B), (A_B, A_B_C), (A_B_C,), (A_B, "[{name: x}]")]
 )
-def test_one_place_for_each_queue(check: Check, texts: tuple[str, ...]) -> None:
+def test_consistent_queue_paths_are_valid(check: Check, texts: tuple[str, ...]) -> None:
     outcome = check(trees(*texts))
     assert (outcome.problems, outcome.warnings) == ((), ())
 
 
 @pytest.mark.parametrize("texts", [(A_B_C, C_ELSEWHERE), (C_TWICE,), (A_B, C_TWICE)])
-def test_another_place_or_a_duplicate_is_refused(check: Check, texts: tuple[str, ...]) -> None:
+def test_conflicting_or_duplicate_paths_are_rejected(check: Check, texts: tuple[str, ...]) -> None:
     problems = check(trees(*texts)).problems
     assert problems
     assert all("already has another path" in problem.message for problem in problems)
     assert problems[0].path.startswith(f"partitions[{len(texts) - 1}]")
 
 
-def test_without_the_switch_another_place_is_only_a_warning(check: Check) -> None:
+def test_conflicting_paths_are_a_warning_without_the_switch(check: Check) -> None:
     outcome = check(trees(A_B_C, C_ELSEWHERE, same="false"))
     assert outcome.valid
     assert [warning.path for warning in outcome.warnings] == ["partitions[1].queues[1].name"]
     assert check(trees(C_TWICE, same="false")).warnings == ()
 
 
-def test_only_a_few_of_many_other_places_are_named(check: Check) -> None:
+def test_only_some_of_many_conflicting_paths_are_listed(check: Check) -> None:
     teams = "[" + ", ".join(f"{{name: t{number}, queues: [{{name: dev}}]}}" for number in range(6)) + "]"
     *_, last = check(trees(teams)).problems
     assert last.message == (

@@ -39,14 +39,14 @@ BELOW = "partitions[0].queues[0].queues[0]"
         ({"queue.state": "stopped"}, {}, {}),
     ],
 )
-def test_what_a_queue_has_from_its_parent(
+def test_properties_are_inherited_from_the_parent(
     parent: dict[str, str], own: dict[str, str], expected: dict[str, str]
 ) -> None:
     assert effective_properties(parent, own) == expected
 
 
 @pytest.mark.parametrize("policy", ["application.sort.policy", "queue.sort.policy"])
-def test_options_are_inherited_only_with_the_policy(policy: str) -> None:
+def test_policy_options_are_inherited_only_with_the_policy(policy: str) -> None:
     parent = {policy: "a", f"{policy}.x": "1", f"{policy}.y": "1", "application.sort.priority": "disabled"}
     assert effective_properties(parent, {f"{policy}.x": "2"}) == {**parent, f"{policy}.x": "2"}
     assert effective_properties(parent, {policy: "b", f"{policy}.z": "3"}) == {
@@ -59,7 +59,7 @@ def test_options_are_inherited_only_with_the_policy(policy: str) -> None:
 # -- typed values --------------------------------------------------------------------------------------
 
 
-def test_without_properties_the_defaults_hold() -> None:
+def test_defaults_apply_without_properties() -> None:
     assert read_settings({}) == (DEFAULTS, [])
     assert QueueSettings() == QueueSettings(
         app_sort="fifo",
@@ -107,7 +107,7 @@ def test_without_properties_the_defaults_hold() -> None:
         ("queue.state", "active", "stopped", False),
     ],
 )
-def test_a_property_that_means_something(key: str, text: str, field: str, value: object) -> None:
+def test_known_properties_are_read(key: str, text: str, field: str, value: object) -> None:
     settings, faults = read_settings({key: text})
     assert faults == []
     assert attrs.asdict(settings)[field] == value
@@ -138,7 +138,7 @@ def test_a_property_that_means_something(key: str, text: str, field: str, value:
         ("queue.state", "off"),
     ],
 )
-def test_a_bad_value_means_the_default_and_is_told(key: str, text: str) -> None:
+def test_invalid_value_is_reported_and_replaced_by_the_default(key: str, text: str) -> None:
     settings, faults = read_settings({key: text})
     assert settings == DEFAULTS
     ((told, message),) = faults
@@ -146,7 +146,7 @@ def test_a_bad_value_means_the_default_and_is_told(key: str, text: str) -> None:
     assert message.endswith("the default is used")
 
 
-def test_unknown_properties_are_ignored_unless_they_look_like_a_slip() -> None:
+def test_unknown_properties_are_ignored_unless_similar_to_a_known_one() -> None:
     assert read_settings({"my.own.thing": "x"}) == (DEFAULTS, [])
     assert read_settings({"preemption.dealy": "1s"}) == (
         DEFAULTS,
@@ -228,13 +228,13 @@ POLICY = "application.sort.policy"
         ({"whatever": "x"}, {"preemption.delay": "soon"}),
     ],
 )
-def test_properties_that_are_valid(
+def test_valid_properties(
     check_weighted: Callable[..., Outcome], a: Mapping[str, str], b: Mapping[str, str]
 ) -> None:
     assert told(check_weighted(a, b)) == []
 
 
-def test_an_unknown_policy_is_told_once_where_it_is_written(check_weighted: Callable[..., Outcome]) -> None:
+def test_unknown_policy_is_reported_once_at_its_position(check_weighted: Callable[..., Outcome]) -> None:
     ((path, message),) = told(check_weighted({POLICY: "Fifo"}))
     assert path == f"properties.{POLICY}"
     assert "no application sort policy is called 'Fifo', did you mean 'fifo'?" in message
@@ -242,7 +242,7 @@ def test_an_unknown_policy_is_told_once_where_it_is_written(check_weighted: Call
     assert path == "properties.queue.sort.policy"
 
 
-def test_options_that_do_not_fit_are_told_where_they_are_written(
+def test_invalid_options_are_reported_at_their_position(
     check_weighted: Callable[..., Outcome],
 ) -> None:
     ((path, message),) = told(check_weighted({POLICY: "weighted", f"{POLICY}.factor": "two"}))
@@ -261,7 +261,7 @@ def test_options_are_checked_with_the_inherited_policy(check_weighted: Callable[
     assert "fifo" in message
 
 
-def test_templates_are_checked_by_themselves(check_weighted: Callable[..., Outcome]) -> None:
+def test_templates_are_checked_independently(check_weighted: Callable[..., Outcome]) -> None:
     template = f"{{properties: {{{POLICY}.factor: 2}}}}"
     ((path, message),) = told(check_weighted({POLICY: "weighted"}, template=template))
     assert path == f"childtemplate.properties.{POLICY}.factor"
@@ -292,7 +292,7 @@ def test_bad_values_of_known_properties_are_warnings(check_weighted: Callable[..
         ({POLICY: "stateaware"}, ["YuniKorn 1.9 treats stateaware as fifo"]),
     ],
 )
-def test_what_yunikorn_does_not_do_with_a_policy_is_noted(
+def test_policy_use_that_yunikorn_ignores_is_noted(
     check_weighted: Callable[..., Outcome], properties: Mapping[str, str], notes: list[str]
 ) -> None:
     found = check_weighted(properties).notes

@@ -72,7 +72,7 @@ def test_a_quantity_is_read(name: str, text: str, amount: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "text", "reason"), REFUSED)
-def test_what_is_no_quantity_is_refused_with_the_reason(name: str, text: str, reason: str) -> None:
+def test_invalid_quantity_is_rejected_with_the_reason(name: str, text: str, reason: str) -> None:
     with pytest.raises(QuantityError) as refused:
         parse_quantity(name, text)
     assert reason in str(refused.value)
@@ -89,7 +89,7 @@ def test_a_quantity_is_its_number_times_its_suffix_or_too_large(number: int, suf
 
 
 @given(st.text())
-def test_any_text_is_a_quantity_or_refused(text: str) -> None:
+def test_any_text_is_a_quantity_or_rejected(text: str) -> None:
     try:
         amount = parse_quantity("memory", text)
     except QuantityError:

@@ -51,7 +51,7 @@ def test_a_partition_needs_a_list_of_queues(check: Check, text: str) -> None:
     "name",
     ["a", "A1", "a" * 64, "a_b", "a:b", "a#b", "a/b", "a@b", "a-b", "1", "-", "no"],
 )
-def test_names_that_queues_may_have(queues: Queues, name: str) -> None:
+def test_valid_queue_names(queues: Queues, name: str) -> None:
     assert f"root.{name.lower()}" in queues(f"- name: '{name}'")
 
 
@@ -70,13 +70,13 @@ def test_names_that_queues_may_have(queues: Queues, name: str) -> None:
         ("[a]", "expected a text, got a list"),
     ],
 )
-def test_names_that_queues_may_not_have(check_queues: Check, name: str, hint: str) -> None:
+def test_invalid_queue_names(check_queues: Check, name: str, hint: str) -> None:
     problems = check_queues(f"- name: {name}").problems
     assert {problem.path for problem in problems} == {"partitions[0].queues[0].queues[0].name"}
     assert hint in problems[0].message
 
 
-def test_a_missing_name_has_the_place_of_its_queue(check_queues: Check) -> None:
+def test_missing_name_is_reported_at_the_position_of_its_queue(check_queues: Check) -> None:
     (problem,) = check_queues("- name: a\n- maxapplications: 1").problems
     assert (problem.path, problem.line, problem.column) == (
         "partitions[0].queues[0].queues[1].name",
@@ -85,7 +85,7 @@ def test_a_missing_name_has_the_place_of_its_queue(check_queues: Check) -> None:
     )
 
 
-def test_plain_words_are_names_like_any_other(queues: Queues) -> None:
+def test_yaml_keywords_are_valid_names(queues: Queues) -> None:
     assert list(queues("[{name: no}, {name: 12}, {name: 0x1F}]")) == [
         "root",
         "root.no",
@@ -94,13 +94,13 @@ def test_plain_words_are_names_like_any_other(queues: Queues) -> None:
     ]
 
 
-def test_siblings_differ_by_more_than_case(check_queues: Check) -> None:
+def test_sibling_names_are_unique_ignoring_case(check_queues: Check) -> None:
     (problem,) = check_queues("- name: a\n- name: b\n  queues: [{name: a}]\n- name: A").problems
     assert problem.path == "partitions[0].queues[0].queues[2].name"
     assert "root.a is defined twice, first in line 6" in problem.message
 
 
-def test_a_queue_is_a_parent_by_its_children_or_by_saying_so(queues: Queues) -> None:
+def test_queue_is_a_parent_by_its_children_or_by_key(queues: Queues) -> None:
     made = queues("[{name: a}, {name: b, parent: true}, {name: c, parent: false, queues: [{name: d}]}]")
     assert {path: queue.parent for path, queue in made.items()} == {
         "root": True,
@@ -119,11 +119,11 @@ def test_root_has_no_resources_of_its_own(check_partition: Check, key: str, valu
 
 
 @pytest.mark.parametrize("resources", ["{}", "~", "{max: ~}", "{guaranteed: }"])
-def test_root_may_say_that_it_has_none(partition: Partition, resources: str) -> None:
+def test_root_accepts_empty_resources(partition: Partition, resources: str) -> None:
     assert partition(f"queues: [{{name: root, resources: {resources}}}]").root.max is None
 
 
-def test_a_whole_queue(queues: Queues) -> None:
+def test_queue_with_all_keys(queues: Queues) -> None:
     queue = queues(
         """
         - name: Prod
@@ -144,7 +144,7 @@ def test_a_whole_queue(queues: Queues) -> None:
     assert queue.submit_acl == EVERYBODY
 
 
-def test_only_zeros_are_nothing_and_worth_a_warning(check_queues: Check, queues: Queues) -> None:
+def test_resources_of_zeros_are_ignored_with_a_warning(check_queues: Check, queues: Queues) -> None:
     text = "- {name: a, resources: {max: {memory: 0}, guaranteed: {vcore: 0}}}"
     assert (queues(text)["root.a"].max, queues(text)["root.a"].guaranteed) == (None, None)
     assert [warning.path for warning in check_queues(text).warnings] == [
@@ -186,7 +186,7 @@ def test_only_zeros_are_nothing_and_worth_a_warning(check_queues: Check, queues:
         ),
     ],
 )
-def test_what_is_wrong_in_a_queue(check_queues: Check, queue: str, path: str, message: str) -> None:
+def test_invalid_queues(check_queues: Check, queue: str, path: str, message: str) -> None:
     (problem,) = check_queues(f"- {queue}").problems
     assert problem.path == f"partitions[0].queues[0].queues[0].{path}"
     assert message in problem.message
@@ -198,12 +198,12 @@ def test_what_is_wrong_in_a_queue(check_queues: Check, queue: str, path: str, me
     [(text, True) for text in ("true", "True", "TRUE", "yes", "Yes", "on", "ON", "y", '"yes"')]
     + [(text, False) for text in ("false", "False", "no", "off", "N", "'off'", "~", "")],
 )
-def test_booleans_as_yunikorn_reads_them(queues: Queues, text: str, value: bool) -> None:
+def test_valid_booleans(queues: Queues, text: str, value: bool) -> None:
     assert queues(f"- {{name: a, parent: {text}}}")["root.a"].parent is value
 
 
 @pytest.mark.parametrize("text", ["'true'", '"false"', "yEs", "1", "0", "tRue", "[true]"])
-def test_what_is_no_boolean(check_queues: Check, text: str) -> None:
+def test_invalid_booleans(check_queues: Check, text: str) -> None:
     (problem,) = check_queues(f"- {{name: a, parent: {text}}}").problems
     assert "expected true or false" in problem.message
 
@@ -224,7 +224,7 @@ def test_what_is_no_boolean(check_queues: Check, text: str) -> None:
         ("~", 0),
     ],
 )
-def test_counts_as_yunikorn_reads_them(queues: Queues, text: str, value: int) -> None:
+def test_valid_counts(queues: Queues, text: str, value: int) -> None:
     assert queues(f"- {{name: a, maxapplications: {text}}}")["root.a"].max_applications == value
 
 
@@ -243,20 +243,20 @@ def test_counts_as_yunikorn_reads_them(queues: Queues, text: str, value: int) ->
         ("[1]", "got a list"),
     ],
 )
-def test_what_is_no_count(check_queues: Check, text: str, message: str) -> None:
+def test_invalid_counts(check_queues: Check, text: str, message: str) -> None:
     (problem,) = check_queues(f"- {{name: a, maxapplications: {text}}}").problems
     assert message in problem.message
     assert len(problem.message) < 200
 
 
-def test_acl_names_that_count_for_nothing_are_worth_a_warning(check_queues: Check) -> None:
+def test_ineffective_acl_names_are_a_warning(check_queues: Check) -> None:
     outcome = check_queues("- {name: a, submitacl: 'alice,ns:sa'}")
     assert outcome.valid
     assert [warning.path for warning in outcome.warnings] == ["partitions[0].queues[0].queues[0].submitacl"]
 
 
 @pytest.mark.parametrize("acl", ["a  b", " a b ", "   ", " a b"])
-def test_stray_blanks_in_an_acl_are_no_problem_here(check_queues: Check, acl: str) -> None:
+def test_surplus_blanks_in_an_acl_are_accepted(check_queues: Check, acl: str) -> None:
     assert check_queues(f"- {{name: a, submitacl: '{acl}'}}").problems == ()
 
 
@@ -282,11 +282,11 @@ def test_a_child_template(queues: Queues) -> None:
 @pytest.mark.parametrize(
     "template", ["{}", "{maxapplications: 0}", "{properties: {x: ''}}", "{resources: {max: {memory: ''}}}"]
 )
-def test_a_template_that_says_nothing_is_none(queues: Queues, template: str) -> None:
+def test_empty_template_is_none(queues: Queues, template: str) -> None:
     assert queues(f"- {{name: a, parent: true, childtemplate: {template}}}")["root.a"].child_template is None
 
 
-def test_a_template_of_zeros_still_is_one(queues: Queues) -> None:
+def test_template_of_zeros_is_kept(queues: Queues) -> None:
     made = queues("- {name: a, parent: true, childtemplate: {resources: {max: {memory: 0}}}}")
     assert made["root.a"].child_template == TemplateConfig()
 

@@ -32,7 +32,7 @@ BELOW = "partitions[0].queues[0].queues[0]"
         " queues: [{name: c, resources: {guaranteed: {memory: 1}}}]}]}",
     ],
 )
-def test_what_can_hold(check_queues: Check, text: str) -> None:
+def test_valid_quotas(check_queues: Check, text: str) -> None:
     assert check_queues(f"- {text}").problems == ()
 
 
@@ -97,13 +97,13 @@ def test_what_can_hold(check_queues: Check, text: str) -> None:
         ),
     ],
 )
-def test_what_cannot_hold(check_queues: Check, text: str, path: str, message: str) -> None:
+def test_invalid_quotas(check_queues: Check, text: str, path: str, message: str) -> None:
     (problem,) = check_queues(f"- {text}").problems
     assert problem.path == f"{BELOW}.{path}"
     assert message in problem.message
 
 
-def test_every_type_is_told(check_queues: Check) -> None:
+def test_every_resource_type_is_reported(check_queues: Check) -> None:
     guaranteed, most = "{memory: 3, vcore: 2, gpu: 1}", "{memory: 2, vcore: 1, gpu: 1}"
     text = f"{{name: a, resources: {{guaranteed: {guaranteed}, max: {most}}}}}"
     assert [problem.path for problem in check_queues(f"- {text}").problems] == [
@@ -112,7 +112,7 @@ def test_every_type_is_told(check_queues: Check) -> None:
     ]
 
 
-def test_what_cannot_be_read_does_not_cause_more_problems(check_queues: Check) -> None:
+def test_unreadable_values_cause_no_further_problems(check_queues: Check) -> None:
     below = "{name: b, maxapplications: y}"
     text = f"{{name: a, resources: {{max: {{memory: x}}}}, maxapplications: 1, queues: [{below}]}}"
     assert [problem.path for problem in check_queues(f"- {text}").problems] == [
@@ -148,7 +148,7 @@ def test_maxapplications(
     assert [problem.path for problem in check_partition(text).problems] == expected
 
 
-def test_a_missing_maxapplications_is_refused_too(check_partition: Check) -> None:
+def test_missing_maxapplications_is_rejected(check_partition: Check) -> None:
     text = "queues: [{name: root, maxapplications: 5, queues: [{name: a}]}]"
     (problem,) = check_partition(text).problems
     assert problem.path == f"{BELOW}.maxapplications"

@@ -29,7 +29,7 @@ def rules(*texts: str) -> str:
     return "placementrules:\n" + "".join(f"- {text}\n" for text in texts) + QUEUES
 
 
-def test_a_whole_rule(partition: Partition) -> None:
+def test_rule_with_all_keys(partition: Partition) -> None:
     made = partition(
         rules(
             "{name: Tag, value: namespace, create: true, filter: {type: deny, users: [bob], groups: [a, b]},"
@@ -49,7 +49,7 @@ def test_a_whole_rule(partition: Partition) -> None:
     )
 
 
-def test_no_rules_are_none(partition: Partition) -> None:
+def test_empty_rules_are_none(partition: Partition) -> None:
     assert partition(QUEUES).placement_rules == ()
     assert partition("placementrules: []" + QUEUES).placement_rules == ()
 
@@ -95,7 +95,7 @@ def test_every_rule_may_have_a_value(partition: Partition) -> None:
         ("{name: user, filter: {users: bob}}", "filter.users", "write [bob]"),
     ],
 )
-def test_rules_that_are_refused(check_partition: Check, rule: str, path: str, message: str) -> None:
+def test_invalid_rules(check_partition: Check, rule: str, path: str, message: str) -> None:
     (problem,) = check_partition(rules("{name: provided}", rule)).problems
     assert problem.path == f"partitions[0].placementrules[1].{path}"
     assert message in problem.message
@@ -111,7 +111,7 @@ def test_filter_types(partition: Partition, kind: str) -> None:
     assert made == FilterConfig(kind.lower() != "deny")
 
 
-def test_a_name_that_yunikorn_takes_for_an_expression_is_worth_a_note(check_partition: Check) -> None:
+def test_name_that_yunikorn_reads_as_an_expression_is_noted(check_partition: Check) -> None:
     (note,) = check_partition(rules("{name: user, filter: {users: [svc$]}}")).notes
     assert "YuniKorn 1.9 treats 'svc$' as a regular expression" in note.message
     assert note.path == "partitions[0].placementrules[0].filter.users[0]"
@@ -119,7 +119,7 @@ def test_a_name_that_yunikorn_takes_for_an_expression_is_worth_a_note(check_part
     assert not several.notes
 
 
-def test_a_capital_deny_is_a_deny_and_worth_a_note(check_partition: Check) -> None:
+def test_deny_in_capitals_is_accepted_and_noted(check_partition: Check) -> None:
     (note,) = check_partition(rules("{name: user, filter: {type: Deny, users: [bob]}}")).notes
     assert "treats 'Deny' as allow" in note.message
 
@@ -127,23 +127,23 @@ def test_a_capital_deny_is_a_deny_and_worth_a_note(check_partition: Check) -> No
 @pytest.mark.parametrize(
     "entry", ["username*regexp", "user@name@", "username$$", "bob", "svc$", "^a$", "dev.*"]
 )
-def test_single_users_that_are_taken(check_partition: Check, entry: str) -> None:
+def test_valid_single_users(check_partition: Check, entry: str) -> None:
     assert check_partition(rules(f"{{name: user, filter: {{users: ['{entry}']}}}}")).problems == ()
 
 
 @pytest.mark.parametrize("entry", ["", "username rejected", "rejected!name", "*", "(a", "a(?=b)", "a{1001}"])
-def test_single_users_that_are_refused(check_partition: Check, entry: str) -> None:
+def test_invalid_single_users(check_partition: Check, entry: str) -> None:
     (problem,) = check_partition(rules(f"{{name: user, filter: {{users: ['{entry}']}}}}")).problems
     assert problem.path == "partitions[0].placementrules[0].filter.users[0]"
 
 
 @pytest.mark.parametrize("entry", ["group@name", "a b", "[z-a]"])
-def test_single_groups_that_are_refused(check_partition: Check, entry: str) -> None:
+def test_invalid_single_groups(check_partition: Check, entry: str) -> None:
     (problem,) = check_partition(rules(f"{{name: user, filter: {{groups: ['{entry}']}}}}")).problems
     assert problem.path == "partitions[0].placementrules[0].filter.groups[0]"
 
 
-def test_several_entries_are_not_checked_but_what_is_dropped_is_told(check_partition: Check) -> None:
+def test_multiple_entries_are_not_checked_but_dropped_ones_are_reported(check_partition: Check) -> None:
     outcome = check_partition(rules("{name: user, filter: {users: [bob, dev*, 'a b'], groups: [x, a@b]}}"))
     assert outcome.problems == ()
     assert [(warning.path.rpartition("filter.")[2], warning.message) for warning in outcome.warnings] == [
@@ -179,7 +179,7 @@ def test_several_entries_are_not_checked_but_what_is_dropped_is_told(check_parti
         "{name: tag, value: x, parent: {name: user, parent: {name: fixed, value: full}}}",
     ],
 )
-def test_fixed_paths_that_can_work(check_partition: Check, rule: str) -> None:
+def test_valid_fixed_paths(check_partition: Check, rule: str) -> None:
     assert check_partition(rules(rule)).problems == ()
 
 
@@ -216,7 +216,7 @@ def test_fixed_paths_that_can_work(check_partition: Check, rule: str) -> None:
         ),
     ],
 )
-def test_fixed_paths_that_cannot_work(check_partition: Check, rule: str, path: str, message: str) -> None:
+def test_invalid_fixed_paths(check_partition: Check, rule: str, path: str, message: str) -> None:
     (problem,) = check_partition(rules(rule)).problems
     assert problem.path == f"partitions[0].placementrules[0].{path}"
     assert message in problem.message

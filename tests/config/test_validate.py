@@ -46,7 +46,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--strict-yunikorn", "ours.yaml"], 1),
     ],
 )
-def test_the_exit_status_says_how_it_went(
+def test_exit_status_reflects_the_result(
     arguments: list[str], status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["validate", *arguments]) == status
@@ -105,7 +105,7 @@ def test_notes_are_warnings_in_json_and_problems_when_strict(capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("text", "status", "said"), [(VALID, 0, "valid"), (INVALID, 1, "invalid, 3 problems")]
 )
-def test_a_dash_reads_standard_input(
+def test_dash_reads_standard_input(
     text: str, status: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
@@ -113,7 +113,7 @@ def test_a_dash_reads_standard_input(
     assert capsys.readouterr().out.startswith(f"standard input: {said}")
 
 
-def test_the_command_works_in_a_process_of_its_own(
+def test_command_runs_in_its_own_process(
     files: Path, run_python: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     done = run_python("-m", "yunikorn", "validate", "invalid.yaml", cwd=files)

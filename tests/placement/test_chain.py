@@ -28,7 +28,7 @@ def test_no_rules_mean_the_provided_queue_which_must_exist(place: Any, make_tree
     assert "provided: queue root.b does not exist" in refused.reason
 
 
-def test_steps_tell_what_came_of_each_rule(place: Any, make_tree: Any) -> None:
+def test_steps_contain_the_result_of_each_rule(place: Any, make_tree: Any) -> None:
     rules = [{"name": "tag", "value": "namespace", "create": True}, {"name": "user"}, PROVIDED]
     placement = place(rules, make_tree(), queue_name="q")
     assert (placement.queue, placement.rule, placement.reason) == ("root.q", "provided", "")
@@ -41,7 +41,7 @@ def test_steps_tell_what_came_of_each_rule(place: Any, make_tree: Any) -> None:
     assert placement.steps[1].reason == "queue root.developer does not exist, and the rule does not create it"
 
 
-def test_a_filter_in_front_keeps_the_rule_from_being_asked(place: Any, make_tree: Any) -> None:
+def test_filter_prevents_the_call_of_the_rule(place: Any, make_tree: Any) -> None:
     rules = [{**USER, "filter": {"type": "deny", "users": ["bob"]}}]
     assert place(rules, make_tree(), user="ann").queue == "root.ann"
     refused = place(rules, make_tree(), user="bob")
@@ -75,7 +75,7 @@ def test_a_complete_name_skips_the_parent_rule(place: Any, make_tree: Any) -> No
     assert place(rules, make_tree(), tags={"q": "root.y"}).queue == "root.y"
 
 
-def test_a_parent_rule_that_gives_a_leaf_is_no_match(place: Any, make_tree: Any) -> None:
+def test_parent_rule_that_returns_a_leaf_is_no_match(place: Any, make_tree: Any) -> None:
     rules = [{**PROVIDED, "parent": {"name": "user"}}, {"name": "fixed", "value": "root.other"}]
     placement = place(rules, make_tree("root.developer", "root.other"), queue_name="x")
     assert (placement.queue, placement.rule) == ("root.other", "fixed")
@@ -101,7 +101,7 @@ def test_an_illegal_name_ends_the_placement(place: Any, make_tree: Any, asked: s
     assert failure in placement.reason
 
 
-def test_names_are_found_in_any_case_and_come_out_in_lower_case(place: Any, make_tree: Any) -> None:
+def test_names_are_matched_in_any_case_and_lowered(place: Any, make_tree: Any) -> None:
     tree = make_tree("root.prod")
     assert place([{"name": "provided"}], tree, queue_name="root.PROD").queue == "root.prod"
     assert place([PROVIDED], tree, queue_name="New").queue == "root.new"
@@ -112,7 +112,7 @@ def test_a_user_called_root_gets_a_queue_below_root(place: Any, make_tree: Any) 
     assert place([USER], make_tree(), user="root").queue == "root.root"
 
 
-def test_the_root_queue_itself_takes_no_application(place: Any, make_tree: Any) -> None:
+def test_root_queue_accepts_no_application(place: Any, make_tree: Any) -> None:
     placement = place([PROVIDED], make_tree(), queue_name="root")
     assert "queue root is a parent queue" in placement.reason
     rules = [{**USER, "parent": {"name": "fixed", "value": "root"}}]
@@ -122,14 +122,14 @@ def test_the_root_queue_itself_takes_no_application(place: Any, make_tree: Any) 
 # -- the chosen queue ----------------------------------------------------------------------------------
 
 
-def test_a_parent_queue_is_no_place_for_an_application(place: Any, make_tree: Any) -> None:
+def test_parent_queue_accepts_no_application(place: Any, make_tree: Any) -> None:
     rules = [{"name": "fixed", "value": "root.a"}, {"name": "fixed", "value": "root.b"}]
     placement = place(rules, make_tree("root.a.", "root.b"))
     assert placement.queue == "root.b"
     assert placement.steps[0].reason == "queue root.a is a parent queue, applications run in leaf queues"
 
 
-def test_a_queue_that_cannot_be_made_is_no_match(place: Any, make_tree: Any) -> None:
+def test_queue_that_cannot_be_created_is_no_match(place: Any, make_tree: Any) -> None:
     rules = [PROVIDED, {"name": "fixed", "value": "root.other"}]
     placement = place(rules, make_tree("root.leaf", "root.other"), queue_name="root.leaf.x")
     assert (placement.queue, placement.rule) == ("root.other", "fixed")
@@ -148,7 +148,7 @@ def test_a_name_is_complete_whatever_the_case_of_root(place: Any, make_tree: Any
     assert place([PROVIDED], make_tree(), queue_name="rooT.a.").reason.endswith("one of its levels is empty")
 
 
-def test_a_draining_queue_takes_none_and_a_stopped_one_does(place: Any, make_tree: Any) -> None:
+def test_draining_queue_accepts_no_application_and_a_stopped_one_does(place: Any, make_tree: Any) -> None:
     tree = make_tree("root.a")
     tree.queue("root.a").state = "Draining"
     assert "root.a is being removed" in place([{"name": "fixed", "value": "root.a"}], tree).reason
@@ -156,7 +156,7 @@ def test_a_draining_queue_takes_none_and_a_stopped_one_does(place: Any, make_tre
     assert place([{"name": "fixed", "value": "root.a"}], tree).queue == "root.a"
 
 
-def test_access_to_an_existing_queue_is_its_own_or_from_above(place: Any, make_tree: Any) -> None:
+def test_access_to_a_queue_is_granted_by_the_queue_or_its_ancestors(place: Any, make_tree: Any) -> None:
     tree = make_tree("root.a.", "root.a.b", acls={"root.a": "ann", "root.a.b": "bob  "})
     rules = [{"name": "fixed", "value": "root.a.b"}]
     assert place(rules, tree, user="ann").queue == "root.a.b"
@@ -164,7 +164,7 @@ def test_access_to_an_existing_queue_is_its_own_or_from_above(place: Any, make_t
     assert "user 'eve' may not submit to root.a.b" in place(rules, tree, user="eve").reason
 
 
-def test_access_to_a_queue_to_be_made_is_that_of_its_nearest_ancestor(place: Any, make_tree: Any) -> None:
+def test_access_to_a_queue_to_be_created_is_that_of_its_nearest_ancestor(place: Any, make_tree: Any) -> None:
     tree = make_tree("root.a.", acls={"root.a": "ann dev"})
     rules = [{"name": "fixed", "value": "root.a.x.y", "create": True}]
     assert place(rules, tree, user="ann").queue == "root.a.x.y"
@@ -176,13 +176,13 @@ def test_access_to_a_queue_to_be_made_is_that_of_its_nearest_ancestor(place: Any
 # -- fallbacks -----------------------------------------------------------------------------------------
 
 
-def test_root_default_takes_what_no_rule_matched_if_it_exists(place: Any, make_tree: Any) -> None:
+def test_root_default_accepts_unmatched_applications_if_it_exists(place: Any, make_tree: Any) -> None:
     placement = place([{"name": "user"}], make_tree("root.default"))
     assert (placement.queue, placement.rule) == ("root.default", "recovery")
     assert [step.rule for step in placement.steps] == ["user", "recovery"]
 
 
-def test_root_default_must_let_the_user_in(place: Any, make_tree: Any) -> None:
+def test_root_default_requires_submit_access(place: Any, make_tree: Any) -> None:
     placement = place([{"name": "user"}], make_tree("root.default", acls={"root.default": "ann"}), user="bob")
     assert placement.queue == ""
     assert placement.reason.startswith(NO_MATCH)
@@ -191,7 +191,7 @@ def test_root_default_must_let_the_user_in(place: Any, make_tree: Any) -> None:
 
 @pytest.mark.parametrize("key", ["application.create.force", "Application.Create.FORCE"])
 @pytest.mark.parametrize("yes", ["1", "t", "T", "true", "True", "TRUE"])
-def test_a_forced_application_ends_in_the_recovery_queue(
+def test_forced_application_is_placed_in_the_recovery_queue(
     place: Any, make_tree: Any, key: str, yes: str
 ) -> None:
     placement = place([{"name": "user"}], make_tree("root.default", acls={}), tags={key: yes})
@@ -199,7 +199,7 @@ def test_a_forced_application_ends_in_the_recovery_queue(
 
 
 @pytest.mark.parametrize("no", ["yes", "0", "false", "tRUE", ""])
-def test_only_a_true_value_forces(place: Any, make_tree: Any, no: str) -> None:
+def test_only_a_true_tag_value_forces(place: Any, make_tree: Any, no: str) -> None:
     assert place([{"name": "user"}], make_tree(), tags={"application.create.force": no}).queue == ""
 
 
@@ -207,13 +207,13 @@ def test_a_forced_application_is_placed_by_rules_first(place: Any, make_tree: An
     assert place([USER], make_tree(), tags=FORCED).queue == "root.developer"
 
 
-def test_a_failing_rule_does_not_keep_a_forced_application_out(place: Any, make_tree: Any) -> None:
+def test_failing_rule_does_not_reject_a_forced_application(place: Any, make_tree: Any) -> None:
     placement = place([PROVIDED], make_tree(), queue_name="bad name", tags=FORCED)
     assert placement.queue == "root.@recovery@"
     assert [step.outcome for step in placement.steps] == ["error", "match"]
 
 
-def test_the_recovery_queue_by_name(place: Any, make_tree: Any) -> None:
+def test_recovery_queue_may_be_requested_by_name(place: Any, make_tree: Any) -> None:
     # Measured like this on YuniKorn 1.9.
     asked = "root.@recovery@"
     assert place([PROVIDED], make_tree(), queue_name=asked).queue == asked
@@ -224,16 +224,12 @@ def test_the_recovery_queue_by_name(place: Any, make_tree: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["recovery", "usr"])
-def test_an_unknown_rule_is_refused_with_the_known_ones(
-    registry: Registry, make_tree: Any, name: str
-) -> None:
+def test_unknown_rule_is_rejected_with_the_known_ones(registry: Registry, make_tree: Any, name: str) -> None:
     with pytest.raises(UnknownPlugin, match="known: fixed, provided, tag, user"):
         PlacementChain([RuleConfig(name)], registry, make_tree())
 
 
-def test_options_that_do_not_fit_are_refused_also_in_a_parent_rule(
-    registry: Registry, make_tree: Any
-) -> None:
+def test_invalid_options_are_rejected_also_in_a_parent_rule(registry: Registry, make_tree: Any) -> None:
     parent = RuleConfig("tag", value="ns", options={"colour": "red"})
     with pytest.raises(OptionError, match="unknown option 'colour'"):
         PlacementChain([RuleConfig("user", parent=parent)], registry, make_tree())
@@ -279,7 +275,7 @@ class Both:
         ("sloppy", "TypeError: it returned 7 instead of a queue name or None"),
     ],
 )
-def test_a_rule_that_breaks_rejects_the_application_and_is_named(
+def test_rule_that_raises_rejects_the_application_and_is_named(
     registry: Registry, make_tree: Any, make_app: Any, rule: str, operation: str
 ) -> None:
     assert registry.register(Both(), "both", "their-dist", "1.2")
@@ -296,7 +292,7 @@ def test_a_rule_that_breaks_rejects_the_application_and_is_named(
     assert [(failure.message, failure.count) for failure in failures] == [(placement.reason, 2)]
 
 
-def test_an_observer_is_told_every_placement(registry: Registry, make_tree: Any, make_app: Any) -> None:
+def test_observer_receives_every_placement(registry: Registry, make_tree: Any, make_app: Any) -> None:
     chain = PlacementChain([], registry, make_tree("root.a"))
     seen: list[tuple[str, str]] = []
     chain.observer = lambda app, placement: seen.append((app.id, placement.queue))

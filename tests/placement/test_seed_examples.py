@@ -192,7 +192,7 @@ def test_access_control(registry: Registry, user: str, result: str | None) -> No
     assert ResourceManager(registry, WITH_ACL).submit(user) == result
 
 
-def test_access_to_a_parent_is_access_to_what_is_below(registry: Registry) -> None:
+def test_access_to_a_parent_includes_its_descendants(registry: Registry) -> None:
     # "all other users use their own queue" is left out: it would require other semantics of ACLs
     # (docs/decisions/0013).
     rules = "- name: fixed\n  value: root.production\n- name: user\n  create: true\n"
@@ -203,7 +203,7 @@ def test_access_to_a_parent_is_access_to_what_is_below(registry: Registry) -> No
 # -- rules without an example ------------------------------------------------------------------------------
 
 
-def test_a_queue_made_for_one_exists_for_the_next(registry: Registry) -> None:
+def test_dynamic_queue_of_one_application_exists_for_the_next(registry: Registry) -> None:
     rm = ResourceManager(registry, config(TAG + USER))
     assert rm.submit("testing") is None
     assert rm.submit("ann", tags={"namespace": "testing"}) == "root.testing"
@@ -234,21 +234,21 @@ def test_only_forced_applications_get_the_recovery_queue(registry: Registry) -> 
     assert "user 'ann' may not submit to root.@recovery@" in rm.rejected["app-1"]
 
 
-def test_a_dynamic_root_default_is_a_last_resort_too(registry: Registry) -> None:
+def test_dynamic_root_default_is_the_last_resort(registry: Registry) -> None:
     rm = ResourceManager(registry, config(TAG))
     assert rm.submit("ann") is None
     assert rm.submit("ann", tags={"namespace": "default"}) == "root.default"
     assert rm.submit("ann") == "root.default"
 
 
-def test_a_queue_that_cannot_be_made_rejects(registry: Registry) -> None:
+def test_queue_that_cannot_be_created_rejects_the_application(registry: Registry) -> None:
     rm = ResourceManager(registry, config(PROVIDED, "- name: leaf\n"))
     assert rm.submit("ann", queue="root.leaf.more") is None
     assert "root.leaf is a leaf queue" in rm.rejected["app-0"]
 
 
 @pytest.mark.parametrize("user", ["", "a b"])
-def test_an_owner_who_cannot_be_rejects(registry: Registry, user: str) -> None:
+def test_user_name_that_is_no_valid_queue_name_rejects_the_application(registry: Registry, user: str) -> None:
     rm = ResourceManager(registry, config(PROVIDED))
     assert rm.submit(user, queue="q") is None
     assert "user" in rm.rejected["app-0"]

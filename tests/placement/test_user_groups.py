@@ -32,18 +32,18 @@ class Book(UserGroupResolver):
         return self.members.get(user)
 
 
-def test_groups_that_are_given_are_taken_as_they_are() -> None:
+def test_given_groups_are_used_unchanged() -> None:
     book = Book(ann=["staff"])
     owner = UserGroups(ManualClock(), book).identify("ann", ["dev", "ops"])
     assert (owner.user, owner.groups, owner.refusal) == ("ann", ("dev", "ops"), "")
     assert book.asked == []
 
 
-def test_without_a_resolver_a_user_is_a_group() -> None:
+def test_user_name_is_the_group_without_a_resolver() -> None:
     assert UserGroups(ManualClock()).identify("ann").groups == ("ann",)
 
 
-def test_given_groups_are_remembered_for_a_submission_without() -> None:
+def test_given_groups_are_cached_for_submissions_without_groups() -> None:
     clock = ManualClock()
     groups = UserGroups(clock)
     groups.identify("ann", ["dev"])
@@ -53,7 +53,7 @@ def test_given_groups_are_remembered_for_a_submission_without() -> None:
     assert groups.identify("ann").groups == ("ann",)
 
 
-def test_an_answer_is_kept_for_five_minutes() -> None:
+def test_resolved_groups_are_cached_for_five_minutes() -> None:
     clock, book = ManualClock(), Book(ann=["dev"])
     groups = UserGroups(clock, book)
     groups.identify("ann")
@@ -65,7 +65,7 @@ def test_an_answer_is_kept_for_five_minutes() -> None:
     assert book.asked == ["ann", "ann"]
 
 
-def test_a_failure_is_kept_for_thirty_seconds() -> None:
+def test_failure_is_cached_for_thirty_seconds() -> None:
     clock, book = ManualClock(), Book()
     groups = UserGroups(clock, book)
     assert groups.identify("ann").refusal == "user resolution failed: there is no user 'ann'"
@@ -76,7 +76,7 @@ def test_a_failure_is_kept_for_thirty_seconds() -> None:
     assert groups.identify("ann").groups == ("dev",)
 
 
-def test_a_resolver_that_breaks_is_named_once_and_the_submission_refused() -> None:
+def test_resolver_that_raises_is_reported_once_and_rejects_the_submission() -> None:
     failures = PluginFailures()
     groups = UserGroups(ManualClock(), Book(), "book of theirs (dist 1.0)", failures)
     first, second = groups.identify("broken"), groups.identify("broken")
@@ -93,7 +93,7 @@ def test_a_text_is_no_list_of_groups() -> None:
     assert "it returned 'dev' instead of a list of names" in owner.refusal
 
 
-def test_no_user_is_refused_unless_the_application_is_forced() -> None:
+def test_missing_user_is_rejected_unless_the_application_is_forced() -> None:
     groups = UserGroups(ManualClock())
     assert groups.identify("").refusal.startswith("empty user cannot resolve")
     owner = groups.identify("", forced=True)
@@ -107,17 +107,17 @@ def test_a_forced_application_of_an_unknown_user_is_in_no_group() -> None:
 
 @pytest.mark.parametrize("groups", [[], ["dev"]])
 @pytest.mark.parametrize("user", ["a b", "1st", "a!", "ann,bob", "-x"])
-def test_names_that_no_user_has_are_refused(user: str, groups: list[str]) -> None:
+def test_invalid_user_names_are_rejected(user: str, groups: list[str]) -> None:
     refusal = UserGroups(ManualClock()).identify(user, groups).refusal
     assert refusal == f"invalid username '{user}', it contains invalid characters"
 
 
 @pytest.mark.parametrize("user", ["ann", "_x", "a.b@c.d", "sys:serviceaccount:ns:sa", "a/b", "host$", "A-1"])
-def test_names_that_users_have(user: str) -> None:
+def test_valid_user_names(user: str) -> None:
     assert UserGroups(ManualClock()).identify(user).groups == (user,)
 
 
-def test_what_is_forgotten_takes_no_memory() -> None:
+def test_expired_entries_are_removed() -> None:
     clock, book = ManualClock(), Book()
     groups = UserGroups(clock, book)
     for number in range(100):

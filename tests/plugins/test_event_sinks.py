@@ -19,7 +19,7 @@ NODE = Event("NODE", "node-ü", "", "Node added to the scheduler", "ADD", timest
 CONTEXT = Context("", lambda: 0)
 
 
-def test_jsonl_appends_one_object_a_line_and_flushes(registry: Registry, tmp_path: Path) -> None:
+def test_jsonl_appends_one_object_per_line_and_flushes(registry: Registry, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text('{"earlier": true}\n')
     sink = registry.make(EVENT_SINK, "jsonl", {"path": str(path)})
@@ -43,14 +43,14 @@ def test_jsonl_appends_one_object_a_line_and_flushes(registry: Registry, tmp_pat
     assert json.loads(path.read_text(encoding="utf-8").splitlines()[3])["objectID"] == "node-ü"
 
 
-def test_jsonl_finds_out_at_once_that_a_path_does_not_work(registry: Registry, tmp_path: Path) -> None:
+def test_jsonl_fails_to_open_an_invalid_path(registry: Registry, tmp_path: Path) -> None:
     sink = registry.make(EVENT_SINK, "jsonl", {"path": str(tmp_path / "no" / "events.jsonl")})
     with pytest.raises(FileNotFoundError):
         sink.opened(CONTEXT)
     sink.closed()
 
 
-def test_making_a_jsonl_sink_touches_no_file(registry: Registry, tmp_path: Path) -> None:
+def test_creating_a_jsonl_sink_opens_no_file(registry: Registry, tmp_path: Path) -> None:
     registry.make(EVENT_SINK, "jsonl", {"path": str(tmp_path / "events.jsonl")})
     assert not list(tmp_path.iterdir())
 
@@ -60,7 +60,7 @@ def test_jsonl_needs_a_path(registry: Registry) -> None:
         registry.make(EVENT_SINK, "jsonl", {})
 
 
-def test_log_writes_a_line_an_event(registry: Registry, caplog: pytest.LogCaptureFixture) -> None:
+def test_log_writes_one_line_per_event(registry: Registry, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     registry.make(EVENT_SINK, "log", {}).send([NEW, ALLOC, NODE])
     assert caplog.record_tuples == [
@@ -78,6 +78,6 @@ def test_log_level_and_logger_are_options(registry: Registry, caplog: pytest.Log
     assert caplog.record_tuples == [("mine", logging.WARNING, "APP app-1 ADD APP_NEW")]
 
 
-def test_log_refuses_a_level_that_is_none(registry: Registry) -> None:
+def test_log_rejects_an_invalid_level(registry: Registry) -> None:
     with pytest.raises(OptionError, match="level must be one of DEBUG, INFO, WARNING, ERROR, got 'loud'"):
         registry.make(EVENT_SINK, "log", {"level": "loud"})

@@ -18,7 +18,7 @@ def user() -> pwd.struct_passwd:
     return next(entry for entry in pwd.getpwall() if entry.pw_gid in named)
 
 
-def test_the_primary_group_comes_first_and_each_once(registry: Registry, user: pwd.struct_passwd) -> None:
+def test_primary_group_is_first_without_duplicates(registry: Registry, user: pwd.struct_passwd) -> None:
     groups = registry.make(RESOLVER, "os", {}).groups(user.pw_name)
     assert groups[0] == grp.getgrgid(user.pw_gid).gr_name
     assert len(set(groups)) == len(groups)
@@ -32,5 +32,5 @@ def test_a_group_without_a_name_stays_a_number(
     assert registry.make(RESOLVER, "os", {}).groups(user.pw_name) == [named, "4000000001"]
 
 
-def test_an_unknown_user_has_none(registry: Registry) -> None:
+def test_unknown_user_has_no_groups(registry: Registry) -> None:
     assert registry.make(RESOLVER, "os", {}).groups("nobody-is-called-so") is None

@@ -158,7 +158,7 @@ def test_every_object_is_opened_once_before_it_is_used(registry: Registry) -> No
     assert sorted(HEARD) == sorted(f"{name} opened in default" for name in PLUGINS)
 
 
-def test_what_stays_is_told_of_a_reload_and_what_goes_is_closed(registry: Registry) -> None:
+def test_kept_objects_are_notified_of_a_reload_and_removed_ones_closed(registry: Registry) -> None:
     rm = RM(text(), registry)
     HEARD.clear()
     rm.reload(text("other"))
@@ -174,7 +174,7 @@ def test_every_object_is_closed_at_the_end(registry: Registry) -> None:
     assert sorted(HEARD) == sorted(f"{name} closed" for name in PLUGINS)
 
 
-def test_a_call_that_fails_is_reported_and_stops_neither_start_nor_reload_nor_end(
+def test_failing_life_cycle_call_is_reported_and_blocks_nothing(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR, "yunikorn.plugins")
@@ -239,7 +239,7 @@ def test_an_unchanged_rule_keeps_its_state_on_reload() -> None:
     assert place(rm, "bob") == "root.r0"
 
 
-def test_a_rule_that_is_named_twice_stays_two() -> None:
+def test_rule_named_twice_stays_two_objects() -> None:
     parents = {"name": "fixed", "value": "p", "create": True, "parent": {**LEARNS, "create": True}}
     text = by_rules({**LEARNS, "filter": {"type": "allow", "users": ["ann"]}}, LEARNS)
     rm = RM(text, with_plugins(placement_rules=[Learns]))
@@ -248,7 +248,7 @@ def test_a_rule_that_is_named_twice_stays_two() -> None:
     assert [place(rm, user) for user in ("eve", "ann")] == ["root.q1", "root.q0"]
 
 
-def test_a_configuration_that_is_refused_takes_no_object_away() -> None:
+def test_rejected_configuration_removes_no_object() -> None:
     rm = RM(by_rules(LEARNS), with_plugins(placement_rules=[Learns]))
     assert [place(rm, user) for user in ("ann", "bob")] == ["root.q0", "root.q1"]
     with pytest.raises(ConfigError, match="nobody"):
@@ -285,7 +285,9 @@ class Trouble(Told, PlacementRule):
         return "root.a"
 
 
-def test_what_a_plugin_reports_is_named_counted_logged_and_an_event(caplog: pytest.LogCaptureFixture) -> None:
+def test_failures_reported_by_a_plugin_are_named_counted_logged_and_events(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.ERROR, "yunikorn.plugins")
     heard: list[Event] = []
 

@@ -27,14 +27,14 @@ def place(registry: Registry, rule: str, app: Any, **options: str) -> str | None
         ("", None),
     ],
 )
-def test_provided(registry: Registry, make_app: Any, asked: str, name: str | None) -> None:
+def test_provided_rule(registry: Registry, make_app: Any, asked: str, name: str | None) -> None:
     assert place(registry, "provided", make_app(queue_name=asked)) == name
 
 
 @pytest.mark.parametrize(
     ("user", "name"), [("developer", "developer"), ("finance.test", "finance_dot_test"), ("root", "root")]
 )
-def test_user(registry: Registry, make_app: Any, user: str, name: str) -> None:
+def test_user_rule(registry: Registry, make_app: Any, user: str, name: str) -> None:
     assert place(registry, "user", make_app(user=user)) == name
 
 
@@ -42,7 +42,7 @@ def test_user(registry: Registry, make_app: Any, user: str, name: str) -> None:
     ("value", "name"),
     [("last_resort", "last_resort"), ("root.A.b", "root.a.b"), ("a.b", "a.b"), ("root", "root.")],
 )
-def test_fixed(registry: Registry, make_app: Any, value: str, name: str) -> None:
+def test_fixed_rule(registry: Registry, make_app: Any, value: str, name: str) -> None:
     assert place(registry, "fixed", make_app(), value=value) == name
 
 
@@ -61,13 +61,13 @@ def test_fixed(registry: Registry, make_app: Any, value: str, name: str) -> None
         ({}, None),
     ],
 )
-def test_tag(registry: Registry, make_app: Any, tags: dict[str, str], name: str | None) -> None:
+def test_tag_rule(registry: Registry, make_app: Any, tags: dict[str, str], name: str | None) -> None:
     assert place(registry, "tag", make_app(tags=tags), value="namespace") == name
     assert place(registry, "TAG", make_app(tags=tags), value="NameSpace") == name
 
 
 @pytest.mark.parametrize("rule", ["fixed", "tag"])
 @pytest.mark.parametrize("options", [{}, {"value": ""}, {"value": "  "}])
-def test_a_rule_that_needs_a_value_says_so(registry: Registry, rule: str, options: dict[str, str]) -> None:
+def test_missing_required_value_is_reported(registry: Registry, rule: str, options: dict[str, str]) -> None:
     with pytest.raises(OptionError, match="value"):
         registry.make(PLACEMENT, rule, options)

@@ -37,14 +37,16 @@ TOLERATIONS = "yunikorn.apache.org/tolerations"
         ("zone=a, disk in (hdd, tape), gpu", False),
     ],
 )
-def test_selectors(registry: Registry, make_ask: Any, make_node: Any, selector: str, met: bool) -> None:
+def test_selectors_match_node_attributes(
+    registry: Registry, make_ask: Any, make_node: Any, selector: str, met: bool
+) -> None:
     node = make_node({"zone": "a", "disk": "ssd", "gpu": "", "kubernetes.io/arch": "arm64"})
     predicate = registry.make(PREDICATE, "node-selector", {})
     for ask in (make_ask({SELECTOR: selector}), make_ask({}, {SELECTOR: selector})):
         assert (predicate.check(ask, node) is None) is met
 
 
-def test_a_selector_of_the_application_and_of_the_request_both_count(
+def test_selectors_of_application_and_ask_both_apply(
     registry: Registry, make_ask: Any, make_node: Any
 ) -> None:
     predicate = registry.make(PREDICATE, "node-selector", {})
@@ -62,7 +64,7 @@ def test_a_selector_of_the_application_and_of_the_request_both_count(
     "selector",
     ["=a", "zone=", "zone=a,", "a b", "disk in ssd", "disk in ()", "disk in (a", "!zone=a", "a=(b)"],
 )
-def test_a_selector_that_makes_no_sense_is_a_reason(
+def test_invalid_selector_is_a_reason(
     registry: Registry, make_ask: Any, make_node: Any, selector: str
 ) -> None:
     reason = registry.make(PREDICATE, "node-selector", {}).check(make_ask({SELECTOR: selector}), make_node())
@@ -71,7 +73,7 @@ def test_a_selector_that_makes_no_sense_is_a_reason(
     assert SELECTOR in reason
 
 
-def test_selectors_may_be_held_to_some_keys(registry: Registry, make_ask: Any, make_node: Any) -> None:
+def test_selectors_can_be_restricted_to_keys(registry: Registry, make_ask: Any, make_node: Any) -> None:
     predicate = registry.make(PREDICATE, "node-selector", {"keys": ["zone"], "tag": "where"})
     one, two = make_node({"zone": "a", "si/hostname": "h1"}), make_node({"zone": "a", "si/hostname": "h2"})
     assert predicate.node_class(one) == predicate.node_class(two)
@@ -101,7 +103,7 @@ def test_selectors_may_be_held_to_some_keys(registry: Registry, make_ask: Any, m
         ("team=red:NoSchedule,", "*:NoSchedule", True),
     ],
 )
-def test_taints(
+def test_taints_need_tolerations(
     registry: Registry, make_ask: Any, make_node: Any, taints: str, tolerations: str, allowed: bool
 ) -> None:
     predicate = registry.make(PREDICATE, "taints", {})
@@ -110,7 +112,7 @@ def test_taints(
         assert (predicate.check(ask, node) is None) is allowed
 
 
-def test_taints_that_make_no_sense_are_a_reason(registry: Registry, make_ask: Any, make_node: Any) -> None:
+def test_invalid_taints_are_a_reason(registry: Registry, make_ask: Any, make_node: Any) -> None:
     predicate = registry.make(PREDICATE, "taints", {})
     assert predicate.check(make_ask(), make_node({"taints": "a b"})) == (
         "the node's taints cannot be read: 'a b' is not KEY, KEY=VALUE or KEY=VALUE:EFFECT (attribute taints)"

@@ -71,7 +71,7 @@ class ResourceManager:
         self.scheduler.schedule()
 
 
-def test_predicates_choose_the_node_and_think_again_when_a_node_changes(registry: Registry) -> None:
+def test_predicates_are_reevaluated_when_a_node_changes(registry: Registry) -> None:
     config = f"partitions: [{{name: default, predicates: [node-selector, taints], {QUEUES}}}]"
     rm = ResourceManager(registry, config)
     rm.add_node("red", zone="x", taints="team=red:NoSchedule")
@@ -91,7 +91,7 @@ def test_predicates_choose_the_node_and_think_again_when_a_node_changes(registry
     assert not list(rm.scheduler.failures)
 
 
-def test_a_selector_of_the_application_holds_for_its_requests(registry: Registry) -> None:
+def test_selector_of_an_application_applies_to_its_asks(registry: Registry) -> None:
     rm = ResourceManager(registry, f"partitions: [{{name: default, predicates: [node-selector], {QUEUES}}}]")
     rm.add_node("x", zone="x", disk="ssd")
     rm.add_node("y", zone="y", disk="ssd")
@@ -104,7 +104,7 @@ def test_a_selector_of_the_application_holds_for_its_requests(registry: Registry
     assert rm.nodes == {"one": "y", "two": "y", "four": "x"}
 
 
-def test_sinks_get_the_events(registry: Registry, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_sinks_receive_events(registry: Registry, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "yunikorn.events")
     path = tmp_path / "events.jsonl"
     sinks = f"events: {{sinks: [log, {{name: jsonl, path: {path}}}]}}\n"
@@ -118,7 +118,9 @@ def test_sinks_get_the_events(registry: Registry, tmp_path: Path, caplog: pytest
     rm.scheduler.close()
 
 
-def test_a_sink_that_cannot_be_opened_stops_nothing_and_is_named(registry: Registry, tmp_path: Path) -> None:
+def test_sink_that_cannot_be_opened_is_reported_and_blocks_nothing(
+    registry: Registry, tmp_path: Path
+) -> None:
     sinks = f"events: {{sinks: [{{name: jsonl, path: {tmp_path / 'no' / 'events.jsonl'}}}]}}\n"
     rm = ResourceManager(registry, f"{sinks}partitions: [{{name: default, {QUEUES}}}]")
     rm.add_node("n")
@@ -130,7 +132,7 @@ def test_a_sink_that_cannot_be_opened_stops_nothing_and_is_named(registry: Regis
     assert "No such file or directory" in failure.message
 
 
-def test_groups_come_from_the_operating_system(registry: Registry) -> None:
+def test_groups_are_resolved_by_the_operating_system(registry: Registry) -> None:
     names = {entry.gr_gid: entry.gr_name for entry in grp.getgrall()}
     user = next(entry for entry in pwd.getpwall() if entry.pw_gid in names)
     rules = f"placementrules: [{{name: provided, filter: {{groups: [{names[user.pw_gid]}, no-other]}}}}]"

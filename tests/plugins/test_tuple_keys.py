@@ -25,7 +25,7 @@ class BySize(AppSortPolicy):
         ("application.sort.priority: disabled", ("small", "late", "urgent", "early")),
     ],
 )
-def test_priorities_come_before_a_tuple_or_are_ignored(properties: str, order: tuple[str, ...]) -> None:
+def test_priorities_precede_tuple_keys_or_are_ignored(properties: str, order: tuple[str, ...]) -> None:
     clusters = Clusters()
     config = f"""
 partitions:

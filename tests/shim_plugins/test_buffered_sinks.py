@@ -70,7 +70,7 @@ def make(sink: type[Slow], buffers: BufferedSinks) -> RM:
     return RM(text("a"), scheduler=Scheduler(registry, ManualClock(), buffer_sinks=buffers))
 
 
-def test_a_sink_takes_everything_in_order_in_a_thread_of_its_own(sink: type[Slow]) -> None:
+def test_sink_receives_all_events_in_order_in_its_own_thread(sink: type[Slow]) -> None:
     buffers = BufferedSinks()
     rm = make(sink, buffers)
     for number in range(50):
@@ -107,7 +107,7 @@ def test_events_beyond_the_buffer_are_dropped_and_counted(
     assert sink.heard[-1] == "closed"
 
 
-def test_a_sink_that_raises_is_switched_off_and_reported_like_any_other(sink: type[Slow]) -> None:
+def test_sink_that_raises_is_disabled_and_reported(sink: type[Slow]) -> None:
     buffers = BufferedSinks()
     rm = make(sink, buffers)
     sink.fails = True
@@ -126,9 +126,7 @@ def test_a_sink_that_raises_is_switched_off_and_reported_like_any_other(sink: ty
     assert sink.heard == ["opened", "closed", "opened", "n4", "closed"]
 
 
-def test_a_sink_that_hangs_at_its_end_is_left_behind(
-    sink: type[Slow], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_sink_that_hangs_in_close_is_abandoned(sink: type[Slow], caplog: pytest.LogCaptureFixture) -> None:
     rm = make(sink, BufferedSinks(patience=0.01))
     sink.door.clear()
     rm.node("n1", vcore=1)
@@ -153,7 +151,7 @@ def test_shutdown_does_not_wait_for_a_hanging_sink(sink: type[Slow]) -> None:
     assert sink.heard == ["opened", "n1", "n2", "closed"]
 
 
-def test_a_sink_is_opened_when_the_one_before_has_ended(sink: type[Slow]) -> None:
+def test_sink_is_opened_after_its_predecessor_is_closed(sink: type[Slow]) -> None:
     buffers = BufferedSinks(patience=LONG)
     rm = make(sink, buffers)
     sink.door.clear()
@@ -167,7 +165,7 @@ def test_a_sink_is_opened_when_the_one_before_has_ended(sink: type[Slow]) -> Non
     assert sink.heard == ["opened", "n1", "closed", "opened", "n2", "closed"]
 
 
-def test_what_a_sink_raises_at_its_end_is_reported(sink: type[Slow]) -> None:
+def test_exception_in_close_is_reported(sink: type[Slow]) -> None:
     buffers = BufferedSinks()
     rm = make(sink, buffers)
     sink.door.clear()
@@ -182,7 +180,7 @@ def test_what_a_sink_raises_at_its_end_is_reported(sink: type[Slow]) -> None:
     ]
 
 
-def test_a_sink_that_cannot_be_opened_is_found_at_once(sink: type[Slow]) -> None:
+def test_sink_that_cannot_be_opened_is_reported_immediately(sink: type[Slow]) -> None:
     def refuse(self: Slow, context: Context) -> None:
         raise PermissionError("not for you")
 
@@ -192,6 +190,6 @@ def test_a_sink_that_cannot_be_opened_is_found_at_once(sink: type[Slow]) -> None
     rm.scheduler.stop("rm")
 
 
-def test_a_buffer_without_room_is_refused() -> None:
+def test_buffer_without_capacity_is_rejected() -> None:
     with pytest.raises(ValueError, match="must be at least 1 event, got 0"):
         BufferedSinks(capacity=0)

@@ -39,7 +39,7 @@ def rm() -> Caching:
     return rm
 
 
-def test_commits_are_assumed_at_once_before_the_rm_hears_of_them(rm: Caching) -> None:
+def test_commits_are_assumed_before_they_are_reported(rm: Caching) -> None:
     assumed = [AssumedAllocation("k", node) for node in ("n1", "n2", "n1")]
     assert rm.changes == [ReSyncSchedulerCacheArgs(assumed, [])]
     last_two = rm.everything[-2:]
@@ -48,20 +48,20 @@ def test_commits_are_assumed_at_once_before_the_rm_hears_of_them(rm: Caching) ->
     assert len(last_two[1].new_allocations) == 3
 
 
-def test_what_is_lost_with_its_node_is_forgotten(rm: Caching) -> None:
+def test_allocations_lost_with_their_node_are_forgotten_by_the_cache(rm: Caching) -> None:
     rm.change_node("n1", NodeAction.DECOMMISSION)
     assert rm.changes[1:] == [
         ReSyncSchedulerCacheArgs([], [ForgotAllocation("k", "n1"), ForgotAllocation("k", "n1")])
     ]
 
 
-def test_what_is_lost_with_its_application_is_forgotten(rm: Caching) -> None:
+def test_allocations_lost_with_their_application_are_forgotten_by_the_cache(rm: Caching) -> None:
     rm.scheduler.fail_application("rm", "default", "app", "enough")
     (change,) = rm.changes[1:]
     assert sorted(one.node_id for one in change.forget_allocations) == ["n1", "n1", "n2"]
 
 
-def test_what_the_rm_is_only_told_to_end_is_not_forgotten_it_runs_until_the_rm_ends_it() -> None:
+def test_evicted_allocations_stay_in_the_cache_until_the_rm_ends_them() -> None:
     rm = Caching(configuration(queue("a")))
     rm.node("n1", vcore=1)
     rm.app()
@@ -75,7 +75,7 @@ def test_what_the_rm_is_only_told_to_end_is_not_forgotten_it_runs_until_the_rm_e
     assert all(not change.forget_allocations for change in rm.changes)
 
 
-def test_a_commit_that_is_taken_back_before_it_was_told_is_not_mentioned() -> None:
+def test_commit_reverted_before_its_report_is_not_sent() -> None:
     rm = Caching(configuration(queue("a")))
     rm.node("n1", vcore=2)
     rm.app()
@@ -86,7 +86,7 @@ def test_a_commit_that_is_taken_back_before_it_was_told_is_not_mentioned() -> No
     assert rm.changes == []
 
 
-def test_a_cache_that_fails_is_reported_and_nothing_else() -> None:
+def test_failing_cache_is_reported_without_other_effects() -> None:
     class Broken(Caching):
         def resync_scheduler_cache(self, args: ReSyncSchedulerCacheArgs) -> None:
             raise MemoryError
@@ -100,7 +100,7 @@ def test_a_cache_that_fails_is_reported_and_nothing_else() -> None:
     assert rm.scheduler.session_state("rm") == "Running"
 
 
-def test_what_the_rm_says_from_within_is_answered_after_the_response_that_is_on_its_way() -> None:
+def test_nested_updates_are_answered_after_the_current_response() -> None:
     class Hasty(Caching):
         """Registers a node from within the cache update."""
 
@@ -121,7 +121,7 @@ def test_what_the_rm_says_from_within_is_answered_after_the_response_that_is_on_
     assert [one.node_id for one in rm.changes[1].assumed_allocations] == ["n9"]
 
 
-def test_an_rm_that_stops_from_within_is_told_nothing_more() -> None:
+def test_rm_that_stops_within_its_callback_receives_nothing_more() -> None:
     class Fed(Caching):
         """Raises after enough updates."""
 

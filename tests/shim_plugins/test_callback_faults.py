@@ -36,7 +36,7 @@ def rm() -> Clumsy:
     return rm
 
 
-def test_a_response_that_is_not_taken_stops_neither_the_decisions_nor_the_caller(rm: Clumsy) -> None:
+def test_callback_that_raises_stops_neither_decisions_nor_caller(rm: Clumsy) -> None:
     rm.ask("app", "k", vcore=1)
     rm.broken = True
     assert rm.scheduler.schedule() == 1
@@ -62,7 +62,7 @@ def test_a_lost_response_causes_a_resync(rm: Clumsy) -> None:
     assert len(rm.responses) == 1
 
 
-def test_others_do_not_notice(rm: Clumsy) -> None:
+def test_other_rms_are_not_affected(rm: Clumsy) -> None:
     other = RM(configuration(queue("a")), scheduler=rm.scheduler, rm_id="other")
     other.node("n1", vcore=4)
     other.app("app", "root.a")
@@ -81,7 +81,7 @@ class Hearing(Clumsy):
         raise SystemExit(3)
 
 
-def test_not_hearing_of_states_costs_the_one_report_only() -> None:
+def test_failing_state_update_loses_one_report_only() -> None:
     rm = Hearing(configuration(queue("a")))
     rm.node("n1", vcore=4)
     rm.app("app", "root.a")
@@ -93,7 +93,7 @@ def test_not_hearing_of_states_costs_the_one_report_only() -> None:
     assert rm.scheduler.session_state("rm") == "Running"
 
 
-def test_what_is_inherited_from_the_interface_is_not_implemented() -> None:
+def test_inherited_interface_methods_are_not_implemented() -> None:
     class Plain(ResourceManagerCallback):
         """Implements the required methods only."""
 
@@ -110,7 +110,7 @@ def test_what_is_inherited_from_the_interface_is_not_implemented() -> None:
     assert [method for method in OPTIONAL if implements(Curious(), method)] == ["predicates"]
 
 
-def test_a_callback_without_the_one_required_method_is_told_so() -> None:
+def test_callback_without_the_required_method_is_rejected() -> None:
     rm = RM(configuration(queue("a")))
     request = RegisterResourceManagerRequest("bare", config=configuration(queue("a")))
     rm.scheduler.register_resource_manager(request, ResourceManagerCallback())

@@ -53,7 +53,7 @@ def ready(rm: RM) -> None:
     rm.ask(vcore=1)
 
 
-def test_a_predicate_that_hangs_is_named_with_its_distribution_and_where_it_is(trap: Trap) -> None:
+def test_hanging_predicate_is_reported_with_distribution_and_location(trap: Trap) -> None:
     class Thinks(api.Predicate):
         """Thinks for long."""
 
@@ -74,9 +74,7 @@ def test_a_predicate_that_hangs_is_named_with_its_distribution_and_where_it_is(t
 
 
 @pytest.mark.parametrize("kind", [Asked, AskedAtOnce])
-def test_a_callback_that_hangs_is_named_with_whose_it_is(
-    kind: type[Asked] | type[AskedAtOnce], trap: Trap
-) -> None:
+def test_hanging_callback_is_reported_with_its_rm(kind: type[Asked] | type[AskedAtOnce], trap: Trap) -> None:
     def rule(args: PredicatesArgs) -> None:
         trap(args)
 
@@ -89,7 +87,7 @@ def test_a_callback_that_hangs_is_named_with_whose_it_is(
     assert found.operation.startswith("answering predicates")
 
 
-def test_a_plugin_of_an_rm_is_named_too(trap: Trap) -> None:
+def test_hanging_plugin_of_an_rm_is_reported(trap: Trap) -> None:
     class Own:
         @api.hookimpl
         def yunikorn_app_sort_policies(self) -> list[type[api.AppSortPolicy]]:
@@ -117,12 +115,12 @@ def test_a_plugin_of_an_rm_is_named_too(trap: Trap) -> None:
     assert (found.who, found.operation) == ("plugin ponders of Own (resource manager rm)", "key")
 
 
-def test_the_scheduler_itself(trap: Trap) -> None:
+def test_hanging_scheduler_is_reported(trap: Trap) -> None:
     rm = RM(configuration())
     found = look(rm, trap, lambda: trap(None))
     assert found is not None
     assert (found.who, found.operation) == ("the scheduler itself", "")
 
 
-def test_a_thread_that_is_not_there() -> None:
+def test_missing_thread_is_reported() -> None:
     assert RM(configuration()).scheduler.core_activity(-1) is None

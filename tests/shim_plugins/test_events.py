@@ -27,7 +27,7 @@ def of(rm: Listening, kind: EventRecordType, object_id: str) -> list[EventRecord
     return [one for one in rm.events if (one.type, one.object_id) == (kind, object_id)]
 
 
-def test_an_rm_that_takes_events_receives_them_without_being_named(rm: Listening) -> None:
+def test_rm_with_send_events_receives_events_without_configuration(rm: Listening) -> None:
     placed = [one for one in of(rm, EventRecordType.APP, "app") if one.reason == "APP_ALLOC"]
     assert placed == [
         EventRecord(
@@ -44,7 +44,7 @@ def test_the_group_of_an_application_is_its_queue_from_its_first_event_to_its_la
     assert (reasons[0], reasons[-1]) == ("APP_NEW", "REMOVE")
 
 
-def test_the_group_is_known_as_long_as_the_application_is(rm: Listening) -> None:
+def test_event_group_exists_as_long_as_its_application(rm: Listening) -> None:
     rm.release("app", next(iter(rm.running)))
     rm.pass_time(30 + 3 * 24 * 3600)
     last = of(rm, EventRecordType.APP, "app")[-1]
@@ -70,7 +70,7 @@ class Picky(Listening):
         return "it is too warm" if args.allocation_key == "hot" else None
 
 
-def test_the_events_of_requests_say_their_reasons() -> None:
+def test_ask_events_have_reasons() -> None:
     limits = [{"limit": "one user", "users": ["user"], "maxresources": {"vcore": "4m"}}]
     rm = Picky(document(partition(queue("a", resources={"max": {"vcore": "3m"}}))))
     rm.node("n1", vcore=9)
@@ -118,7 +118,7 @@ def test_nodes_and_queues_have_no_group(rm: Listening) -> None:
     assert (added.reason, added.message) == ("ADD", "Node added to the scheduler")
 
 
-def test_it_may_be_switched_off_or_given_its_place() -> None:
+def test_rm_sink_can_be_disabled_or_ordered() -> None:
     rm = Listening(document(partition(queue("a")), plugins={"disable": ["event-sink:rm"]}))
     rm.node("n1", vcore=2)
     assert rm.events == []
@@ -143,7 +143,7 @@ class Deaf(Listening):
         super().send_events(events)
 
 
-def test_an_rm_that_raises_hears_no_more_events_until_a_configuration_is_loaded() -> None:
+def test_rm_that_raises_receives_no_events_until_the_next_configuration() -> None:
     rm = Deaf(document(partition(queue("a"))))
     rm.node("n1", vcore=2)
     rm.node("n2", vcore=2)
@@ -161,7 +161,7 @@ def test_an_rm_that_raises_hears_no_more_events_until_a_configuration_is_loaded(
     assert of(rm, EventRecordType.NODE, "n4")
 
 
-def test_events_come_before_the_response_that_they_belong_to(rm: Listening) -> None:
+def test_events_precede_their_response(rm: Listening) -> None:
     before = len(rm.everything)
     rm.node("n2", vcore=1)
     kinds = [type(one) for one in rm.everything[before:]]

@@ -79,7 +79,7 @@ def ready(rm: RM) -> None:
     rm.ask(key="k", vcore=1)
 
 
-def test_plugins_of_the_callback_are_in_use_from_the_start() -> None:
+def test_plugins_of_the_callback_are_used_from_the_start() -> None:
     diary = Diary()
     rm = Owner(configuration(), Quarantine("n1"), diary)
     ready(rm)
@@ -87,7 +87,7 @@ def test_plugins_of_the_callback_are_in_use_from_the_start() -> None:
     assert "n1" in diary.heard
 
 
-def test_the_configuration_it_registers_with_may_name_them_and_order_them() -> None:
+def test_registered_configuration_may_name_and_order_own_plugins() -> None:
     text = configuration(predicates=["healthy", "rm"])
     with pytest.raises(ConfigError, match="no predicate is called 'healthy'"):
         RM(text)
@@ -98,14 +98,14 @@ def test_the_configuration_it_registers_with_may_name_them_and_order_them() -> N
     assert names == ["healthy"], "named once is used once; what the callback does not have is left out"
 
 
-def test_they_can_be_switched_off() -> None:
+def test_own_plugins_can_be_disabled() -> None:
     for name in ("Quarantine", "healthy", "predicate:healthy"):
         rm = Owner(document(partition(queue("a")), plugins={"disable": [name]}), Quarantine("n1"))
         ready(rm)
         assert rm.schedule() == [("app", "k", "n1")]
 
 
-def test_one_may_be_registered_later_and_is_in_use_at_once() -> None:
+def test_plugin_registered_later_is_used_immediately() -> None:
     rm = RM(configuration())
     ready(rm)
     plugin = Quarantine("n1", "n2")
@@ -119,7 +119,7 @@ def test_one_may_be_registered_later_and_is_in_use_at_once() -> None:
     assert len(rm.schedule()) == 1
 
 
-def test_others_do_not_see_them_and_may_use_the_same_names() -> None:
+def test_plugins_are_private_and_their_names_reusable_by_other_rms() -> None:
     first = Owner(configuration(), Quarantine("n1"))
     other = Owner(configuration(), Quarantine("n2"), rm_id="other", scheduler=first.scheduler)
     third = RM(configuration(), rm_id="third", scheduler=first.scheduler)
@@ -151,7 +151,7 @@ def test_a_session_lists_its_plugins_with_their_owner() -> None:
     assert offer.summary == "Only nodes that are not ill."
 
 
-def test_one_can_be_taken_back_unless_the_configuration_needs_it() -> None:
+def test_plugin_can_be_unregistered_unless_the_configuration_needs_it() -> None:
     rm = RM(configuration())
     ready(rm)
     rm.scheduler.register_plugin("rm", Quarantine("n1", "n2"), "quarantine")
@@ -209,7 +209,7 @@ BROKEN: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_broken_plugin_is_left_out_whole_and_the_rm_registered(case: str) -> None:
+def test_broken_plugin_is_skipped_and_the_rm_registered(case: str) -> None:
     make, reason = BROKEN[case]
     rm = Owner(configuration(), make())
     (failure,) = rm.failures()
@@ -220,7 +220,7 @@ def test_a_broken_plugin_is_left_out_whole_and_the_rm_registered(case: str) -> N
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_broken_plugin_that_comes_later_changes_nothing(case: str) -> None:
+def test_broken_plugin_registered_later_changes_nothing(case: str) -> None:
     make, reason = BROKEN[case]
     rm = RM(configuration())
     assert not rm.scheduler.register_plugin("rm", make(), "mine")
@@ -233,13 +233,13 @@ def test_naming_a_class_of_a_broken_plugin_gives_the_reason() -> None:
         Owner(configuration(predicates=["healthy"]), Crooked())
 
 
-def test_the_same_name_twice() -> None:
+def test_duplicate_names_are_rejected() -> None:
     rm = Owner(configuration(), Quarantine("n1"), Quarantine("n2"))
     assert "a plugin of this name is already registered" in rm.failures()[0]
     assert not rm.scheduler.register_plugin("rm", Diary(), "yunikorn_plugins.events")
 
 
-def test_one_whose_object_cannot_be_made_is_not_taken() -> None:
+def test_plugin_that_cannot_be_instantiated_is_rejected() -> None:
     class Shy:
         @hookimpl
         def yunikorn_predicates(self) -> list[type[api.Predicate]]:
@@ -265,7 +265,7 @@ def test_one_whose_object_cannot_be_made_is_not_taken() -> None:
 
 
 @pytest.mark.parametrize("plugins", ["healthy", 7, Quarantine()])
-def test_plugins_that_are_no_list(plugins: object) -> None:
+def test_plugins_must_be_a_list(plugins: object) -> None:
     class Lonely(RM):
         """An RM whose `plugins` is no list of plugins."""
 
@@ -283,7 +283,7 @@ def test_plugins_of_an_unknown_rm_are_refused() -> None:
 # -- another callback -------------------------------------------------------------------------------------
 
 
-def test_a_callback_may_come_to_offer_more_without_a_new_registration() -> None:
+def test_callback_may_add_plugins_without_a_new_registration() -> None:
     rm = RM(configuration())
     ready(rm)
     asked = Asked(configuration(), rm_id="elsewhere")

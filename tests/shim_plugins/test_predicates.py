@@ -28,7 +28,7 @@ def not_on(*nodes: str) -> Rule:
     return lambda args: f"{args.node_id} is out of order" if args.node_id in nodes else None
 
 
-def test_an_rm_that_implements_predicates_is_asked_without_being_named() -> None:
+def test_rm_predicates_are_called_without_configuration() -> None:
     rm = Asked(configuration())
     rm.rule = not_on("n1")
     ready(rm)
@@ -38,7 +38,7 @@ def test_an_rm_that_implements_predicates_is_asked_without_being_named() -> None
     assert rm.__dict__["questions"][0] == PredicatesArgs("k", "n1", True, "app")
 
 
-def test_it_is_asked_about_nodes_with_room_only() -> None:
+def test_rm_predicates_are_called_for_nodes_with_room_only() -> None:
     rm = Asked(configuration())
     ready(rm)
     rm.ask(key="large", vcore=3)
@@ -46,12 +46,12 @@ def test_it_is_asked_about_nodes_with_room_only() -> None:
     assert rm.asked == []
 
 
-def test_one_that_does_not_implement_them_costs_nothing() -> None:
+def test_rm_without_predicates_costs_nothing() -> None:
     rm = RM(configuration(predicates=["rm"]))
     assert not rm.at_work().policies.predicates
 
 
-def test_inherited_methods_and_those_that_are_none_are_not_implemented() -> None:
+def test_inherited_and_none_methods_are_not_implemented() -> None:
     class Mute(Asked):
         predicates = None  # type: ignore[assignment]
 
@@ -61,7 +61,7 @@ def test_inherited_methods_and_those_that_are_none_are_not_implemented() -> None
     assert rm.schedule() == [("app", "k", "n1")]
 
 
-def test_the_configuration_may_give_it_its_place_or_switch_it_off() -> None:
+def test_rm_predicates_can_be_ordered_or_disabled() -> None:
     for named in (["rm", "node-selector"], ["node-selector"]):
         rm = Asked(configuration(predicates=named))
         ready(rm)
@@ -84,7 +84,7 @@ def test_a_name_that_is_disabled_cannot_be_named() -> None:
         Asked(text)
 
 
-def test_a_refusal_holds_for_the_one_request_and_is_tried_again_after_a_change() -> None:
+def test_refusal_applies_to_one_ask_and_is_retried_after_a_change() -> None:
     rm = Asked(configuration())
     closed = {"n1"}
     rm.rule = lambda args: "closed" if args.node_id in closed and args.allocation_key == "k" else None
@@ -100,7 +100,7 @@ def test_a_refusal_holds_for_the_one_request_and_is_tried_again_after_a_change()
     assert rm.schedule() == [("app", "k", "n1")]
 
 
-def test_after_a_while_it_is_asked_again_although_the_core_knows_of_no_change() -> None:
+def test_refusal_is_retried_after_a_while_without_a_change() -> None:
     """An RM's answers may change without the core, and an idle cluster has no changes of its own."""
     rm = Asked(configuration())
     closed = {"n1"}
@@ -121,7 +121,7 @@ def test_after_a_while_it_is_asked_again_although_the_core_knows_of_no_change() 
     assert rm.scheduler.next_timer() is None or not rm.at_work().cycle.unschedulable_queue.looks_again
 
 
-def test_where_the_rm_is_not_asked_nothing_is_looked_at_again() -> None:
+def test_nothing_is_retried_if_the_rm_is_not_called() -> None:
     rm = RM(configuration(predicates=["taints"]))
     rm.node("n1", vcore=2, attributes={"taints": "old"})
     rm.app()
@@ -131,7 +131,7 @@ def test_where_the_rm_is_not_asked_nothing_is_looked_at_again() -> None:
 
 
 @pytest.mark.parametrize("waiting", [1, 200])
-def test_all_that_it_refused_is_asked_again(waiting: int) -> None:
+def test_all_refused_asks_are_retried(waiting: int) -> None:
     rm = Asked(configuration())
     closed = {"n1"}
     rm.rule = lambda args: "closed" if args.node_id in closed else None
@@ -146,7 +146,7 @@ def test_all_that_it_refused_is_asked_again(waiting: int) -> None:
     assert len(rm.schedule()) == waiting
 
 
-def test_raising_refuses_the_node_and_is_reported_with_whose_it_is() -> None:
+def test_predicate_that_raises_refuses_the_node_and_is_reported_with_its_rm() -> None:
     rm = Asked(configuration())
 
     def rule(args: PredicatesArgs) -> str | None:
@@ -165,7 +165,7 @@ def test_raising_refuses_the_node_and_is_reported_with_whose_it_is() -> None:
 
 
 @pytest.mark.parametrize("answer", [True, "", 0])
-def test_an_answer_of_no_use_refuses_too(answer: object) -> None:
+def test_invalid_answer_refuses_the_node(answer: object) -> None:
     rm = Asked(configuration())
     rm.rule = lambda args: answer  # type: ignore[assignment, return-value]
     ready(rm)
@@ -178,7 +178,7 @@ def test_an_answer_of_no_use_refuses_too(answer: object) -> None:
 
 
 @pytest.mark.parametrize("kind", [Asked, AskedAtOnce])
-def test_a_node_is_kept_only_if_the_rm_lets_it_be(kind: type[Asked] | type[AskedAtOnce]) -> None:
+def test_node_is_reserved_only_if_the_rm_allows_it(kind: type[Asked] | type[AskedAtOnce]) -> None:
     rm = kind(configuration(), timeouts=PERIODS)
     rm.rule = lambda args: "not to be kept" if not args.allocate and args.node_id == "n1" else None
     ready(rm)
@@ -196,7 +196,7 @@ class AskedGang(GangRM, Asked):
     """Gangs of an RM with predicates."""
 
 
-def test_in_the_place_of_its_placeholder_the_room_is_kept_already() -> None:
+def test_replacement_of_a_placeholder_needs_no_extra_room() -> None:
     rm = AskedGang(configuration())
     rm.node("n1", vcore=1)
     rm.gang("app", vcore=1)
@@ -216,7 +216,7 @@ def test_in_the_place_of_its_placeholder_the_room_is_kept_already() -> None:
 # -- many at once -----------------------------------------------------------------------------------------
 
 
-def test_far_away_it_is_asked_about_many_nodes_at_once_in_the_order_in_which_they_are_tried() -> None:
+def test_remote_rm_is_called_for_many_nodes_in_the_order_of_trial() -> None:
     rm = AskedAtOnce(configuration())
     rm.rule = lambda args: "no" if args.node_id < "n150" else None
     for number in range(100, 200):
@@ -231,7 +231,7 @@ def test_far_away_it_is_asked_about_many_nodes_at_once_in_the_order_in_which_the
     ]
 
 
-def test_answers_hold_for_one_search() -> None:
+def test_batched_answers_apply_to_one_search() -> None:
     rm = AskedAtOnce(configuration())
     ready(rm, 3)
     rm.ask(key="k", count=2, vcore=2)
@@ -239,7 +239,7 @@ def test_answers_hold_for_one_search() -> None:
     assert [question.node_ids for question in rm.questions] == [["n1", "n2", "n3"], ["n2", "n3"]]
 
 
-def test_one_question_that_fails_refuses_all_nodes_of_that_search() -> None:
+def test_failed_batch_call_refuses_all_nodes_of_the_search() -> None:
     rm = AskedAtOnce(configuration())
     fails = True
 
@@ -261,7 +261,7 @@ def test_one_question_that_fails_refuses_all_nodes_of_that_search() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, ["n1"], {"n1": True}])
-def test_an_answer_for_many_that_is_of_no_use(answer: object) -> None:
+def test_invalid_batch_answer_refuses_all_nodes(answer: object) -> None:
     class Odd(RM):
         def node_predicates(self, args: object) -> object:
             return answer
@@ -305,7 +305,7 @@ def hash_of(args: PredicatesArgs, seed: int) -> int:
 
 @settings(max_examples=15)
 @given(st.integers(0, 1000), st.integers(0, 5))
-def test_asking_for_many_at_once_decides_the_same_as_one_by_one(seed: int, refusing: int) -> None:
+def test_batch_calls_decide_as_single_calls(seed: int, refusing: int) -> None:
     one_by_one = decisions(Asked, seed, refusing)
     assert len(one_by_one) > 60 or refusing > 3
     assert decisions(AskedAtOnce, seed, refusing) == one_by_one
